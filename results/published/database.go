@@ -103,8 +103,8 @@ func databaseTable(all map[string]measuredPart) []string {
 		add(verb.words+" of 1,000,000 results", questions.spread(verb.prefix), "1 s")
 	}
 	add("a page of `triad serve` over them", all["pages"].spread("Pages/"), "1 s")
-	add("results recorded in transactions of 100", questions.rate("Record/100"), "5,000 a second")
-	add("results recorded one by one", questions.rate("Record/1"), "")
+	add("results recorded in transactions of 100", all["recorded"].rate("Record/100"), "5,000 a second")
+	add("results recorded one by one", all["recorded"].rate("Record/1"), "")
 	add("processes that record into one database at the same time, nothing lost, no error seen",
 		all["writers"].words("TestWritersSideBySide", "processes", "processes, ", "results-of-each",
 			"results of each"), "8")
@@ -122,7 +122,7 @@ func databaseTable(all map[string]measuredPart) []string {
 	if len(out) == 2 {
 		return []string{"Nothing was measured: results/published/database.sh measures it."}
 	}
-	for _, name := range []string{"questions", "pages", "writers", "kills", "cuts"} {
+	for _, name := range []string{"questions", "recorded", "pages", "writers", "kills", "cuts"} {
 		if f := all[name].facts; len(f) > 0 {
 			add(fmt.Sprintf("%s: measured %s on %s, beside a load of", name, f["measured"], f["machine"]),
 				f["load before"]+" before, "+f["load after"]+" after", "")
@@ -131,12 +131,22 @@ func databaseTable(all map[string]measuredPart) []string {
 	return out
 }
 
-// spread is the least and the most that benchmarks with a prefix took.
+// spread is the least and the most that benchmarks with a prefix took, of the wall and of processor time,
+// which other load moves little.
 func (p measuredPart) spread(prefix string) string {
+	wall, processor := p.between(prefix, "sec/op", 1000), p.between(prefix, "cpu-ms/op", 1)
+	if processor != "" {
+		wall += "; processor time " + processor
+	}
+	return wall
+}
+
+// between are the least and the most of a unit, times a factor, as ms; nothing where it was not measured.
+func (p measuredPart) between(prefix, unit string, factor float64) string {
 	var ms []float64
 	for name, values := range p.bench {
-		if s, is := values["sec/op"]; is && strings.HasPrefix(name, prefix) {
-			ms = append(ms, s*1000)
+		if v, is := values[unit]; is && strings.HasPrefix(name, prefix) {
+			ms = append(ms, v*factor)
 		}
 	}
 	switch len(ms) {
@@ -145,7 +155,7 @@ func (p measuredPart) spread(prefix string) string {
 	case 1:
 		return fmt.Sprintf("%.0f ms", ms[0])
 	}
-	return fmt.Sprintf("%.0f to %.0f ms (%d questions)", slices.Min(ms), slices.Max(ms), len(ms))
+	return fmt.Sprintf("%.0f to %.0f ms", slices.Min(ms), slices.Max(ms))
 }
 
 // rate is how many results a second a benchmark recorded.
@@ -154,7 +164,8 @@ func (p measuredPart) rate(name string) string {
 	if !there || !(values["results/s"] > 0) {
 		return ""
 	}
-	return fmt.Sprintf("%.0f a second", math.Floor(values["results/s"]))
+	return fmt.Sprintf("%.0f a second; %.0f a second of processor time", math.Floor(values["results/s"]),
+		math.Floor(values["results/cpu-s"]))
 }
 
 // words are the attributes of a test, each before its words; nothing where it did not pass.
