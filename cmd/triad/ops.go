@@ -127,13 +127,11 @@ func allowed(a op.AttributeSpec) string {
 	switch a.Type {
 	case "bool":
 		return "true or false"
-	case "int":
-		return "a whole number"
-	case "float":
+	case "int", "float":
 		if a.Positive {
 			return "a number above 0"
 		}
-		return "a number"
+		return a.Bounds()
 	default:
 		return strings.Join(a.Values, ", ")
 	}

@@ -197,6 +197,9 @@ func (a *AttributeSpec) compile(isDim func(string) bool) error {
 	if a.Positive && a.Type != "float" {
 		return fmt.Errorf("type %q is positive: only a float is", a.Type)
 	}
+	if (a.Least != nil || a.Below != nil) && a.Type != "float" && a.Type != "int" {
+		return fmt.Errorf("type %q has bounds: only an int or a float has", a.Type)
+	}
 	if a.Default == nil {
 		return errors.New("default: want one")
 	}
@@ -252,7 +255,7 @@ func (a *AttributeSpec) parse(text string) (Attr, error) {
 		if err != nil || v > 1<<53 || v < -1<<53 {
 			return Attr{}, fmt.Errorf("%s = %q: want an integer of at most 2^53", a.Name, text)
 		}
-		return a.integer(v), nil
+		return a.integer(v), a.within(text, float64(v))
 	default:
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(math.Abs(v) <= math.MaxFloat32) {
@@ -261,8 +264,31 @@ func (a *AttributeSpec) parse(text string) (Attr, error) {
 		if a.Positive && !(float32(v) > 0) {
 			return Attr{}, fmt.Errorf("%s = %q: want a number of fp32 above 0", a.Name, text)
 		}
-		return a.float(v), nil
+		return a.float(v), a.within(text, float64(float32(v)))
 	}
+}
+
+// within says whether a value lies within the attribute's bounds, those of floats as fp32 has it.
+func (a *AttributeSpec) within(text string, v float64) error {
+	if (a.Least == nil || v >= *a.Least) && (a.Below == nil || v < *a.Below) {
+		return nil
+	}
+	return fmt.Errorf("%s = %q: want %s", a.Name, text, a.Bounds())
+}
+
+// Bounds is what a value must be: "a number of at least 0 and below 1".
+func (a *AttributeSpec) Bounds() string {
+	text := map[string]string{"int": "a whole number", "float": "a number"}[a.Type]
+	if a.Least != nil {
+		text += fmt.Sprintf(" of at least %v", *a.Least)
+	}
+	if a.Least != nil && a.Below != nil {
+		text += " and"
+	}
+	if a.Below != nil {
+		text += fmt.Sprintf(" below %v", *a.Below)
+	}
+	return text
 }
 
 func (a *AttributeSpec) integer(v int64) Attr {

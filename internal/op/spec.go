@@ -52,6 +52,9 @@ type AttributeSpec struct {
 	Default any      `toml:"default"`
 	// Positive asks of a float that it is above 0, also when it is rounded to fp32.
 	Positive bool `toml:"positive"`
+	// Least and Below are bounds of an int or a float: at least this, and less than that; nil: none.
+	Least *float64 `toml:"least"`
+	Below *float64 `toml:"below"`
 
 	value Expression // of an int or float
 	word  string     // of a bool or enum

@@ -20,6 +20,9 @@ type attribute struct {
 	Default any      `json:"default"`
 	// Positive: a float above 0, also when it is rounded to fp32.
 	Positive bool `json:"positive"`
+	// Least and Below: at least this, and less than that; null: no bound.
+	Least *float64 `json:"least"`
+	Below *float64 `json:"below"`
 }
 
 type tensorSpec struct {
@@ -90,7 +93,8 @@ func describe(s *op.Spec) operator {
 		d.Dims = append(d.Dims, dim{x.Name, x.MayBeEmpty, x.Default})
 	}
 	for _, x := range s.Attributes {
-		d.Attributes = append(d.Attributes, attribute{x.Name, x.Type, x.Values, x.Default, x.Positive})
+		d.Attributes = append(d.Attributes, attribute{x.Name, x.Type, x.Values, x.Default, x.Positive,
+			x.Least, x.Below})
 	}
 	for _, p := range s.Passes() {
 		inputs, outputs := s.Tensors(p)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -161,6 +162,12 @@ def check(op: str, attribute: Mapping[str, Any], value: Any) -> Any:
         right = hasattr(value, "node")  # a symbol of torch's, while it compiles
     else:
         right = kind == "int" or math.isfinite(value) and (not attribute["positive"] or value > 0)
+    if right and kind in ("int", "float") and not hasattr(value, "node"):
+        low, high = attribute["least"], attribute["below"]
+        stored = struct.unpack("f", struct.pack("f", value))[0] if kind == "float" else value  # as kernels get it
+        if low is not None and stored < low or high is not None and stored >= high:
+            bounds = [f"at least {low:g}"] * (low is not None) + [f"below {high:g}"] * (high is not None)
+            raise UsageError(f"{op}: {name} is {value!r}: want a number of {' and '.join(bounds)}")
     if not right:
         want = (" or ".join(map(repr, attribute["values"])) if kind == "enum"
                 else {"bool": "True or False", "int": "a whole number"}.get(kind, "a number above 0"
