@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// philox4x32 is the counter-based generator Philox-4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random
+// Philox4x32 is the counter-based generator Philox-4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random
 // numbers: as easy as 1, 2, 3" (SC 2011): four random words for every counter, each independent of all
 // others, so that any element can be drawn alone.
-func philox4x32(counter [4]uint32, key [2]uint32) [4]uint32 {
+func Philox4x32(counter [4]uint32, key [2]uint32) [4]uint32 {
 	c0, c1, c2, c3 := counter[0], counter[1], counter[2], counter[3]
 	k0, k1 := key[0], key[1]
 	for range 10 {
@@ -57,7 +57,7 @@ func (s *stream) clone() *stream {
 // word is the i-th random word. Neighbours come from one block, so rising indices are fast.
 func (s *stream) word(i uint64) uint32 {
 	if block := i / 4; !s.filled || block != s.block {
-		s.words = philox4x32([4]uint32{uint32(block), uint32(block >> 32), s.high[0], s.high[1]}, s.key)
+		s.words = Philox4x32([4]uint32{uint32(block), uint32(block >> 32), s.high[0], s.high[1]}, s.key)
 		s.block, s.filled = block, true
 	}
 	return s.words[i%4]

@@ -24,7 +24,7 @@ func TestPhiloxKnownAnswers(t *testing.T) {
 			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1},
 		},
 	} {
-		if got := philox4x32(c.counter, c.key); got != c.want {
+		if got := Philox4x32(c.counter, c.key); got != c.want {
 			t.Errorf("philox(%x, %x) = %x, want %x", c.counter, c.key, got, c.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	_ "triad/internal/catalog/copy"
 	_ "triad/internal/catalog/count_equal"
 	_ "triad/internal/catalog/dot"
+	_ "triad/internal/catalog/dropout"
 	_ "triad/internal/catalog/flash_attention"
 	_ "triad/internal/catalog/fp8_gemm"
 	_ "triad/internal/catalog/gelu"
