@@ -15,7 +15,11 @@ func TestBounds(t *testing.T) {
 		text      string
 		refused   string
 	}{
-		{p, "0", ""}, {p, "0.5", ""}, {p, "0.9999999", ""}, {seed, "0", ""}, {seed, "9007199254740992", ""},
+		{p, "0", ""},
+		{p, "0.5", ""},
+		{p, "0.9999999", ""},
+		{seed, "0", ""},
+		{seed, "9007199254740992", ""},
 		{p, "1", "want a number of at least 0 and below 1"},
 		{p, "0.99999999", "below 1"}, // 1 in fp32
 		{p, "-0.1", "at least 0"},

@@ -93,8 +93,10 @@ func describe(s *op.Spec) operator {
 		d.Dims = append(d.Dims, dim{x.Name, x.MayBeEmpty, x.Default})
 	}
 	for _, x := range s.Attributes {
-		d.Attributes = append(d.Attributes, attribute{x.Name, x.Type, x.Values, x.Default, x.Positive,
-			x.Least, x.Below})
+		d.Attributes = append(d.Attributes, attribute{
+			x.Name, x.Type, x.Values, x.Default, x.Positive,
+			x.Least, x.Below,
+		})
 	}
 	for _, p := range s.Passes() {
 		inputs, outputs := s.Tensors(p)
