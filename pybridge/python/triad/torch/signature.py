@@ -164,7 +164,8 @@ def check(op: str, attribute: Mapping[str, Any], value: Any) -> Any:
         right = kind == "int" or math.isfinite(value) and (not attribute["positive"] or value > 0)
     if right and kind in ("int", "float") and not hasattr(value, "node"):
         low, high = attribute["least"], attribute["below"]
-        stored = struct.unpack("f", struct.pack("f", value))[0] if kind == "float" else value  # as kernels get it
+        # A float as kernels get it.
+        stored = struct.unpack("f", struct.pack("f", value))[0] if kind == "float" else value
         if low is not None and stored < low or high is not None and stored >= high:
             bounds = [f"at least {low:g}"] * (low is not None) + [f"below {high:g}"] * (high is not None)
             raise UsageError(f"{op}: {name} is {value!r}: want a number of {' and '.join(bounds)}")
