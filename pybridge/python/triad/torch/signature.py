@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 import re
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -165,7 +165,7 @@ def check(op: str, attribute: Mapping[str, Any], value: Any) -> Any:
     if right and kind in ("int", "float") and not hasattr(value, "node"):
         low, high = attribute["least"], attribute["below"]
         # A float as kernels get it.
-        stored = struct.unpack("f", struct.pack("f", value))[0] if kind == "float" else value
+        stored = ctypes.c_float(value).value if kind == "float" else value
         if low is not None and stored < low or high is not None and stored >= high:
             bounds = [f"at least {low:g}"] * (low is not None) + [f"below {high:g}"] * (high is not None)
             raise UsageError(f"{op}: {name} is {value!r}: want a number of {' and '.join(bounds)}")
