@@ -74,11 +74,11 @@ def load(op: str, calls: list):
 
 
 def source_of(kernel, args: tuple, options: dict) -> tuple[ASTSource, dict]:
-    """What a recorded call compiles, and the options of the compiler. An integer 1 is a constant there, as
-    Triton makes it one at a launch."""
+    """What a recorded call compiles, and the options of the compiler. An integer 1 and None are constants there,
+    as Triton makes them at a launch."""
     values = dict(zip(kernel.arg_names, args)) | {n: v for n, v in options.items() if n in kernel.arg_names}
     constants = {p.name for p in kernel.params if p.is_constexpr} | {
-        n for n, v in values.items() if isinstance(v, int) and v == 1
+        n for n, v in values.items() if v is None or isinstance(v, int) and v == 1
     }
     signature = {}
     for name in kernel.arg_names:
