@@ -74,7 +74,7 @@ def load(op: str, calls: list):
 
 
 def source_of(kernel, args: tuple, options: dict) -> tuple[ASTSource, dict]:
-    """What a recorded call compiles, and the options of the compiler. An integer 1 and None are constants there,
+    """What a recorded call compiles, and the options of the compiler. An integer 1 and None are constants,
     as Triton makes them at a launch."""
     values = dict(zip(kernel.arg_names, args)) | {n: v for n, v in options.items() if n in kernel.arg_names}
     constants = {p.name for p in kernel.params if p.is_constexpr} | {
