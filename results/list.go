@@ -215,9 +215,20 @@ func selectRuns(q querier, condition string, args ...any) ([]record.Record, []in
 	if err := rows.Err(); err != nil {
 		return nil, nil, err
 	}
+	related, err := withParts(q, "relation", ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	timed, err := withParts(q, "timing", ids)
+	if err != nil {
+		return nil, nil, err
+	}
 	for i, id := range ids {
-		if records[i].Outputs, err = loadVerdicts(q, id); err != nil {
+		if records[i].Outputs, err = loadVerdicts(q, id, related[id]); err != nil {
 			return nil, nil, err
+		}
+		if !timed[id] {
+			continue
 		}
 		if records[i].Timings, err = loadTimings(q, id); err != nil {
 			return nil, nil, err

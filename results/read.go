@@ -118,11 +118,14 @@ func scanRun(rows *sql.Rows) (id int64, r record.Record, err error) {
 	return id, r, nil
 }
 
-// loadVerdicts reads the verdicts of a run in the order of the spec.
-func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
-	relations, err := loadRelations(q, run)
-	if err != nil {
-		return nil, err
+// loadVerdicts reads the verdicts of a run in the order of the spec; related says whether it has relations.
+func loadVerdicts(q querier, run int64, related bool) ([]record.Verdict, error) {
+	var relations map[string][]record.Relation
+	if related {
+		var err error
+		if relations, err = loadRelations(q, run); err != nil {
+			return nil, err
+		}
 	}
 	rows, err := q.Query(`SELECT output, status, gate, message, n, n_compared, n_wrong, worst_index_json, got,
 		got_class, want, want_class, low, low_class,
