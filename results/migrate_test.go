@@ -164,14 +164,21 @@ func TestOldCopiesOfMigrationsAreRemoved(t *testing.T) {
 	}
 }
 
-func TestANewerSchemaIsOpenedForReading(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.db")
+// openOneRun makes a database with one run, and leaves it open.
+func openOneRun(t *testing.T, path string) *Store {
+	t.Helper()
 	s := openTest(t, path, Options{})
 	x := start(t, s, softmaxCase(1).Op)
 	r := failed(1)
 	if err := x.Record(ctx, &r); err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+func TestANewerSchemaIsOpenedForReading(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	s := openOneRun(t, path)
 	if _, err := s.writer.Exec("PRAGMA user_version = 99"); err != nil {
 		t.Fatal(err)
 	}
@@ -192,12 +199,7 @@ func TestANewerSchemaIsOpenedForReading(t *testing.T) {
 // everything as it was.
 func TestMigrationIsAllOrNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
-	s := openTest(t, path, Options{})
-	x := start(t, s, softmaxCase(1).Op)
-	r := failed(1)
-	if err := x.Record(ctx, &r); err != nil {
-		t.Fatal(err)
-	}
+	s := openOneRun(t, path)
 	s.Close()
 	steps, err := migrations(schemaFiles)
 	if err != nil {

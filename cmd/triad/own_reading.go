@@ -146,7 +146,7 @@ func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 	if err != nil {
 		return o.Dims
 	}
-	least, chosen := int64(math.MaxInt64), o.Dims
+	least, chosen, grouped := int64(math.MaxInt64), o.Dims, spec.Grouped()
 	for _, c := range plan.Cases {
 		dims, n, tells := map[string]int64{}, int64(1), true
 		alike := map[int64]bool{}
@@ -158,7 +158,7 @@ func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 			tells = tells && (stays || d.Value > 1)
 			n *= max(d.Value, 1)
 			dims[d.Name] = d.Value
-			if slices.Contains(spec.Grouped(), d.Name) {
+			if slices.Contains(grouped, d.Name) {
 				alike[d.Value] = true
 			}
 		}

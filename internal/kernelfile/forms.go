@@ -352,14 +352,21 @@ func (b *Binding) chooseTokens() {
 		b.Args,
 		func(a Argument) bool { return a.Role == Size && a.Target == own.TokenSize },
 	)
+	if all {
+		b.byToken = true
+		b.layByToken()
+	}
+}
+
+// layByToken gives the tensors that may lie token by token that form, where no other one was chosen or said.
+func (b *Binding) layByToken() {
 	for i := range b.Args {
 		a := &b.Args[i]
-		if all && (a.Role == Input || a.Role == Output) && slices.Contains(own.Tokens, a.Target) &&
-			a.Form == AsItLies && !a.told {
+		tensor := (a.Role == Input || a.Role == Output) && slices.Contains(b.Spec.Own.Tokens, a.Target)
+		if tensor && a.Form == AsItLies && !a.told {
 			a.Form = ByToken
 		}
 	}
-	b.byToken = b.byToken || all
 }
 
 // widen notes the tables whose rows the lines show to be as wide as the tensor.
@@ -372,7 +379,9 @@ func (b *Binding) widen() {
 			a.Form = Wide
 		}
 	}
-	b.chooseTokensOfRest()
+	if b.byToken { // tensors that were matched by their order have the form of the others
+		b.layByToken()
+	}
 }
 
 // indexedAlike says whether a table is read wherever something is written: with rows half as wide the second
@@ -397,15 +406,4 @@ func (b *Binding) indexedAlike(table Argument) bool {
 func (b *Binding) sameRows(a Argument) bool {
 	list := b.shape(b.outputs[a.Index])
 	return len(list) > 0 && list[len(list)-1] == b.Spec.Own.WideSize
-}
-
-// chooseTokensOfRest gives the tensors that were matched by their order the form of the others.
-func (b *Binding) chooseTokensOfRest() {
-	for i := range b.Args {
-		a := &b.Args[i]
-		tensor := (a.Role == Input || a.Role == Output) && slices.Contains(b.Spec.Own.Tokens, a.Target)
-		if b.byToken && tensor && a.Form == AsItLies && !a.told {
-			a.Form = ByToken
-		}
-	}
 }

@@ -344,11 +344,7 @@ func (f formOf) packed() string {
 
 // swappedShape is the shape of a tensor whose second and third size have changed places, in words.
 func (b *Binding) swappedShape(a Argument) string {
-	list := slices.Clone(b.shape(b.tensor(a)))
-	if len(list) > 2 {
-		list[1], list[2] = list[2], list[1]
-	}
-	return shapeWords(list)
+	return shapeWords(exchangedSizes(b.shape(b.tensor(a)), false))
 }
 
 // formSentences say how a function is called where its tensors do not lie as the operator has them.

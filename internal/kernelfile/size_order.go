@@ -12,11 +12,10 @@ import (
 // chooseOrder takes the order in which a file says that the sizes of its tensors lie: "B, S, H, D = q.shape",
 // or (batch, seq, heads, head_dim) in a comment. One that says both orders says none.
 func (b *Binding) chooseOrder(file *File) {
-	own := b.Spec.Own
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Over != "" || a.Form == Packed || a.told
 	})
-	if len(own.Tokens) == 0 || settled || b.byToken || !b.mayExchange() || b.Pass != op.Forward {
+	if len(b.Spec.Own.Tokens) == 0 || settled || b.byToken || !b.mayExchange() || b.Pass != op.Forward {
 		return
 	}
 	plain, exchanged := false, false
@@ -28,11 +27,8 @@ func (b *Binding) chooseOrder(file *File) {
 		return
 	}
 	b.ordered = true
-	for i := range b.Args {
-		a := &b.Args[i]
-		if exchanged && (a.Role == Input || a.Role == Output) && slices.Contains(own.Tokens, a.Target) {
-			a.Form = ByToken
-		}
+	if exchanged {
+		b.layByToken()
 	}
 }
 
