@@ -22,8 +22,8 @@ type Constants struct {
 	// OtherReach says that the allowance of G5 is another quantity than in the version before: nothing is
 	// known of it but that it is not negative.
 	OtherReach bool
-	// Contract is the one contract whose allowances the version changed; "": all.
-	Contract string
+	// Contracts are those whose allowances the version changed; nil: all.
+	Contracts []string
 	// DTypes are those of the outputs whose allowances the version changed; nil: all.
 	DTypes []op.DType
 }
@@ -51,15 +51,20 @@ var versions = []Constants{
 	},
 	{
 		Version: "5", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
-		Low: 1, High: math.Inf(1), OtherReach: true, Contract: "tf32",
+		Low: 1, High: math.Inf(1), OtherReach: true, Contracts: []string{"tf32"},
 	},
 	{
 		Version: "6", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
-		Low: 1, High: math.Inf(1), Contract: "fp32", DTypes: []op.DType{op.FP16, op.BF16},
+		Low: 1, High: math.Inf(1), Contracts: []string{"fp32"}, DTypes: []op.DType{op.FP16, op.BF16},
 	},
 	{
-		Version: "7", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G4", "G5"},
+		Version: "7", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1, Fewer: []string{"G4", "G5"},
+	},
+	// the simulated values of "eager" changed too, so that its allowances are not to be compared
+	{
+		Version: "8", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: math.Inf(1), Contracts: []string{"eager", "tf32"},
 	},
 }
 
@@ -74,8 +79,8 @@ func constantsOf(all []Constants, from, to, contract string, d op.DType) (then, 
 	then, now = all[first], all[last]
 	now.Low, now.High, now.Fewer, now.OtherReach = 1, 1, nil, false
 	for _, step := range all[first+1 : last+1] {
-		other := step.DTypes != nil && !slices.Contains(step.DTypes, d)
-		if other || step.Contract != "" && step.Contract != contract {
+		if step.DTypes != nil && !slices.Contains(step.DTypes, d) ||
+			step.Contracts != nil && !slices.Contains(step.Contracts, contract) {
 			continue
 		}
 		now.Low *= step.Low

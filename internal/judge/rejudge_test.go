@@ -268,7 +268,7 @@ func TestVersions(t *testing.T) {
 			Fewer: []string{"G4"},
 		},
 		{Version: "3", Low: 2, High: 3, OtherReach: true},
-		{Version: "4", Low: 1, High: 5, Contract: "tf32"},
+		{Version: "4", Low: 1, High: 5, Contracts: []string{"tf32"}},
 		{Version: "5", Low: 1, High: 7, DTypes: []op.DType{op.BF16}},
 	}
 	_, now, err := constantsOf(history, "1", "3", "fp32", op.FP32)

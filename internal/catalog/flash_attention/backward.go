@@ -244,6 +244,7 @@ type backRow struct {
 
 	// what is subtracted in the exponent: lse where it is given, the maximum else
 	base                       float64
+	shift                      float64 // how far two exponents may move against each other
 	deltaR                     float64 // delta = sum of dO*o
 	deltaError, deltaErrorFP32 float64
 	simBase, simDelta          float64 // lse and delta as the contract's forward saves them
@@ -382,6 +383,7 @@ func (r headRows) slotOf(i, x int64) int64 {
 
 // weights fills P, and where l is not given o and its error too.
 func (b *gradients) weights(h *oneHead, q *backRow) {
+	q.shift = 2 * h.largestShift(q.scores)
 	if !b.given {
 		o := resized(q.o.R, 4*int(b.n))
 		clear(o)
@@ -456,6 +458,7 @@ func (b *gradients) gradient(h *oneHead, q *backRow, c int) {
 		ownFP32 = b.weightErrorFP32(q.s[x], q.abs[x], q.base)
 	}
 	off, offFP32 := b.weightOff(p, own+q.spread), b.weightOff(p, ownFP32+q.spreadFP32)
+	off += revived(p, q.s[x]-q.base, q.shift)
 	q.pError[c] = off + truth.Weighted(p, b.uP) + b.eta
 	q.pErrorFP32[c] = offFP32 + truth.Weighted(p, judge.U32) + judge.Tiny
 	products := q.sumError(c) + b.operandError(q.dpAbs[c])

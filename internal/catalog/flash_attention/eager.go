@@ -17,11 +17,15 @@ type eagerWeights struct {
 	// relative: exp(2 max_j e_j) - 1 + 2u, with e_j = eps_j + 2u|s_j| + what storing loses below the normal
 	// range
 	off     float64
+	shift   float64 // 2 max_j e_j
 	u, tiny float64
 }
 
-// error is how far the stored weight may be from p: it lies in [0, 1] whatever happened to the scores.
-func (w eagerWeights) error(p float64) float64 { return math.Min(truth.Weighted(p, w.off)+w.tiny, 1) }
+// error is how far the stored weight may be from p, whose logarithm is logP: it lies in [0, 1] whatever
+// happened to the scores.
+func (w eagerWeights) error(p, logP float64) float64 {
+	return math.Min(truth.Weighted(p, w.off)+revived(p, logP, w.shift)+w.tiny, 1)
+}
 
 func (a *oneHead) eagerWeights(sc scores) eagerWeights {
 	w := eagerWeights{stored: make([]float64, len(sc.s)), u: truth.Unit(a.d), tiny: truth.HalfSubnormal(a.d)}
@@ -34,7 +38,8 @@ func (a *oneHead) eagerWeights(sc scores) eagerWeights {
 		w.stored[j] = low(a.scale * low(dot))
 		largest = math.Max(largest, w.stored[j])
 	}
-	w.off = math.Expm1(2*worst) + 2*w.u
+	w.shift = 2 * worst
+	w.off = math.Expm1(w.shift) + 2*w.u
 	for j, s := range w.stored {
 		w.stored[j] = math.Exp(s - largest)
 	}
@@ -51,9 +56,10 @@ func (a *oneHead) eagerWeights(sc scores) eagerWeights {
 func (a *oneHead) eagerRow(m *queryRow, out truth.Row) {
 	w := a.eagerWeights(m.scores)
 	sim, largest, extra := make([]float64, a.n), make([]float64, a.n), make([]float64, a.n)
+	lse := m.max + math.Log(m.l)
 	for j, e := range m.p {
 		v := a.keyed(a.v, int64(j))
-		truth.AxpyAbs(extra, w.error(e/m.l), v)
+		truth.AxpyAbs(extra, w.error(e/m.l, m.s[j]-lse), v)
 		truth.Axpy(sim, w.stored[j], v)
 		for c := range largest {
 			largest[c] = math.Max(largest[c], math.Abs(v[c]))
@@ -83,7 +89,7 @@ func (b *gradients) eagerGradients(h *oneHead, q *backRow) {
 		return w.u*math.Abs(q.dp[j]) + w.tiny + q.sumError(j)
 	}
 	for j, p := range q.p {
-		off := w.error(p)
+		off := w.error(p, q.s[j]-q.base)
 		product[j] = math.Abs(q.dp[j])*off + (p+off)*errorOf(j) + w.u*p*math.Abs(q.dp[j]) + w.tiny
 		simProduct[j] = low(w.stored[j] * low(q.dp[j]))
 		delta += float64(p * q.dp[j])
@@ -91,7 +97,7 @@ func (b *gradients) eagerGradients(h *oneHead, q *backRow) {
 		simDelta += simProduct[j]
 	}
 	for j, p := range q.p {
-		off := w.error(p)
+		off := w.error(p, q.s[j]-q.base)
 		size := math.Abs(q.ds[j])
 		t := product[j] + math.Abs(delta)*off + (p+off)*deltaError
 		t += w.u*(size+t) + w.tiny

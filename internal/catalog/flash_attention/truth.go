@@ -241,6 +241,18 @@ func growth(eps float64) float64 {
 	return math.Min(math.Expm1(eps), 1e150)
 }
 
+// revived is the largest that errors of the scores, shift in the exponent, may make of a weight p that is 0
+// because its logarithm lies below fp64's range. A score of -infinity has no weight whatever happens.
+func revived(p, logP, shift float64) float64 {
+	if p != 0 || math.IsInf(logP, -1) || logP+shift < lowestLog {
+		return 0
+	}
+	return math.Exp(math.Min(logP+shift, 0))
+}
+
+// lowestLog is the logarithm of the smallest number that fp64 holds.
+const lowestLog = -745.2
+
 // weightedSums is a vector that is a weighted sum of vectors: of its truth, its allowances and the simulated
 // contract.
 type weightedSums truth.Row
@@ -392,10 +404,12 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	m.weights, m.weightsFP32 = m.backing[:h.n], m.backing[h.n:]
 	sums := weightedSums{out.R, m.weights, m.weightsFP32, out.Sim}
 	m.spread, m.spreadFP32 = 0, 0
+	shift, lse := h.largestShift(m.scores), m.max+math.Log(m.l)
 	for j, e := range m.p {
 		share, eps := e/m.l, h.weightError(m.s[j], m.abs[j], m.max)
-		m.spread += truth.Weighted(share, eps)
-		t, tFP32 := truth.Weighted(share, eps+h.uP+judge.U32*h.gK), 0.0
+		lost := revived(share, m.s[j]-lse, 2*shift)
+		m.spread += truth.Weighted(share, eps) + lost
+		t, tFP32 := truth.Weighted(share, eps+h.uP+judge.U32*h.gK)+lost, 0.0
 		if low {
 			epsFP32 := eps
 			if h.tf32() {
@@ -415,9 +429,9 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	if h.rules.EveryStep {
 		h.eagerRow(m, out)
 	}
-	f := logSumExp{r: m.max + math.Log(m.l)}
+	f := logSumExp{r: lse}
 	own := judge.U32 * (math.Abs(m.max) + h.gK + 8 + 2*math.Abs(math.Log(m.l)))
-	shift := h.largestShift(m.scores) // the logarithm of a sum is off by no more than its exponents are
+	// the logarithm of a sum is off by no more than its exponents are
 	f.t, f.tFP32, f.sim = math.Min(m.spread, shift)+own, math.Min(m.spreadFP32, shift)+own,
 		tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)
 	return f

@@ -337,6 +337,46 @@ func TestEager(t *testing.T) {
 	}
 }
 
+// TestEagerDecidedByRounding: scores of 10^5 are stored 512 apart in bf16, so that a key whose exact weight is
+// 0 in fp64 may have the largest one.
+func TestEagerDecidedByRounding(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 6))
+	s, d := sizes{1, 2, 2, 33, 65, 32}, op.BF16
+	low := func(x float64) float64 { return tensor.Round(d, x, false) }
+	for round := range 4 {
+		q, k, v, do := s.inputs(r, d, 300)
+		o, dq, dk, dv := eagerComposition(s, truthtest.F32(1/math.Sqrt(32)), low, q.Float64s(), k.Float64s(),
+			v.Float64s(), do.Float64s())
+		in := []tensor.Tensor{q, k, v}
+		what := fmt.Sprintf("round %d", round)
+		eager := truthtest.TruthFor(t, s.of(op.Forward, d, false, ""), "eager", in)
+		truthtest.Accepts(t, what, truthtest.Judged(eager, o, eager.Outputs[1].Sim))
+		own := truthtest.TruthFor(t, s.of(op.Backward, d, false, "own"), "eager", append(in, do))
+		truthtest.Accepts(t, what+" backward", truthtest.Judged(own, dq, dk, dv))
+	}
+}
+
+// TestTF32DecidedByRounding: the same where products read operands as tf32.
+func TestTF32DecidedByRounding(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 6))
+	s := sizes{1, 2, 2, 33, 65, 32}
+	dropped := func(x tensor.Tensor) []float64 {
+		values := x.Float64s()
+		for i, v := range values {
+			values[i] = truth.TF32(v)
+		}
+		return values
+	}
+	for round := range 20 {
+		q, k, v, do := s.inputs(r, op.FP32, 3000)
+		_, dq, dk, dv := eagerComposition(s, truthtest.F32(1/math.Sqrt(32)), truthtest.F32, dropped(q), dropped(k),
+			dropped(v), dropped(do))
+		own := truthtest.TruthFor(t, s.of(op.Backward, op.FP32, false, "own"), "tf32",
+			[]tensor.Tensor{q, k, v, do})
+		truthtest.Accepts(t, fmt.Sprintf("round %d", round), truthtest.Judged(own, dq, dk, dv))
+	}
+}
+
 // TestUnseen: rows that see no key give 0 and -inf exactly, and their gradients are 0 with T = 0.
 func TestUnseen(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 6))

@@ -36,7 +36,7 @@ type Rules struct {
 	// what intermediates are stored in where the following say so; fp32 stores them as they are
 	Step      op.DType
 	Marked    bool // Stored nodes are stored
-	EveryStep bool // every node is stored, inputs and the result excepted
+	EveryStep bool // every node is stored, inputs and the result excepted; of constants a bound alone knows
 }
 
 // Bounds computes formulas of the same inputs that mean the same value: the first is the formula, the others
@@ -151,7 +151,7 @@ func (b *Bounds) Element(in []float64) (r, t, sim float64) {
 		x, y := &b.steps[s.from[0]], &b.steps[s.from[1]]
 		s.r, s.s = s.apply(in, x.r, y.r), s.apply(in, x.s, y.s)
 		s.t = b.settled(s, s.bound(x, y))
-		if s.stored {
+		if s.stored && s.Kind != Constant { // a constant may be rounded too: t says so. torch keeps it in fp32
 			s.s = tensor.Round(b.rules.Step, s.s, false)
 		}
 	}

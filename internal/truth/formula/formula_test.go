@@ -210,6 +210,24 @@ func TestStoredSteps(t *testing.T) {
 	}
 }
 
+// torch keeps a number in fp32 beside a 16-bit tensor, so the simulated value of the written composition does
+// not round constants. The bound does: a kernel in half precision stores them.
+func TestConstantsAreNotStored(t *testing.T) {
+	const scale = -2.3
+	rules := formula.Rules{Output: op.FP16, Step: op.FP16, EveryStep: true}
+	every := bounds(t, []*formula.Node{x.Scaled(scale).Plus(y)}, rules)
+	low := func(v float64) float64 { return tensor.Round(op.FP16, v, false) }
+	for _, v := range samples(op.FP16, 2000) {
+		r, bound, sim := every.Element(v[:])
+		if want := low(v[0]*scale) + v[1]; sim != want && !math.IsNaN(want) {
+			t.Errorf("at %v: simulated %v, want %v", v, sim, want)
+		}
+		if half := low(v[0]*low(scale)) + v[1]; math.Abs(half-r) > bound {
+			t.Errorf("at %v: a scale in fp16 gives %v, R %v, bound %v", v, half, r, bound)
+		}
+	}
+}
+
 // The derivative by the complex step is that of differences of the value, to what differences are good for.
 func TestComplexStep(t *testing.T) {
 	for name, forms := range stated {
