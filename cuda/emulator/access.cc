@@ -114,6 +114,7 @@ CUEMU_PLAIN inline void seen(const void *p, size_t bytes, bool writes, Pc pc) {
 // An atomic operation on shared memory orders threads, by whatever it means to the kernel.
 void seen_atomic(const volatile void *p, size_t bytes, bool writes, Pc pc) {
 	Worker *w = this_worker;
+	if (w && w->in_block) poll(*w, const_cast<const void *>(p), writes);
 	if (watching) {
 		if (w && w->in_block) watch_access(*w, const_cast<const void *>(p), bytes, ATOMIC | (writes ? WRITES : 0), pc);
 		return;
@@ -127,6 +128,7 @@ void seen_atomic(const volatile void *p, size_t bytes, bool writes, Pc pc) {
 
 void seen_volatile(const void *p, size_t bytes, bool writes, Pc pc) {
 	Worker *w = this_worker;
+	if (w && w->in_block && !writes) poll(*w, p, false);
 	if (!watching) return seen(p, bytes, writes, pc);
 	if (w && w->in_block) watch_access(*w, p, bytes, VOLATILE | (writes ? WRITES : 0), pc);
 }

@@ -5,6 +5,7 @@
 // in between, faults.
 #include <sys/mman.h>
 
+#include <cstdlib>
 #include <new>
 
 #include "cuemu/fiber_hooks.h"
@@ -14,18 +15,23 @@ namespace cuemu {
 
 namespace {
 
-// Blocks that OS threads have made, kept for the next cluster.
-__thread Worker *blocks[MAX_CLUSTER];
+// Blocks that OS threads have made, kept for the next that run beside each other.
+__thread Worker **blocks;
 
-CUEMU_PLAIN Worker *block_of_rank(unsigned rank) {
-	if (blocks[rank]) return blocks[rank];
+}  // namespace
+
+CUEMU_PLAIN Worker *block_beside(unsigned i) {
+	if (!blocks) blocks = static_cast<Worker **>(calloc(MAX_RESIDENT, sizeof(Worker *)));
+	if (!blocks || blocks[i]) return blocks ? blocks[i] : nullptr;
 	void *memory = mmap(nullptr, sizeof(Worker), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED) return nullptr;
 	Worker *w = new (memory) Worker();
 	// Guards double the mappings of a stack, and a process may have 65,530: blocks beside the first go without. All run the same code.
-	if (!prepare_worker(*w, rank == 0)) return nullptr;
-	return blocks[rank] = w;
+	if (!prepare_worker(*w, i == 0)) return nullptr;
+	return blocks[i] = w;
 }
+
+namespace {
 
 CUEMU_PLAIN unsigned live_threads(const Cluster &c) {
 	unsigned live = 0;
@@ -55,7 +61,7 @@ CUEMU_PLAIN bool start_blocks(Worker &w, Cluster &c, uint64_t number) {
 	const dim3 size = job.cluster, clusters(job.grid.x / size.x, job.grid.y / size.y, job.grid.z / size.z);
 	const uint64_t x = number % clusters.x, y = number / clusters.x % clusters.y, z = number / clusters.x / clusters.y;
 	for (unsigned rank = 0; rank < c.size; rank++) {
-		Worker *b = block_of_rank(rank);
+		Worker *b = block_beside(rank);
 		if (!b) return false;
 		c.block[rank] = b;
 		b->order = w.order;

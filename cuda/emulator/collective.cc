@@ -109,7 +109,8 @@ CUEMU_PLAIN int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &la
 }
 
 CUEMU_PLAIN static const char *place_name(const Wait &wait) {
-	return wait.what == IN_BARRIER ? "__syncthreads" : wait.what == IN_CLUSTER ? "the barrier of the cluster" : wait.what == IN_ASYNC ? wait.name : collective_names[wait.kind];
+	return wait.what == IN_BARRIER ? "__syncthreads" : wait.what == IN_CLUSTER ? "the barrier of the cluster" :
+	       wait.what == IN_GRID ? "the barrier of the grid" : wait.what == IN_ASYNC ? wait.name : collective_names[wait.kind];
 }
 
 CUEMU_PLAIN void tell_divergence(Worker &w, const Wait &wait) {
@@ -124,13 +125,14 @@ CUEMU_PLAIN void tell_divergence(Worker &w, const Wait &wait) {
 CUEMU_PLAIN void tell_deadlock(Worker &w) {
 	cuemu_report *r = open_report(CUEMU_DEADLOCK);
 	if (!r) return;
-	size_t n = snprintf(r->message, sizeof r->message, "no thread of the %s can run", w.cluster->size > 1 ? "cluster" : "block");
+	size_t n = snprintf(r->message, sizeof r->message, "no thread of the %s can run",
+	                    current_launch.job.cooperative ? "grid" : w.cluster->size > 1 ? "cluster" : "block");
 	const Wait *said[8];
 	int count = 0;
 	for (unsigned t = 0; t < w.threads && count < 8; t++) {
 		const Warp &p = w.warp[t / 32];
 		uint32_t bit = 1u << t % 32;
-		if (!((p.at_barrier | p.in_collective | p.in_cluster | p.in_async) & bit)) continue;
+		if (!((p.at_barrier | p.in_collective | p.in_cluster | p.in_async | p.in_grid) & bit)) continue;
 		const Wait *wait = w.fiber[t].wait;
 		bool known = false;
 		for (int i = 0; i < count; i++) known |= same_place(*wait, said[i]->file, said[i]->line) && said[i]->what == wait->what;

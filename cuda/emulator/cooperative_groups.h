@@ -1,5 +1,5 @@
-// Stands in for CUDA's header of this name: thread blocks, tiles of up to 32 threads, coalesced groups, clusters, the grid without its barrier (blocks
-// do not run at the same time here, so grid.sync() is not emulated). Member functions take the caller's file and line for reports.
+// Stands in for CUDA's header of this name: thread blocks, tiles of up to 32 threads, coalesced groups, clusters, the grid,
+// which has a barrier in a cooperative launch. Member functions take the caller's file and line for reports.
 #ifndef CUEMU_COOPERATIVE_GROUPS_H
 #define CUEMU_COOPERATIVE_GROUPS_H
 
@@ -45,7 +45,10 @@ inline cluster_group this_cluster() { return {}; }
 
 class grid_group {
 public:
-	static bool is_valid() { return false; }
+	static bool is_valid() { return cuemu_cooperative() != 0; }
+	static void sync(CUEMU_HERE) { cuemu_grid_sync(file, line); }
+	static dim3 dim_blocks() { return gridDim; }
+	static dim3 block_index() { return blockIdx; }
 	static unsigned long long num_blocks() { return 1ull * gridDim.x * gridDim.y * gridDim.z; }
 	static unsigned long long block_rank() { return blockIdx.x + 1ull * gridDim.x * (blockIdx.y + 1ull * gridDim.y * blockIdx.z); }
 	static unsigned long long thread_rank() { return block_rank() * cuemu_block_threads() + cuemu_linear_thread(); }

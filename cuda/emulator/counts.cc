@@ -34,8 +34,12 @@ struct Launched {
 using Line = std::tuple<std::string, uint32_t, bool, int>;  // kernel, address, shared, how
 std::map<Line, Total> &totals = *new std::map<Line, Total>;
 std::map<std::string, Launched> &kernels = *new std::map<std::string, Launched>;
-std::unordered_map<uint64_t, uint32_t> times;      // accesses so far, by address and thread
-std::unordered_map<uint64_t, Request> open_requests;
+// Book is what is open of the block that a worker runs: blocks may run beside each other.
+struct Book {
+	std::unordered_map<uint64_t, uint32_t> times;  // accesses so far, by address and thread
+	std::unordered_map<uint64_t, Request> requests;
+};
+std::unordered_map<const Worker *, Book> &books = *new std::unordered_map<const Worker *, Book>;
 
 template <class T> uint64_t different(std::vector<T> &list) {
 	uint64_t n = 0;
@@ -97,13 +101,15 @@ void finish(const Request &r) {
 
 bool counting = getenv("CUEMU_COUNTS") != nullptr;   // not where nothing is watched: these come from there
 
-void count_block() {
-	for (auto &r : open_requests) finish(r.second);
-	open_requests.clear();
-	times.clear();
+void count_block(const Worker &w) {
+	Book &b = books[&w];
+	for (auto &r : b.requests) finish(r.second);
+	b.requests.clear();
+	b.times.clear();
 }
 
 void count_launch() {
+	for (auto &b : books) count_block(*b.first);
 	const Job &job = current_launch.job;
 	Launched &k = kernels[kernel_name()];
 	k.launches++;
@@ -115,9 +121,10 @@ void count_launch() {
 
 void count_access(Worker &w, const void *p, size_t bytes, int how, Pc pc, bool shared) {
 	const uint32_t thread = thread_of(w), at = offset_in_program(pc);
-	const uint32_t nth = times[uint64_t(at) << 16 | thread]++;
+	Book &b = books[&w];
+	const uint32_t nth = b.times[uint64_t(at) << 16 | thread]++;
 	const uint64_t key = (uint64_t(at) << 32 | uint64_t(nth) << 6 | thread / 32) ^ (shared ? uint64_t(1) << 63 : 0);
-	Request &r = open_requests[key];
+	Request &r = b.requests[key];
 	r.pc = at;
 	r.how = how & (WRITES | ATOMIC);
 	r.shared = shared;
@@ -125,7 +132,7 @@ void count_access(Worker &w, const void *p, size_t bytes, int how, Pc pc, bool s
 	const uint32_t of_warp = w.threads - thread / 32 * 32 < 32 ? w.threads - thread / 32 * 32 : 32;
 	if (r.lanes.size() < of_warp) return;
 	finish(r);
-	open_requests.erase(key);
+	b.requests.erase(key);
 }
 
 static void write_counts() {

@@ -172,6 +172,17 @@ void describe(cuemu_report *r, const Worker &w, int number, const siginfo_t *inf
 	}
 }
 
+// is_in_kernel: code of the program is on the stack that was interrupted.
+bool is_in_kernel(void *context) {
+	if (this_worker->at_home.load()) return false;
+	fault_pc = machine_of(static_cast<const ucontext_t *>(context)).pc;
+	fault_words = 0;
+	callers();
+	bool found = in_program(reinterpret_cast<const void *>(fault_pc));
+	for (unsigned i = 0; i < fault_words; i++) found |= in_program(reinterpret_cast<const void *>(fault_stack[i]));
+	return found;
+}
+
 // on_host: a fault of a program's host code, for `triad check`.
 void on_host(int number, siginfo_t *info, void *context) {
 	const Machine m = machine_of(static_cast<const ucontext_t *>(context));
@@ -185,6 +196,8 @@ void on_host(int number, siginfo_t *info, void *context) {
 
 void handler(int number, siginfo_t *info, void *context) {
 	Worker *w = this_worker;
+	// The watchdog of `triad check` asks again: the thread may be between two blocks, or have left the kernel.
+	if (checking && number == SIGBUS && watchdog_fired.load() && !(w && w->in_block && is_in_kernel(context))) return;
 	if (checking && (!w || !w->in_block)) return on_host(number, info, context);
 	if (!w) return pass_on(number, info, context);
 	if (cuemu_report *r = open_report(watchdog_fired.load() ? CUEMU_WATCHDOG : CUEMU_OUT_OF_BOUNDS))

@@ -257,6 +257,9 @@ void tell_refused(const Job &job, cudaError error) {
 	else if (job.shared_bytes > STATIC_LIMIT)
 		f.message("%zu bytes of dynamic shared memory: above %zu it takes cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first",
 		          job.shared_bytes, STATIC_LIMIT);
+	else if (error == cudaErrorCooperativeLaunchTooLarge)
+		f.message("%llu blocks of %llu threads must be there at once, and the emulated card has room for %u: ask cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+		          uint64_t(job.grid.x) * job.grid.y * job.grid.z + 0ull, threads + 0ull, resident_blocks(threads));
 	else f.message("%s", cudaGetErrorString(error));
 	f.write();
 }

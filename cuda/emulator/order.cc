@@ -109,6 +109,9 @@ void order_launch() {
 	flags.clear();
 }
 
+// order_grid: all threads of the grid have met.
+void order_grid() { launch_time = ++now; }
+
 void order_block(Worker &w) {
 	Knowledge &k = knowledge(w);
 	k.start = k.barrier = ++now;

@@ -66,6 +66,12 @@ unsigned pool_size() {
 	return wanted_workers;
 }
 
+}  // namespace
+
+unsigned os_threads() { return current_launch.blocks >= 2 ? worker_count.load() : 1; }
+
+namespace {
+
 Worker *new_worker() {
 	void *memory = mmap(nullptr, sizeof(Worker), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED) return nullptr;
@@ -212,11 +218,15 @@ uint64_t progress() {
 	return sum + cuemu_launch_serial;
 }
 
-// stop_workers interrupts what hangs: the fault handler reports where and leaves the block.
-void stop_workers() {
-	abandoned.store(true);
+// interrupt_workers asks the fault handler to report where it hangs and to leave the block.
+void interrupt_workers() {
 	for (unsigned i = worker_count.load(); i-- > 0; )
 		if (workers[i] && workers[i]->busy.load() && (i == 0 || workers[i]->in_block)) pthread_kill(workers[i]->os_thread, SIGBUS);
+}
+
+void stop_workers() {
+	abandoned.store(true);
+	interrupt_workers();
 }
 
 // await waits for the launch function, and stops it after too long without a finished block. False: it did not even stop.
@@ -273,8 +283,7 @@ static void watch_for_hangs() {
 			if (at != seen || !w || !w->busy.load()) seen = at, idle = 0;
 			if (idle < watchdog_seconds) continue;
 			watchdog_fired.store(true);
-			stop_workers();
-			return nullptr;
+			interrupt_workers();                   // until it comes at a line of the kernel
 		}
 	}, nullptr);
 }
@@ -282,7 +291,7 @@ static void watch_for_hangs() {
 // launch_ended: what went wrong in a launch is a finding, and the program goes on.
 static void launch_ended() {
 	settle_pending();
-	if (counting) count_block(), count_launch();
+	if (counting) count_launch();
 	if (abandoned.load()) set_sticky_error();
 	if (have_report()) report_to_finding();
 	abandoned.store(false);
@@ -311,6 +320,8 @@ static cudaError_t refuse(const Job &job) {
 	const uint64_t cluster = uint64_t(job.cluster.x) * job.cluster.y * job.cluster.z;
 	if (cluster == 0 || cluster > cluster_allowed()) return cudaErrorInvalidClusterSize;
 	if (job.grid.x % job.cluster.x || job.grid.y % job.cluster.y || job.grid.z % job.cluster.z) return cudaErrorInvalidConfiguration;
+	if (job.cooperative && cluster > 1) return cudaErrorNotSupported;
+	if (job.cooperative && uint64_t(job.grid.x) * job.grid.y * job.grid.z > resident_blocks(threads)) return cudaErrorCooperativeLaunchTooLarge;
 	return cudaSuccess;
 }
 
@@ -336,7 +347,7 @@ void cuemu_launch(const Job *job) {
 	LaunchState &l = current_launch;
 	l.job = *job;
 	l.cluster_size = job->cluster.x * job->cluster.y * job->cluster.z;
-	l.blocks = uint64_t(job->grid.x) * job->grid.y * job->grid.z / l.cluster_size;
+	l.blocks = job->cooperative ? 1 : uint64_t(job->grid.x) * job->grid.y * job->grid.z / l.cluster_size;
 	l.next.store(0);
 	l.static_bytes.store(0);
 	l.static_used.store(0);

@@ -1,5 +1,6 @@
 // The schedule orders: in which order the blocks of a launch, the warps of a block and the lanes of a warp run. A result that differs from one
 // order to another shows a race.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -53,6 +54,8 @@ bool parse_order(const char *text, Order *order) {
 void set_block_order(LaunchState &l, const Order &order) {
 	l.stride = 1;
 	l.shift = 0;
+	free(l.ascending);
+	l.ascending = nullptr;
 	if (order.policy == REVERSE) {
 		l.stride = l.blocks - 1;
 		l.shift = l.blocks - 1;
@@ -68,7 +71,20 @@ void set_block_order(LaunchState &l, const Order &order) {
 // grid_position is the block that comes as the i-th.
 CUEMU_PLAIN uint64_t grid_position(uint64_t i) {
 	const LaunchState &l = current_launch;
+	if (l.ascending && i >= l.ascending_from) return l.ascending[i - l.ascending_from];
 	return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * l.stride + l.shift) % l.blocks);
+}
+
+// set_ascending: blocks that wait for others of lower numbers get those next, as a GPU starts them.
+void set_ascending(LaunchState &l, uint64_t from) {
+	const uint64_t most = 1 << 20;
+	if (l.ascending || from >= l.blocks || l.blocks - from > most) return;
+	uint64_t *rest = static_cast<uint64_t *>(malloc((l.blocks - from) * sizeof *rest));
+	if (!rest) return;
+	for (uint64_t i = from; i < l.blocks; i++) rest[i - from] = grid_position(i);
+	std::sort(rest, rest + (l.blocks - from));
+	l.ascending_from = from;
+	l.ascending = rest;
 }
 
 CUEMU_PLAIN uint3 thread_index(unsigned linear) {

@@ -30,6 +30,12 @@ void set_last_error(cudaError_t error) { last_error = error; }
 // The largest dynamic shared memory that cudaFuncSetAttribute allowed to any kernel: a launch does not know its kernel's address.
 size_t dynamic_shared_allowed() { return allowed; }
 
+// Twice and more what cudaOccupancyMaxActiveBlocksPerMultiprocessor and the number of multiprocessors give.
+unsigned resident_blocks(uint64_t threads) {
+	const uint64_t most = 32 * 1024 / (threads ? threads : 1);
+	return most > MAX_RESIDENT ? MAX_RESIDENT : static_cast<unsigned>(most);
+}
+
 unsigned cluster_allowed() { return capability < 80 ? 1 : allowed_cluster; }
 
 }  // namespace cuemu
@@ -57,6 +63,7 @@ const char *cudaGetErrorName(cudaError_t error) {
 	case cudaErrorInvalidClusterSize: return "cudaErrorInvalidClusterSize";
 	case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
 	case cudaErrorLaunchOutOfResources: return "cudaErrorLaunchOutOfResources";
+	case cudaErrorCooperativeLaunchTooLarge: return "cudaErrorCooperativeLaunchTooLarge";
 	case cudaErrorNotSupported: return "cudaErrorNotSupported";
 	default: return "cudaErrorUnknown";
 	}
@@ -73,6 +80,7 @@ const char *cudaGetErrorString(cudaError_t error) {
 	case cudaErrorInvalidClusterSize: return "cluster misconfiguration";
 	case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
 	case cudaErrorLaunchOutOfResources: return "too many resources requested for launch";
+	case cudaErrorCooperativeLaunchTooLarge: return "too many blocks in cooperative launch";
 	case cudaErrorNotSupported: return "operation not supported";
 	default: return "unknown error";
 	}
@@ -173,6 +181,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device) {
 	p->multiProcessorCount = 4;
 	p->maxThreadsPerMultiProcessor = 2048;
 	p->maxBlocksPerMultiProcessor = 32;
+	p->cooperativeLaunch = 1;
 	return cudaSuccess;
 }
 
@@ -184,7 +193,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 	case cudaDevAttrWarpSize: *value = 32; break;
 	case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
 	case cudaDevAttrClockRate: *value = 1000000; break;        // kHz; a device that is none has no clock
-	case cudaDevAttrCooperativeLaunch: *value = 0; break;
+	case cudaDevAttrCooperativeLaunch: *value = 1; break;
 	case cudaDevAttrMultiProcessorCount: *value = 4; break;
 	case cudaDevAttrComputeCapabilityMajor: *value = capability / 10; break;
 	case cudaDevAttrComputeCapabilityMinor: *value = capability % 10; break;

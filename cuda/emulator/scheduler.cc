@@ -24,18 +24,9 @@ CUEMU_PLAIN void make_runnable(Worker &w, unsigned warp, uint32_t lanes) {
 
 namespace {
 
-CUEMU_PLAIN unsigned lanes_of(const Worker &w, unsigned warp) {
-	unsigned rest = w.threads - warp * 32;
-	return rest < 32 ? rest : 32;
-}
-
 CUEMU_PLAIN uint32_t low_bits(unsigned n) { return n >= 32 ? 0xffffffffu : (1u << n) - 1; }
 
 CUEMU_PLAIN unsigned top_bit(uint32_t bits) { return 31 - __builtin_clz(bits); }
-
-CUEMU_PLAIN char *stack_top(Worker &w, unsigned slot) { return w.stacks + (slot + 1) * STACK_STRIDE - (slot % 61) * 64; }
-
-CUEMU_PLAIN unsigned slot_of(const Worker &w, unsigned thread) { return thread == w.direct_thread ? DIRECT_STACK : thread; }
 
 // release_activemask lets the lanes go on that stand at one __activemask, when nothing else of their warp can move.
 CUEMU_PLAIN void release_activemask(Worker &w, unsigned warp) {
@@ -129,8 +120,6 @@ CUEMU_PLAIN inline unsigned pick(Worker &w) {
 	return warp * 32 + lane;
 }
 
-CUEMU_PLAIN void leave_kernel(Worker &w);
-
 // fiber_main is where a thread starts that was not reached in direct mode.
 CUEMU_PLAIN void fiber_main() {
 	Worker &w = *this_worker;
@@ -139,6 +128,8 @@ CUEMU_PLAIN void fiber_main() {
 	w.job->thread(w.job->body);
 	leave_kernel(w);
 }
+
+}  // namespace
 
 CUEMU_PLAIN void *context_of(Worker &w, unsigned thread) {
 	Warp &p = w.warp[thread / 32];
@@ -150,17 +141,19 @@ CUEMU_PLAIN void *context_of(Worker &w, unsigned thread) {
 	return w.fiber[thread].sp;
 }
 
+namespace {
+
 // Transfer is a switch that has been decided. A waiting function decides it in a function of its own and keeps nothing across it: the less of
 // its stack a suspended fiber needs, the more fibers fit into the cache.
 struct Transfer {
 	void **save, *load;
 };
 
-// goes_home: no thread of this block can run, and another block of its cluster may let one go on.
-CUEMU_PLAIN inline bool goes_home(const Worker &w) { return !w.ready && w.cluster->size > 1; }
+// goes_home: no thread of this block can run, and another block of its cluster or grid may let one go on.
+CUEMU_PLAIN inline bool goes_home(const Worker &w) { return !w.ready && (w.cluster->size > 1 || current_launch.job.cooperative); }
 
 CUEMU_PLAIN __attribute__((noinline)) Transfer to_home(Worker &w) {
-	hook_park(w, w.current);
+	hook_park(w, slot_of(w, w.current));
 	return {&w.fiber[w.current].sp, w.home};
 }
 
@@ -188,6 +181,8 @@ CUEMU_PLAIN inline Worker &go(Transfer t) {
 	else restore_index();
 	return *this_worker;
 }
+
+}  // namespace
 
 // leave_kernel ends the current thread: whoever waits for it alone goes on.
 CUEMU_PLAIN void leave_kernel(Worker &w) {
@@ -220,6 +215,8 @@ CUEMU_PLAIN void leave_kernel(Worker &w) {
 	cuemu_switch(&dead, context);
 }
 
+namespace {
+
 // promote leaves direct mode: the running thread keeps its stack, the others that have not run become fibers.
 CUEMU_PLAIN void promote(Worker &w) {
 	unsigned self = thread_of(w), rank = w.rank_of[self / 32], lane = self % 32;
@@ -247,81 +244,6 @@ CUEMU_PLAIN void promote(Worker &w) {
 
 }  // namespace
 
-CUEMU_PLAIN void start_block(Worker &w, uint64_t block) {
-	if (block == 0 || w.order.policy == RANDOM || w.order.policy == GREEDY || !w.in_block) set_ranks(w, block);
-	w.in_block = true;
-	w.arrived = 0;
-	w.votes = 0;
-	w.cursor = 0;
-	w.direct = !CUEMU_TSAN;
-	w.direct_thread = MAX_THREADS;
-	cuemu_promoted = false;
-	async_start(w);
-	open_arena(w);
-	if (watching) watch_block(w);
-}
-
-namespace {
-
-CUEMU_PLAIN void start_own_block(Worker &w, uint64_t block) {
-	block_index(block, &blockIdx);
-	w.own_cluster.arrived = 0;
-	start_block(w, block);
-}
-
-// run_direct calls the threads of a block one after the other, warps by rank. False: the block was promoted, and the thread that did it has ended.
-CUEMU_PLAIN bool run_direct(Worker &w) {
-	for (unsigned rank = 0; rank < w.warps; rank++) {
-		unsigned warp = w.warp_at[rank], lanes = lanes_of(w, warp);
-		bool down = w.warp[warp].down;
-		threadIdx = thread_index(warp * 32 + (down ? lanes - 1 : 0));
-		w.job->lanes(w.job->body, lanes, down);
-		if (cuemu_promoted) return false;
-	}
-	return true;
-}
-
-CUEMU_PLAIN void finish_block(Worker &w) {
-	close_arena(w);
-	w.progress.store(w.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
-// next_block takes the next block of the grid; chunks of them from the shared counter.
-CUEMU_PLAIN bool next_block(uint64_t *block, uint64_t *left) {
-	LaunchState &l = current_launch;
-	if (abandoned.load(std::memory_order_relaxed)) return false;
-	if (*left == 0) {
-		uint64_t first = l.next.fetch_add(l.chunk, std::memory_order_relaxed);
-		if (first >= l.blocks) return false;
-		*left = l.blocks - first < l.chunk ? l.blocks - first : l.chunk;
-		*block = first;
-	} else {
-		++*block;
-	}
-	--*left;
-	return true;
-}
-
-__thread uint64_t block_of_order, blocks_left;
-
-// direct_main runs whole blocks on the direct stack until one is promoted; then it has become that block's fiber.
-CUEMU_PLAIN void direct_main() {
-	Worker &w = *this_worker;
-	hook_arrive_first(w);
-	for (;;) {
-		if (!run_direct(w)) leave_kernel(w);
-		finish_block(w);
-		if (!next_block(&block_of_order, &blocks_left)) break;
-		start_own_block(w, grid_position(block_of_order));
-	}
-	w.in_block = false;
-	void *dead;
-	hook_die_home(w, DIRECT_STACK);
-	cuemu_switch(&dead, w.home);
-}
-
-}  // namespace
-
 CUEMU_PLAIN unsigned start_fibers(Worker &w) {
 	w.direct = false;
 	cuemu_promoted = true;
@@ -340,53 +262,9 @@ CUEMU_PLAIN unsigned start_fibers(Worker &w) {
 CUEMU_PLAIN void enter_block(Worker &w) {
 	w.current = pick(w);
 	void *context = context_of(w, w.current);
-	hook_leave_home(w, w.current);
+	hook_leave_home(w, slot_of(w, w.current));
 	cuemu_switch(&w.home, context);
 	hook_arrive_home(w);
-}
-
-CUEMU_PLAIN void set_up(Worker &w, const Job &job) {
-	w.job = &job;
-	w.threads = job.block.x * job.block.y * job.block.z;
-	w.warps = (w.threads + 31) / 32;
-	w.one_dimensional = job.block.y == 1 && job.block.z == 1;
-	w.divergence_told = false;
-	w.in_block = false;
-	hook_prepare(w, w.threads);
-}
-
-// run_blocks takes blocks until none is left or the launch is abandoned.
-CUEMU_PLAIN void run_blocks(Worker &w) {
-	const Job &job = current_launch.job;
-	blockDim = job.block;
-	gridDim = job.grid;
-	blocks_left = 0;
-	set_up(w, job);
-	w.cluster = &w.own_cluster;
-	w.own_cluster.size = w.own_cluster.yielded = 1;
-	w.own_cluster.block[0] = &w;
-	while (next_block(&block_of_order, &blocks_left)) {
-		if (current_launch.cluster_size > 1) {
-			if (!run_cluster(w, grid_position(block_of_order))) break;
-			continue;
-		}
-		start_own_block(w, grid_position(block_of_order));
-		void *context;
-		unsigned slot = DIRECT_STACK;
-		if (w.direct) {
-			context = new_stack(stack_top(w, DIRECT_STACK), direct_main);
-		} else {
-			slot = start_fibers(w);
-			context = context_of(w, slot);
-		}
-		hook_leave_home(w, slot);
-		cuemu_switch(&w.home, context);
-		hook_arrive_home(w);
-		if (abandoned.load(std::memory_order_relaxed)) break;
-		if (w.in_block) finish_block(w);
-		w.in_block = false;
-	}
-	w.in_block = false;
 }
 
 CUEMU_PLAIN void abandon(Worker &w) {
@@ -448,7 +326,8 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer wait_beside(const Wait *wait) {
 	const unsigned warp = w.current / 32;
 	const uint32_t bit = 1u << w.current % 32;
 	w.fiber[w.current].wait = wait;
-	(wait->what == IN_CLUSTER ? w.warp[warp].in_cluster : w.warp[warp].in_async) |= bit;
+	Warp &p = w.warp[warp];
+	(wait->what == IN_CLUSTER ? p.in_cluster : wait->what == IN_GRID ? p.in_grid : p.in_async) |= bit;
 	leave_runnable(w, warp, bit);
 	return next_of(w);
 }
@@ -482,6 +361,9 @@ CUEMU_PLAIN void cuemu_promote(void) {
 
 CUEMU_PLAIN void wait_for_others(const Wait *wait) { go(wait_beside(wait)); }
 
+// A block gives its turn away after so many yields of its threads; after fewer once it has done so.
+static const unsigned PATIENCE = 1024, PATIENCE_LATER = 64;
+
 // cuemu_yield lets others run: other blocks of the cluster, other warps first, and in its own warp the other lanes.
 CUEMU_PLAIN void cuemu_yield(void) {
 	if (!this_worker || !this_worker->in_block) return;
@@ -492,7 +374,8 @@ CUEMU_PLAIN void cuemu_yield(void) {
 	if (w.order.policy == GREEDY) demote(w, warp);
 	else w.cursor = rank + 1 < w.warps ? rank + 1 : 0;
 	w.cluster->yielded = w.rank;
-	go(w.cluster->size > 1 ? to_home(w) : next_of(w));
+	w.parked = ++w.yields >= (w.parkings ? PATIENCE_LATER : PATIENCE);
+	go(w.cluster->size > 1 || w.parked ? to_home(w) : next_of(w));
 }
 
 }  // extern "C"

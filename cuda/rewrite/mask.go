@@ -23,7 +23,9 @@ func mask(text []byte) (code []byte, macros [][]byte) {
 
 // needsRewriting says whether a masked text may hold something to change or to note.
 func needsRewriting(masked []byte) bool {
-	for _, word := range []string{"<<<", "__shared__", "__noinline__", "asm"} {
+	for _, word := range []string{
+		"<<<", "__shared__", "__noinline__", "asm", "cudaLaunchKernel", "cudaLaunchCooperativeKernel",
+	} {
 		if bytes.Contains(masked, []byte(word)) {
 			return true
 		}

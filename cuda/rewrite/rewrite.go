@@ -112,6 +112,8 @@ func (f *file) rewrite(view []byte, inFunction func(int) bool) error {
 				err = f.shared(view, at, inFunction)
 			case "__noinline__":
 				f.noinline(view, at)
+			case "cudaLaunchKernel", "cudaLaunchCooperativeKernel":
+				f.byPointer(view, skip(view, end))
 			case "asm", "__asm", "__asm__":
 				f.assembly(view, at, end)
 			}

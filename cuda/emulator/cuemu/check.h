@@ -62,7 +62,7 @@ void settle_pending();                          // a write that raced is looked 
 
 extern bool counting;                           // requests, sectors and wavefronts are counted
 void count_access(Worker &w, const void *p, size_t bytes, int how, Pc pc, bool shared);
-void count_block();                             // a block, or the launch, ended
+void count_block(const Worker &w);              // a block starts: the one before it has ended
 void count_launch();                            // the launch ended
 
 // ---- order.cc: what happens before what
@@ -79,6 +79,7 @@ extern uint32_t launch_time;                    // when the launch began
 uint32_t block_time(const Worker &w);           // when its block began
 bool known(Worker &w, const Access &before);    // happens before what the current thread of w does now
 void order_launch();
+void order_grid();
 void order_block(Worker &w);
 void order_barrier(Worker &w);
 void order_warp(Worker &w, unsigned warp, uint32_t lanes);

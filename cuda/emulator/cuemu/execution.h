@@ -1,5 +1,5 @@
 // Where a kernel meets the scheduler: the index variables, the launch, shared memory, barriers. The state behind these declarations lives once,
-// in the runtime library (scheduler.cc, pool.cc); a kernel library only refers to it.
+// in the runtime library (scheduler.cc, blocks.cc, pool.cc); a kernel library only refers to it.
 #ifndef CUEMU_EXECUTION_H
 #define CUEMU_EXECUTION_H
 
@@ -41,6 +41,7 @@ struct Job {
 	void (*lanes)(void *body, unsigned count, bool down);  // runs count threads from threadIdx on, until one promotes the block
 	void *body;
 	dim3 cluster;                                          // blocks of a cluster; 1 x 1 x 1: none was asked for
+	bool cooperative;                                      // all blocks are resident, and may wait for each other
 };
 
 }  // namespace cuemu
@@ -58,6 +59,8 @@ unsigned cuemu_cluster_rank(void);                         // of this block in i
 unsigned cuemu_cluster_size(void);
 void cuemu_cluster_arrive(const char *file, int line);
 void cuemu_cluster_wait(const char *file, int line);
+void cuemu_grid_sync(const char *file, int line);
+int cuemu_cooperative(void);                               // 1: the grid was launched so that its blocks may wait for each other
 void *cuemu_peer_shared(const void *own, unsigned rank, const char *file, int line);
 unsigned cuemu_lane(void);
 int cuemu_in_kernel(void); /* 1 on a thread of a kernel, 0 in host code */
@@ -124,7 +127,7 @@ struct Configuration {
 
 inline Configuration launch(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t = nullptr, const char *file = __builtin_FILE(),
                             int line = __builtin_LINE()) {
-	return {{grid, block, shared_bytes, nullptr, file, line, nullptr, nullptr, nullptr, dim3(1)}};
+	return {{grid, block, shared_bytes, nullptr, file, line, nullptr, nullptr, nullptr, dim3(1), false}};
 }
 
 // shared_slot remembers where a declaration's variables lie, and for which launch. Hidden: two libraries may hold kernels of one name.

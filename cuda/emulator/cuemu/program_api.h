@@ -55,20 +55,46 @@ inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback
 inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t call, void *data) { return call(data), cudaSuccess; }
 
 namespace cuemu {
+// Named is a kernel with its name, which the rewriter makes of the first argument of the functions below.
+template <class... Params> struct Named {
+	const char *name;
+	void (*kernel)(Params...);
+};
+
+template <class... Params> inline Named<Params...> named(const char *name, void (*kernel)(Params...)) { return {name, kernel}; }
+Named<> named(const char *name, const void *kernel) __attribute__((error(
+	"the emulator needs the kernel itself, as in cudaLaunchKernel(my_kernel, ...): a pointer to void has lost what its arguments are")));
+
+// What a kernel gets from an array of pointers to its arguments.
+struct Passed {
+	dim3 grid, block;
+	void **args;
+	size_t shared_bytes;
+	bool cooperative;
+	const char *file;
+	int line;
+};
+
 template <class... Params, size_t... Index>
-inline cudaError_t launch_by_pointer(void (*kernel)(Params...), dim3 grid, dim3 block, void **args, size_t shared_bytes, const char *file, int line,
-                                     std::index_sequence<Index...>) {
-	(launch(grid, block, shared_bytes, nullptr, file, line)->*[=](auto... a) CUEMU_PLAIN { kernel(a...); })(
-	    *static_cast<std::remove_reference_t<Params> *>(args[Index])...);
+inline cudaError_t launch_by_pointer(Named<Params...> k, const Passed &p, std::index_sequence<Index...>) {
+	Configuration c = launch(p.grid, p.block, p.shared_bytes, nullptr, p.file, p.line).kernel(k.name);
+	c.job.cooperative = p.cooperative;
+	auto *kernel = k.kernel;
+	(c->*[=](auto... a) CUEMU_PLAIN { kernel(a...); })(*static_cast<std::remove_reference_t<Params> *>(p.args[Index])...);
 	return cudaPeekAtLastError();
 }
 }  // namespace cuemu
 
-// cudaLaunchKernel takes the kernel by its name; a pointer to void has lost what its arguments are.
+// A kernel is launched by its name; a pointer to void has lost what its arguments are.
 template <class... Params>
-inline cudaError_t cudaLaunchKernel(void (*kernel)(Params...), dim3 grid, dim3 block, void **args, size_t shared_bytes = 0, cudaStream_t = nullptr,
-                                    CUEMU_HERE) {
-	return cuemu::launch_by_pointer(kernel, grid, block, args, shared_bytes, file, line, std::index_sequence_for<Params...>());
+inline cudaError_t cudaLaunchKernel(cuemu::Named<Params...> kernel, dim3 grid, dim3 block, void **args, size_t shared_bytes = 0,
+                                    cudaStream_t = nullptr, CUEMU_HERE) {
+	return cuemu::launch_by_pointer(kernel, {grid, block, args, shared_bytes, false, file, line}, std::index_sequence_for<Params...>());
+}
+template <class... Params>
+inline cudaError_t cudaLaunchCooperativeKernel(cuemu::Named<Params...> kernel, dim3 grid, dim3 block, void **args, size_t shared_bytes = 0,
+                                               cudaStream_t = nullptr, CUEMU_HERE) {
+	return cuemu::launch_by_pointer(kernel, {grid, block, args, shared_bytes, true, file, line}, std::index_sequence_for<Params...>());
 }
 
 #endif

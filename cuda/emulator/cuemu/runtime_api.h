@@ -28,6 +28,7 @@ enum cudaError {
 	cudaErrorLaunchOutOfResources = 701,
 	cudaErrorLaunchTimeout = 702,
 	cudaErrorLaunchFailure = 719,
+	cudaErrorCooperativeLaunchTooLarge = 720,
 	cudaErrorNotSupported = 801,
 	cudaErrorUnknown = 999
 };
@@ -198,7 +199,7 @@ template <class Kernel> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttribu
 	return cudaSuccess;
 }
 template <class Kernel> inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Kernel *, int threads, size_t) {
-	*blocks = threads > 0 ? 2048 / threads : 0;
+	*blocks = threads > 64 ? 2048 / threads : threads > 0 ? 32 : 0;
 	return cudaSuccess;
 }
 
@@ -217,12 +218,13 @@ inline int absent(const char *name) {
 }
 }  // namespace cuemu
 
-// cudaLaunchKernelEx knows one attribute, the size of clusters; a launch with any other is refused.
-enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeClusterDimension = 4, cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+// cudaLaunchKernelEx knows two attributes, the size of clusters and the cooperative launch; one with any other is refused.
+enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4, cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
 union cudaLaunchAttributeValue {
 	char pad[64];
 	struct { unsigned x, y, z; } clusterDim;
 	int programmaticStreamSerializationAllowed;
+	int cooperative;
 };
 struct cudaLaunchAttribute {
 	cudaLaunchAttributeID id;
@@ -252,6 +254,10 @@ inline cudaError_t cudaLaunchKernelEx(cuemu::LaunchAt at, void (*kernel)(Params.
 	cuemu::Configuration launch = cuemu::launch(c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream, at.file, at.line);
 	for (unsigned i = 0; i < c.numAttrs; i++) {
 		if (c.attrs[i].id == cudaLaunchAttributeIgnore) continue;
+		if (c.attrs[i].id == cudaLaunchAttributeCooperative) {
+			launch.job.cooperative = c.attrs[i].val.cooperative != 0;
+			continue;
+		}
 		if (c.attrs[i].id != cudaLaunchAttributeClusterDimension) return cudaErrorNotSupported;
 		launch.job.cluster = dim3(c.attrs[i].val.clusterDim.x, c.attrs[i].val.clusterDim.y, c.attrs[i].val.clusterDim.z);
 	}

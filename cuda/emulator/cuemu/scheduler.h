@@ -13,7 +13,7 @@
 #pragma GCC visibility push(hidden)
 namespace cuemu {
 
-const unsigned MAX_THREADS = 1024, MAX_WARPS = 32, MAX_CLUSTER = 16;
+const unsigned MAX_THREADS = 1024, MAX_WARPS = 32, MAX_CLUSTER = 16, MAX_RESIDENT = 256;
 const size_t STATIC_LIMIT = 48 * 1024, SHARED_LIMIT = 227 * 1024, RED_ZONE = 32;
 
 // shared_limit is the shared memory of a block, static and dynamic: SHARED_LIMIT, or less by CUEMU_SHARED_BYTES, as GPUs other than Hopper's have.
@@ -24,7 +24,7 @@ size_t shared_limit();
 const size_t STACK_STRIDE = 17 * 4096, STACK_GUARD = 4096;
 const unsigned DIRECT_STACK = MAX_THREADS;   // the stack on which direct mode runs
 
-enum WaitKind { IN_BARRIER, IN_COLLECTIVE, IN_CLUSTER, IN_ASYNC };
+enum WaitKind { IN_BARRIER, IN_COLLECTIVE, IN_CLUSTER, IN_ASYNC, IN_GRID };
 
 // Wait says where a fiber waits; it lies on the fiber's own stack, which is in the cache when it matters.
 struct Wait {
@@ -46,9 +46,9 @@ struct LaneValue {
 	int32_t kind;
 };
 
-// Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the six states that follow.
+// Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the seven states that follow.
 struct Warp {
-	uint32_t live, runnable, at_barrier, in_collective, in_activemask, in_cluster, in_async;
+	uint32_t live, runnable, at_barrier, in_collective, in_activemask, in_cluster, in_async, in_grid;
 	uint32_t arrived, passed;                   // has arrived at the cluster's barrier and not waited; passed: the others have arrived too
 	uint32_t started;                           // has a stack
 	uint32_t yielded;                           // runnable, but others go first
@@ -105,6 +105,10 @@ struct Worker {
 	uint3 at;                                   // the block's index, where it is one of several
 	bool entered, ended;                        // of a block of several: some thread has run, all have ended
 	std::atomic<bool> at_home;                  // a cluster runs, and no block of it
+	bool parked;                                // the block has yielded often: blocks of the grid beside it get a turn
+	unsigned yields, parkings;                  // yields since the block's turn began; turns that it has given away
+	const void *polled;                         // what polling_thread changed last by an atomic operation
+	unsigned polling_thread, polls;
 	bool is_launcher;
 	void *launcher_base;                        // is_launcher: the context to which an abandoned launch returns
 };
@@ -116,6 +120,15 @@ CUEMU_PLAIN inline uint32_t thread_of(const Worker &w) {
 	return w.direct ? threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z) : w.current;
 }
 
+CUEMU_PLAIN inline unsigned lanes_of(const Worker &w, unsigned warp) {
+	const unsigned rest = w.threads - warp * 32;
+	return rest < 32 ? rest : 32;
+}
+
+CUEMU_PLAIN inline char *stack_top(Worker &w, unsigned slot) { return w.stacks + (slot + 1) * STACK_STRIDE - (slot % 61) * 64; }
+
+CUEMU_PLAIN inline unsigned slot_of(const Worker &w, unsigned thread) { return thread == w.direct_thread ? DIRECT_STACK : thread; }
+
 // One launch at a time; what its workers share.
 struct LaunchState {
 	Job job;
@@ -123,6 +136,8 @@ struct LaunchState {
 	uint64_t blocks;
 	std::atomic<uint64_t> next;
 	uint64_t chunk, stride, shift;              // block i of the order is (i * stride + shift) mod blocks
+	uint64_t ascending_from;                    // from the i-th on blocks come by their number: `ascending`, if that is not null
+	uint64_t *ascending;
 	std::atomic<uint64_t> static_bytes;         // shared memory handed out to declarations, red zones included
 	std::atomic<uint64_t> static_used;          // without red zones
 	char *dynamic_of(char *arena) const { return arena + ARENA_BYTES - (job.shared_bytes + 15) / 16 * 16; }
@@ -131,15 +146,34 @@ extern LaunchState current_launch;
 extern std::atomic<bool> abandoned;
 
 // pool.cc
+unsigned os_threads();                          // that run blocks of this launch
 bool prepare_worker(Worker &w, bool guards = true);                 // false: no memory
 
-// scheduler.cc
+// blocks.cc
 void run_blocks(Worker &w);
+void set_up(Worker &w, const Job &job);         // for the blocks of a launch
+void start_block(Worker &w, uint64_t number);   // of a block, or of its cluster
+void finish_block(Worker &w);
+bool take_block(uint64_t *number);              // the next one of the grid; false: there is none
+void take_ascending();                          // what is left of the grid comes by its numbers from here on
+
+// resident.cc: blocks that run beside each other and are no cluster.
+bool run_resident_grid(Worker &w);              // a cooperative launch; false: it is abandoned, or there is no memory
+bool run_beside(Worker &w);                     // a block that is parked, with those after it, until all have ended
+// poll: a thread reads what others may write, by a volatile or atomic access. After many reads, or changes of the same
+// word in a row, it yields.
+void poll(Worker &w, const void *p, bool changes);
+
+// scheduler.cc
 [[noreturn]] void abandon(Worker &w);           // leave the block, and on the launcher's own code the launch function
+
+// runtime.cc
+unsigned resident_blocks(uint64_t threads);     // so many blocks of so many threads can be there at once
 
 // race_orders.cc
 bool parse_order(const char *text, Order *order);
 void set_block_order(LaunchState &l, const Order &order);
+void set_ascending(LaunchState &l, uint64_t from);
 uint64_t grid_position(uint64_t i);
 void set_ranks(Worker &w, uint64_t block);
 unsigned random_bit(Worker &w, uint32_t bits);
@@ -148,16 +182,17 @@ void block_index(uint64_t i, uint3 *index);
 uint3 thread_index(unsigned linear);
 uint64_t mix(uint64_t x);                       // SplitMix64's finalizer
 
-// scheduler.cc, for cluster.cc
-void set_up(Worker &w, const Job &job);         // for the blocks of a launch
-void start_block(Worker &w, uint64_t number);   // of a block, or of its cluster
+// scheduler.cc, for those that run blocks
 unsigned start_fibers(Worker &w);               // every thread is a fiber from its start; which runs first
 void enter_block(Worker &w);                    // from home, until it ends or no thread of it can run
+void *context_of(Worker &w, unsigned thread);
+void leave_kernel(Worker &w);                   // the current thread has ended
 void make_runnable(Worker &w, unsigned warp, uint32_t lanes);
 extern "C" void cuemu_promote(void);
 extern "C" void wait_for_others(const Wait *wait);   // in the barrier of the cluster, or in an asynchronous instruction
 
 // cluster.cc
+Worker *block_beside(unsigned i);               // what runs the i-th of several blocks of this OS thread; null: no memory
 bool run_cluster(Worker &w, uint64_t number);   // false: the launch is abandoned, or there is no memory
 void cluster_left(Worker &w);                   // a thread has ended: whoever waits for it goes on
 void guard_arena(Worker &w, bool closed);       // closed: no access

@@ -1,0 +1,54 @@
+package rewrite
+
+import "regexp"
+
+// voidCast is a cast that makes of a kernel what CUDA's C functions take.
+var voidCast = regexp.MustCompile(
+	`^(?:\(\s*(?:const\s+)?void\s*(?:const\s*)?\*+\s*\)|reinterpret_cast\s*<\s*(?:const\s+)?void\s*\*\s*>)\s*`,
+)
+
+// byPointer gives the first argument of cudaLaunchKernel and cudaLaunchCooperativeKernel its type back and its
+// name, when it begins at open, the parenthesis:
+//
+//	((void *)k<256>, ...  ->  (::cuemu::named("k<256>", k<256>), ...
+func (f *file) byPointer(view []byte, open int) {
+	if open >= len(view) || view[open] != '(' {
+		return
+	}
+	start := skip(view, open+1)
+	start += len(voidCast.Find(view[start:]))
+	end := argumentEnd(view, start)
+	if end <= start {
+		return
+	}
+	name := quote(kernelName(view[start:end]))
+	f.edits = append(f.edits,
+		edit{open + 1, start, "::cuemu::named(" + name + ", "}, edit{end, end, ")"})
+}
+
+// argumentEnd is the offset of the comma behind the argument that begins at from; from where there is none. A <
+// that is not closed before the argument's end is a comparison.
+func argumentEnd(view []byte, from int) int {
+	depth, angle := 0, 0
+	for i := from; i < len(view); i++ {
+		switch view[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth < 0 {
+				return from
+			}
+		case '<':
+			angle++
+		case '>':
+			angle--
+		case ';':
+			return from
+		case ',':
+			if depth == 0 && angle <= 0 {
+				return i
+			}
+		}
+	}
+	return from
+}
