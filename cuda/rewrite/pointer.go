@@ -4,11 +4,12 @@ import "regexp"
 
 // voidCast is a cast that makes of a kernel what CUDA's C functions take.
 var voidCast = regexp.MustCompile(
-	`^(?:\(\s*(?:const\s+)?void\s*(?:const\s*)?\*+\s*\)|reinterpret_cast\s*<\s*(?:const\s+)?void\s*\*\s*>)\s*`,
+	`^(?:\(\s*(?:const\s+)?void\s*(?:const\s*)?\*+\s*\)|` +
+		`reinterpret_cast\s*<\s*(?:const\s+)?void\s*\*\s*>)\s*`,
 )
 
-// byPointer gives the first argument of cudaLaunchKernel and cudaLaunchCooperativeKernel its type back and its
-// name, when it begins at open, the parenthesis:
+// byPointer gives the first argument of cudaLaunchKernel and cudaLaunchCooperativeKernel its type back, and
+// its name. The arguments begin at open, the parenthesis:
 //
 //	((void *)k<256>, ...  ->  (::cuemu::named("k<256>", k<256>), ...
 func (f *file) byPointer(view []byte, open int) {
@@ -26,8 +27,8 @@ func (f *file) byPointer(view []byte, open int) {
 		edit{open + 1, start, "::cuemu::named(" + name + ", "}, edit{end, end, ")"})
 }
 
-// argumentEnd is the offset of the comma behind the argument that begins at from; from where there is none. A <
-// that is not closed before the argument's end is a comparison.
+// argumentEnd is the offset of the comma behind the argument that begins at from; from where there is none. A
+// < is taken for the start of template arguments.
 func argumentEnd(view []byte, from int) int {
 	depth, angle := 0, 0
 	for i := from; i < len(view); i++ {
