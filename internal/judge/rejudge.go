@@ -64,7 +64,8 @@ var versions = []Constants{
 	// the simulated values of "eager" changed too, so that its allowances are not to be compared
 	{
 		Version: "8", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: math.Inf(1), Contracts: []string{"eager", "tf32"},
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: math.Inf(1),
+		Contracts: []string{"eager", "tf32"},
 	},
 }
 

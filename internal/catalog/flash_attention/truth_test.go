@@ -337,8 +337,8 @@ func TestEager(t *testing.T) {
 	}
 }
 
-// TestEagerDecidedByRounding: scores of 10^5 are stored 512 apart in bf16, so that a key whose exact weight is
-// 0 in fp64 may have the largest one.
+// TestEagerDecidedByRounding: scores of 10^5 are stored 512 apart in bf16, so that a key whose exact weight
+// is 0 in fp64 may have the largest one.
 func TestEagerDecidedByRounding(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 6))
 	s, d := sizes{1, 2, 2, 33, 65, 32}, op.BF16
@@ -369,8 +369,8 @@ func TestTF32DecidedByRounding(t *testing.T) {
 	}
 	for round := range 20 {
 		q, k, v, do := s.inputs(r, op.FP32, 3000)
-		_, dq, dk, dv := eagerComposition(s, truthtest.F32(1/math.Sqrt(32)), truthtest.F32, dropped(q), dropped(k),
-			dropped(v), dropped(do))
+		_, dq, dk, dv := eagerComposition(s, truthtest.F32(1/math.Sqrt(32)), truthtest.F32, dropped(q),
+			dropped(k), dropped(v), dropped(do))
 		own := truthtest.TruthFor(t, s.of(op.Backward, op.FP32, false, "own"), "tf32",
 			[]tensor.Tensor{q, k, v, do})
 		truthtest.Accepts(t, fmt.Sprintf("round %d", round), truthtest.Judged(own, dq, dk, dv))

@@ -151,7 +151,7 @@ func (b *Bounds) Element(in []float64) (r, t, sim float64) {
 		x, y := &b.steps[s.from[0]], &b.steps[s.from[1]]
 		s.r, s.s = s.apply(in, x.r, y.r), s.apply(in, x.s, y.s)
 		s.t = b.settled(s, s.bound(x, y))
-		if s.stored && s.Kind != Constant { // a constant may be rounded too: t says so. torch keeps it in fp32
+		if s.stored && s.Kind != Constant { // torch keeps numbers in fp32; t lets them be rounded
 			s.s = tensor.Round(b.rules.Step, s.s, false)
 		}
 	}
