@@ -101,6 +101,19 @@ func Weighted(weight, factor float64) float64 {
 	return weight * factor
 }
 
+// lowestLog is the logarithm of the smallest number that fp64 holds.
+const lowestLog = -745.2
+
+// Revived is the largest that an error of shift in the exponent may make of a weight p = exp(logP) <= 1 that
+// is 0 because its logarithm lies below fp64's range; 0 for any other. A weight whose logarithm is -infinity
+// stays 0.
+func Revived(p, logP, shift float64) float64 {
+	if p != 0 || math.IsInf(logP, -1) || logP+shift < lowestLog {
+		return 0
+	}
+	return math.Exp(math.Min(logP+shift, 0))
+}
+
 // SumOf adds f(0) ... f(n-1) pairwise, so that the error grows with log n only and the order never depends on
 // the machine.
 func SumOf(n int, f func(i int) float64) float64 { return sumBetween(0, n, f) }

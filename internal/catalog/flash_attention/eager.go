@@ -24,7 +24,7 @@ type eagerWeights struct {
 // error is how far the stored weight may be from p, whose logarithm is logP: it lies in [0, 1] whatever
 // happened to the scores.
 func (w eagerWeights) error(p, logP float64) float64 {
-	return math.Min(truth.Weighted(p, w.off)+revived(p, logP, w.shift)+w.tiny, 1)
+	return math.Min(truth.Weighted(p, w.off)+truth.Revived(p, logP, w.shift)+w.tiny, 1)
 }
 
 func (a *oneHead) eagerWeights(sc scores) eagerWeights {

@@ -202,12 +202,7 @@ func (h *oneHead) scores(i int64, keys []int64, into *scores) {
 }
 
 // resized is x with n elements, whatever they are; its memory is used again where there is enough.
-func resized(x []float64, n int) []float64 {
-	if cap(x) < n {
-		return make([]float64, n)
-	}
-	return x[:n]
-}
+func resized(x []float64, n int) []float64 { return slices.Grow(x[:0], n)[:n] }
 
 // weightErrorFP32 is the relative error of exp(s - base) in fp32, exp(eps) - 1 with
 //
@@ -224,12 +219,13 @@ func (a *attention) exponentError(s, abs, base float64) float64 {
 
 // weightError is the same under the contract: tf32 drops low bits of both operands first, +
 // 2*u_tf32*scale*(|q|.|k|) in the exponent.
-func (a *attention) weightError(s, abs, base float64) float64 {
-	eps := a.exponentError(s, abs, base)
+func (a *attention) weightError(s, abs, base float64) float64 { return growth(a.shift(s, abs, base)) }
+
+func (a *attention) shift(s, abs, base float64) float64 {
 	if a.tf32() {
-		eps += 2 * judge.UTF * abs
+		return a.exponentError(s, abs, base) + 2*judge.UTF*abs
 	}
-	return growth(eps)
+	return a.exponentError(s, abs, base)
 }
 
 // growth is exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: what is
@@ -240,18 +236,6 @@ func growth(eps float64) float64 {
 	}
 	return math.Min(math.Expm1(eps), 1e150)
 }
-
-// revived is the largest that errors of the scores, shift in the exponent, may make of a weight p that is 0
-// because its logarithm lies below fp64's range. A score of -infinity has no weight whatever happens.
-func revived(p, logP, shift float64) float64 {
-	if p != 0 || math.IsInf(logP, -1) || logP+shift < lowestLog {
-		return 0
-	}
-	return math.Exp(math.Min(logP+shift, 0))
-}
-
-// lowestLog is the logarithm of the smallest number that fp64 holds.
-const lowestLog = -745.2
 
 // weightedSums is a vector that is a weighted sum of vectors: of its truth, its allowances and the simulated
 // contract.
@@ -407,7 +391,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	shift, lse := h.largestShift(m.scores), m.max+math.Log(m.l)
 	for j, e := range m.p {
 		share, eps := e/m.l, h.weightError(m.s[j], m.abs[j], m.max)
-		lost := revived(share, m.s[j]-lse, 2*shift)
+		lost := truth.Revived(share, m.s[j]-lse, 2*shift)
 		m.spread += truth.Weighted(share, eps) + lost
 		t, tFP32 := truth.Weighted(share, eps+h.uP+judge.U32*h.gK)+lost, 0.0
 		if low {
@@ -455,11 +439,7 @@ func (h *oneHead) allow(m *queryRow, out truth.Row) {
 func (a *attention) largestShift(sc scores) float64 {
 	largest := 0.0
 	for j, s := range sc.s {
-		shift := a.exponentError(s, sc.abs[j], sc.max)
-		if a.tf32() {
-			shift += 2 * judge.UTF * sc.abs[j]
-		}
-		largest = math.Max(largest, shift)
+		largest = math.Max(largest, a.shift(s, sc.abs[j], sc.max))
 	}
 	return largest
 }
