@@ -7,10 +7,11 @@
 // Source   Vaswani et al. 2017, Attention Is All You Need, section 5.4
 //   naive   forward: a thread an element, any strides; backward: a thread a column, which adds up its rows one
 //           after the other. The readable ones, and the ones to trust first
-//   vec     16-byte accesses, and a thread keeps its columns for several rows: bias is read once for four rows,
+//   vec     16-byte accesses, and a thread keeps its columns for several rows: bias is read once for them,
 //           no element needs a division to find its column. Backward: groups of rows side by side, each with its
 //           own sums of dbias, which a second kernel adds up in a fixed order; costs their memory
 #include <algorithm>
+#include <type_traits>
 
 #include "element.cuh"
 #include "pack.cuh"
@@ -69,7 +70,19 @@ template <class T> __global__ void bwd_naive_kernel(Gradients<T> g) {
 
 // ---- kernels: vec -------------------------------------------------------------------------------------------
 
-constexpr int held = 4; // rows that a thread has under way: loads before the first use
+// Rows that a thread has under way: loads before the first use. What waits stays packed in registers.
+template <class T> constexpr int held = sizeof(T) == 4 ? 4 : 2;
+
+// The mask's bytes that belong to 16 bytes of T, as they are read.
+template <class T> using MaskWord = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+
+template <class T> __device__ inline float masked(MaskWord<T> word, int j) {
+	return static_cast<float>(static_cast<uint32_t>(word >> 8 * j) & 0xff);
+}
+
+template <class T> __device__ inline MaskWord<T> fetch_mask(const uint8_t *from) {
+	return *reinterpret_cast<const MaskWord<T> *>(from);
+}
 
 // Blocks cover the matrix in tiles of `across` packs of 16 bytes and threads / across rows at a time: across is a
 // power of two, and `tiles` are side by side.
@@ -99,29 +112,29 @@ __global__ void __launch_bounds__(threads) fwd_vec_kernel(const T *x, const T *b
                                                           const T *residual, T *y, int64_t rows, float scale,
                                                           Tiling tiling) {
 	constexpr int V = triad::vector<T>;
-	const int64_t c = tiling.column(V), first = tiling.group() * held * tiling.lanes() + tiling.lane();
+	const int64_t c = tiling.column(V), first = tiling.group() * held<T> * tiling.lanes() + tiling.lane();
 	if (c >= tiling.cols) return;
-	triad::Pack<T, V> of_x[held], of_residual[held];
-	triad::Pack<uint8_t, V> of_mask[held];
+	uint4 of_x[held<T>], of_residual[held<T>];
+	MaskWord<T> of_mask[held<T>];
 #pragma unroll
-	for (int h = 0; h < held; h++) {
+	for (int h = 0; h < held<T>; h++) {
 		const int64_t r = first + h * tiling.lanes(), at = r * tiling.cols + c;
 		if (r >= rows) continue;
-		of_x[h] = triad::fetch<V>(x + at);
-		of_mask[h] = triad::fetch<V>(mask + at);
-		of_residual[h] = triad::fetch<V>(residual + at);
+		of_x[h] = *reinterpret_cast<const uint4 *>(x + at);
+		of_mask[h] = fetch_mask<T>(mask + at);
+		of_residual[h] = *reinterpret_cast<const uint4 *>(residual + at);
 	}
-	float b[V];
-	triad::load(bias + c, b);
+	const uint4 of_bias = *reinterpret_cast<const uint4 *>(bias + c);
 #pragma unroll
-	for (int h = 0; h < held; h++) {
+	for (int h = 0; h < held<T>; h++) {
 		const int64_t r = first + h * tiling.lanes();
 		if (r >= rows) continue;
-		float v[V], added[V];
-		triad::unpack(of_x[h], v);
-		triad::unpack(of_residual[h], added);
+		float v[V], b[V], added[V];
+		triad::unpack<T>(of_x[h], v);
+		triad::unpack<T>(of_bias, b);
+		triad::unpack<T>(of_residual[h], added);
 #pragma unroll
-		for (int j = 0; j < V; j++) v[j] = (v[j] + b[j]) * static_cast<float>(of_mask[h].at[j]) * scale + added[j];
+		for (int j = 0; j < V; j++) v[j] = (v[j] + b[j]) * masked<T>(of_mask[h], j) * scale + added[j];
 		triad::store(y + r * tiling.cols + c, v);
 	}
 }
@@ -137,26 +150,26 @@ __global__ void __launch_bounds__(threads)
 	const int64_t end = first + rows_a_group < rows ? first + rows_a_group : rows;
 	const int lanes = tiling.lanes();
 	float sum[V] = {};
-	for (int64_t top = first + tiling.lane(); c < tiling.cols && top < end; top += held * lanes) {
-		triad::Pack<T, V> of_dy[held];
-		triad::Pack<uint8_t, V> of_mask[held];
+	for (int64_t top = first + tiling.lane(); c < tiling.cols && top < end; top += held<T> * lanes) {
+		uint4 of_dy[held<T>];
+		MaskWord<T> of_mask[held<T>];
 #pragma unroll
-		for (int h = 0; h < held; h++) {
+		for (int h = 0; h < held<T>; h++) {
 			const int64_t r = top + h * lanes, at = r * tiling.cols + c;
 			if (r >= end) continue;
-			of_dy[h] = triad::fetch<V>(dy + at);
-			of_mask[h] = triad::fetch<V>(mask + at);
+			of_dy[h] = *reinterpret_cast<const uint4 *>(dy + at);
+			of_mask[h] = fetch_mask<T>(mask + at);
 		}
 #pragma unroll
-		for (int h = 0; h < held; h++) {
+		for (int h = 0; h < held<T>; h++) {
 			const int64_t r = top + h * lanes, at = r * tiling.cols + c;
 			if (r >= end) continue;
 			float v[V];
-			triad::unpack(of_dy[h], v);
-			if (dresidual != nullptr) triad::put(dresidual + at, of_dy[h]);
+			triad::unpack<T>(of_dy[h], v);
+			if (dresidual != nullptr) __stcs(reinterpret_cast<uint4 *>(dresidual + at), of_dy[h]);
 #pragma unroll
 			for (int j = 0; j < V; j++) {
-				v[j] *= static_cast<float>(of_mask[h].at[j]) * scale;
+				v[j] *= masked<T>(of_mask[h], j) * scale;
 				sum[j] += v[j];
 			}
 			if (dx != nullptr) triad::store(dx + at, v);
@@ -201,7 +214,7 @@ template <class T> int fwd_vec(const triad_call *call) {
 	const int64_t rows = call->in[0].shape[0];
 	if (rows == 0) return TRIAD_OK;
 	const Tiling tiling = Tiling::of<T>(call->in[0].shape[1]);
-	const unsigned blocks = triad::blocks_for(rows, held * tiling.down()) * tiling.tiles;
+	const unsigned blocks = triad::blocks_for(rows, held<T> * tiling.down()) * tiling.tiles;
 	fwd_vec_kernel<T><<<blocks, threads, 0, triad::stream_of(call)>>>(
 	    input<T>(call, 0), input<T>(call, 1), input<uint8_t>(call, 2), input<T>(call, 3), output<T>(call, 0), rows,
 	    scale_of(call), tiling);
@@ -213,9 +226,9 @@ template <class T> int fwd_vec(const triad_call *call) {
 struct Plan {
 	int64_t rows_a_group, groups;
 
-	Plan(int64_t rows, const Tiling &tiling) {
+	Plan(int64_t rows, const Tiling &tiling, int held_rows) {
 		const int64_t at_once = 8 * static_cast<int64_t>(triad::device_attribute(cudaDevAttrMultiProcessorCount));
-		const int64_t wanted = std::max<int64_t>(1, at_once / tiling.tiles), least = held * tiling.down();
+		const int64_t wanted = std::max<int64_t>(1, at_once / tiling.tiles), least = held_rows * tiling.down();
 		rows_a_group = std::max<int64_t>(1, ((rows + wanted - 1) / wanted + least - 1) / least) * least;
 		groups = (rows + rows_a_group - 1) / rows_a_group;
 	}
@@ -224,7 +237,7 @@ struct Plan {
 template <class T> int bwd_vec(const triad_call *call) {
 	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
 	const Tiling tiling = Tiling::of<T>(cols);
-	const Plan plan(rows, tiling);
+	const Plan plan(rows, tiling, held<T>);
 	auto *sums = static_cast<float *>(call->workspace);
 	if (plan.groups > 0)
 		bwd_vec_kernel<T><<<static_cast<unsigned>(plan.groups * tiling.tiles), threads, 0, triad::stream_of(call)>>>(
@@ -237,7 +250,7 @@ template <class T> int bwd_vec(const triad_call *call) {
 }
 
 template <class T> int64_t groups_of(const triad_call *call) {
-	return Plan(call->in[0].shape[0], Tiling::of<T>(call->in[0].shape[1])).groups;
+	return Plan(call->in[0].shape[0], Tiling::of<T>(call->in[0].shape[1]), held<T>).groups;
 }
 
 int64_t bwd_workspace(const triad_call *call) {
