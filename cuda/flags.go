@@ -3,6 +3,7 @@ package cuda
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,18 +25,18 @@ func FlagsLine(flags []string) string {
 // triad's.
 var (
 	allowedFlag = regexp.MustCompile(
-		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|--?use_fast_math|--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|` +
+		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|-I[\w./+@=,~-]+|--?use_fast_math|--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|` +
 			`--?maxrregcount=\d+|-O[0-3]|--?(restrict|extended-lambda|expt-relaxed-constexpr|lineinfo)|-w)$`)
-	emulatedFlag = regexp.MustCompile(`^-[DU]`)
+	emulatedFlag = regexp.MustCompile(`^-[DUI]`)
 )
 
 // CheckFlags says why flags cannot be handed to nvcc, and which of them mean something in the emulator too:
-// definitions.
+// definitions and folders of headers.
 func CheckFlags(flags []string) (emulated []string, err error) {
 	for _, f := range flags {
 		if !allowedFlag.MatchString(f) {
 			return nil, fmt.Errorf("%q is no flag that may be given: want -DNAME[=VALUE], -UNAME, "+
-				"-use_fast_math, -fmad=, -ftz=, -prec-div= or -prec-sqrt= with true or false, "+
+				"-IFOLDER, -use_fast_math, -fmad=, -ftz=, -prec-div= or -prec-sqrt= with true or false, "+
 				"-maxrregcount=N, -O0 to -O3, -restrict, -extended-lambda, -expt-relaxed-constexpr, "+
 				"-lineinfo or -w; other files come by #include, the architecture is the GPU's", f)
 		}
@@ -46,7 +47,8 @@ func CheckFlags(flags []string) (emulated []string, err error) {
 	return emulated, nil
 }
 
-// flags are the compiler flags that the main file of a set asks for.
+// flags are the compiler flags that the main file of a set asks for. Folders of headers are those of the build
+// folder, where the headers that are used lie too.
 func (s *sourceSet) flags() ([]string, error) {
 	line, _, _ := bytes.Cut(s.files[s.main].text, []byte("\n"))
 	words, ok := strings.CutPrefix(string(line), flagsLine)
@@ -57,5 +59,21 @@ func (s *sourceSet) flags() ([]string, error) {
 	if _, err := CheckFlags(flags); err != nil {
 		return nil, &BuildError{File: filepath.ToSlash(s.name), Line: 1, Message: err.Error()}
 	}
+	for i, f := range flags {
+		if folder, ok := strings.CutPrefix(f, "-I"); ok {
+			flags[i] = "-I" + path.Join(onDisk, filepath.ToSlash(folder))
+		}
+	}
 	return flags, nil
+}
+
+// HeaderFolders are the folders that flags name for headers.
+func HeaderFolders(flags []string) []string {
+	var all []string
+	for _, f := range flags {
+		if folder, ok := strings.CutPrefix(f, "-I"); ok {
+			all = append(all, folder)
+		}
+	}
+	return all
 }

@@ -11,13 +11,13 @@ import (
 func TestCheckFlags(t *testing.T) {
 	emulated, err := CheckFlags([]string{
 		"-DTILE=32", "-use_fast_math", "-UNDEBUG", "-maxrregcount=64", "-O1",
-		"--fmad=false",
+		"--fmad=false", "-I/home/me/include",
 	})
-	if err != nil || !slices.Equal(emulated, []string{"-DTILE=32", "-UNDEBUG"}) {
+	if err != nil || !slices.Equal(emulated, []string{"-DTILE=32", "-UNDEBUG", "-I/home/me/include"}) {
 		t.Errorf("%v, %v", emulated, err)
 	}
 	for _, flag := range []string{
-		"-o", "x.cu", "-arch=sm_90", "-I/usr", "-include", "-DX=$(id)", "-D",
+		"-o", "x.cu", "-arch=sm_90", "-I", "-I$(id)", "-include", "-DX=$(id)", "-D",
 		"-Xcompiler", "-O9", "-ldl", "-DA;B",
 	} {
 		if _, err := CheckFlags([]string{flag}); err == nil {
@@ -38,6 +38,9 @@ func TestFlagsAreRead(t *testing.T) {
 	if got, err := read(FlagsLine([]string{"-DA=1", "-w"}) + "int x;\n"); err != nil ||
 		strings.Join(got, " ") != "-DA=1 -w" {
 		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := read(FlagsLine([]string{"-I/home/me"}) + "int x;\n"); err != nil || got[0] != "-Idisk/home/me" {
+		t.Errorf("%v, %v: want the folder in the build folder", got, err)
 	}
 	if got, err := read("int x;\n" + FlagsLine([]string{"-DA=1"})); err != nil || got != nil {
 		t.Errorf("%v, %v from a line that is not the first", got, err)

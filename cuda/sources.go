@@ -24,8 +24,7 @@ type sourceSet struct {
 	files map[string]sourceFile
 	// further files that are compiled by themselves, as paths in the build folder
 	beside []string
-	// folders in which includes are looked for, below the build folder; nil: those of kernel files
-	search []string
+	search []string // folders in which includes are looked for, below the build folder
 }
 
 // kernelSearch are the folders from which kernel files include what is triad's.
@@ -58,21 +57,26 @@ func gather(embedded fs.FS, name string) (*sourceSet, error) {
 		return nil, fmt.Errorf("read kernel file %s: %w", name, err)
 	}
 	set.files[set.main] = sourceFile{set.name, text}
+	flags, _ := set.flags() // who builds the set says what is wrong with them
+	set.search = append(HeaderFolders(flags), kernelSearch...)
 	set.follow(embedded, set.main, text)
 	return set, nil
 }
 
 // follow adds what a file includes. A file that cannot be read may lie behind an #if: the compiler will say.
 func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) {
-	search := s.search
-	if search == nil {
-		search = kernelSearch
-	}
 	for _, include := range rewrite.Includes(text) {
-		for _, folder := range append([]string{path.Dir(from)}, search...) {
-			at := path.Join(folder, include)
-			if filepath.IsAbs(include) {
-				at = path.Join(onDisk, include)
+		folders := s.search
+		if include.Quoted {
+			folders = append([]string{path.Dir(from)}, folders...)
+		}
+		for _, folder := range folders {
+			at := path.Join(folder, include.Name)
+			if filepath.IsAbs(include.Name) {
+				at = path.Join(onDisk, include.Name)
+			}
+			if !include.Quoted && !strings.HasPrefix(at, onDisk+"/") {
+				continue // the compiler finds what is triad's
 			}
 			if strings.HasPrefix(at, "../") {
 				continue

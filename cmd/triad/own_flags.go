@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 		"FILE.cu[:function][@pass] or FILE.py[:function][@pass]; may be repeated")
 	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
 	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. "+
-		"\"-DTILE=32 -use_fast_math\"; without a GPU -D and -U alone apply")
+		"\"-DTILE=32 -Iinclude -use_fast_math\"; without a GPU -D, -U and -I alone apply")
 	fs.StringVar(&f.contract, "contract", "", "with --add: the contract that the file declares, e.g. eager "+
 		"for every step in the dtype (triad ops show OP lists them)")
 	fs.StringVar(&f.grid, "grid", "",
@@ -53,13 +54,39 @@ func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 		}
 		options.Map[name] = target
 	}
-	for _, text := range f.nvccFlags {
-		options.Flags = append(options.Flags, strings.Fields(text)...)
+	var err error
+	if options.Flags, err = f.compilerFlags(); err != nil {
+		return options, err
 	}
 	if _, err := cuda.CheckFlags(options.Flags); err != nil {
 		return options, usage("--nvcc-flags: %w", err)
 	}
 	return options, nil
+}
+
+// compilerFlags are the words of --nvcc-flags. Folders of headers are absolute, and there.
+func (f *ownFlags) compilerFlags() ([]string, error) {
+	words := strings.Fields(strings.Join(f.nvccFlags, " "))
+	var flags []string
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if word == "-I" && i+1 < len(words) {
+			i++
+			word += words[i]
+		}
+		if folder, ok := strings.CutPrefix(word, "-I"); ok && folder != "" {
+			abs, err := filepath.Abs(folder)
+			if err != nil {
+				return nil, usage("--nvcc-flags -I%s: %w", folder, err)
+			}
+			if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+				return nil, usage("--nvcc-flags -I%s: there is no folder %s", folder, abs)
+			}
+			word = "-I" + abs
+		}
+		flags = append(flags, word)
+	}
+	return flags, nil
 }
 
 // check refuses flags that speak of files where none is added; folder is that of the operator, nil where it
@@ -97,8 +124,8 @@ func (f *ownFlags) words() []string {
 	for _, m := range f.mapped {
 		all = append(all, "--map="+m)
 	}
-	for _, flags := range f.nvccFlags {
-		all = append(all, "--nvcc-flags="+flags)
+	if flags, err := f.compilerFlags(); err == nil && len(flags) > 0 {
+		all = append(all, "--nvcc-flags="+strings.Join(flags, " "))
 	}
 	for name, value := range map[string]string{
 		"grid": f.grid, "block": f.block, "shared": f.shared, "contract": f.contract,

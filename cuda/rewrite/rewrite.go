@@ -59,9 +59,15 @@ func Code(text []byte) []byte {
 	return code
 }
 
-// Includes lists the files that text includes with quotes, in order.
-func Includes(text []byte) []string {
-	var names []string
+// Include is a file that a text includes: in quotes, which are looked for beside the text first, or in <>.
+type Include struct {
+	Name   string
+	Quoted bool
+}
+
+// Includes lists the files that text includes, in order.
+func Includes(text []byte) []Include {
+	var all []Include
 	for _, d := range directives(maskLiterals(text)) {
 		line := bytes.TrimSpace(text[d.start+1 : d.end])
 		rest, ok := bytes.CutPrefix(line, []byte("include"))
@@ -69,14 +75,19 @@ func Includes(text []byte) []string {
 			continue
 		}
 		rest = bytes.TrimLeft(rest, " \t")
-		if len(rest) == 0 || rest[0] != '"' {
+		if len(rest) == 0 || rest[0] != '"' && rest[0] != '<' {
 			continue
 		}
-		if end := bytes.IndexByte(rest[1:], '"'); end > 0 {
-			names = append(names, string(rest[1:1+end]))
+		quoted := rest[0] == '"'
+		closing := byte('>')
+		if quoted {
+			closing = '"'
+		}
+		if end := bytes.IndexByte(rest[1:], closing); end > 0 {
+			all = append(all, Include{string(rest[1 : 1+end]), quoted})
 		}
 	}
-	return names
+	return all
 }
 
 // file collects the changes to one text.

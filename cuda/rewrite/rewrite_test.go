@@ -123,8 +123,9 @@ func TestNotes(t *testing.T) {
 func TestIncludes(t *testing.T) {
 	got := Includes([]byte("#include \"a.cuh\"\n// #include \"b.cuh\"\n #  include \"dir/c.cuh\" // " +
 		"k\n#include <cuda_runtime.h>\n\"#include\" \"d\"\n"))
-	if want := []string{"a.cuh", "dir/c.cuh"}; !slices.Equal(got, want) {
-		t.Errorf("includes %q, want %q", got, want)
+	want := []Include{{"a.cuh", true}, {"dir/c.cuh", true}, {"cuda_runtime.h", false}}
+	if !slices.Equal(got, want) {
+		t.Errorf("includes %v, want %v", got, want)
 	}
 }
 

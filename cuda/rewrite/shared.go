@@ -30,7 +30,7 @@ func (f *file) shared(view []byte, word int, inFunction func(int) bool) error {
 	}
 	if inFunction != nil && !inFunction(word) {
 		return f.errorf(word,
-			"shared memory declared outside a function: declare it in the kernel that uses it")
+			"the emulator has no shared memory outside functions: declare it in the kernel that uses it")
 	}
 	d := declaration{file: f, view: view, start: start, end: end}
 	d.read()

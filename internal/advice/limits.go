@@ -33,6 +33,7 @@ var (
 	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
 		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
+	notEmulated = regexp.MustCompile(`: (the emulator has no [^\n]*)`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
 		`no CUDA-capable device|0 active drivers`)
 	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
@@ -65,8 +66,8 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			m[1],
 		), true
 	} else if m != nil {
-		return op.StatusUnavailable, fmt.Sprintf("it includes %s, which is not here: put that header beside "+
-			"the file, or leave out what needs it", m[1]), true
+		return op.StatusUnavailable, fmt.Sprintf("it includes %s, which is not here: name its folder, as in "+
+			"--nvcc-flags -Iinclude, or leave out what needs it", m[1]), true
 	}
 	if m := missingModule.FindStringSubmatch(message); m != nil {
 		install := m[2]
@@ -87,6 +88,9 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			firstLine(
 				message,
 			) + ")", true
+	}
+	if m := notEmulated.FindStringSubmatch(": " + text); m != nil && emulated {
+		return op.StatusUnsupported, m[1] + ", or run it where a GPU is", true
 	}
 	if m := notInExtension.FindStringSubmatch(text); m != nil {
 		return op.StatusUnsupported, fmt.Sprintf("triad's torch/extension.h, with which it is compiled, "+

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"triad/internal/op"
@@ -38,8 +39,8 @@ func ParseRequest(text string) (Request, error) {
 		}
 		r.Function = r.Function[:open]
 	}
-	if !strings.HasSuffix(r.Path, ".cu") && !strings.HasSuffix(r.Path, ".py") {
-		return r, &op.UsageError{Message: fmt.Sprintf("--add %s: want a .cu or a .py file, as in --add "+
+	if !slices.Contains([]string{".cu", ".cuh", ".py"}, filepath.Ext(r.Path)) {
+		return r, &op.UsageError{Message: fmt.Sprintf("--add %s: want a .cu, a .cuh or a .py file, as in --add "+
 			"mine.cu or --add mine.cu:solve", text)}
 	}
 	return r, nil

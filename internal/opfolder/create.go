@@ -109,9 +109,9 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 func addParts(files map[string]string, sources fs.FS, file string, text []byte) {
 	const kernels = "cuda/kernels/"
 	for _, include := range rewrite.Includes(text) {
-		at := path.Join(path.Dir(file), include)
+		at := path.Join(path.Dir(file), include.Name)
 		name, inside := strings.CutPrefix(at, kernels)
-		if _, known := files[name]; known || !inside {
+		if _, known := files[name]; known || !inside || !include.Quoted {
 			continue
 		}
 		if part, err := fs.ReadFile(sources, at); err == nil {

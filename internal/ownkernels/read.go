@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"triad/cuda"
+	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/worker"
@@ -103,8 +104,7 @@ func (r Reading) Read() (*File, error) {
 	f.NoBarrier = asCUDA.Shares && !asCUDA.Waits
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
 	f.launches = !request.IsPython() || ownKernels.Match(content)
-	read := request.Read(string(content), r.Options.Flags)
-	bindings, err := kernelfile.Bind(read, request, r.Spec, r.Passes, r.Options)
+	bindings, err := r.bind(request, path, content)
 	if several := (*kernelfile.SeveralError)(nil); errors.As(err, &several) {
 		return nil, several
 	}
@@ -127,6 +127,30 @@ func (r Reading) Read() (*File, error) {
 	return f, f.writeCUDA(func(include string) string {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
+}
+
+// bind matches the functions of a file, and where it has none those of the files that it includes.
+func (r Reading) bind(request kernelfile.Request, path string, content []byte) ([]*kernelfile.Binding, error) {
+	of := func(text string) ([]*kernelfile.Binding, error) {
+		return kernelfile.Bind(request.Read(text, r.Options.Flags), request, r.Spec, r.Passes, r.Options)
+	}
+	bindings, err := of(string(content))
+	var several *kernelfile.SeveralError
+	if err == nil || errors.As(err, &several) || request.IsPython() {
+		return bindings, err
+	}
+	all := string(content)
+	for _, name := range fileversion.Included(path, cuda.HeaderFolders(r.Options.Flags)) {
+		text, unread := os.ReadFile(name)
+		if unread != nil {
+			return nil, unread
+		}
+		all += "\n" + string(text)
+	}
+	if bindings, again := of(all); again == nil || errors.As(again, &several) {
+		return bindings, again
+	}
+	return nil, err
 }
 
 // ownKernels finds kernels in a Python file: of Triton, or CUDA in a string.

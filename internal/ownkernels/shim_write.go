@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"triad/cuda"
 	"triad/internal/fileversion"
 )
 
@@ -41,7 +42,7 @@ func (f *File) writePython(code string) error {
 func (f *File) writeCUDA(code func(include string) string) error {
 	hash := sha256.New()
 	hash.Write([]byte(code("")))
-	fileversion.WriteContents(hash, f.Path)
+	fileversion.WriteContents(hash, f.Path, cuda.HeaderFolders(f.reading.Options.Flags)...)
 	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
 	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
 	if err != nil {
