@@ -6,6 +6,7 @@
 #include <new>
 
 #include "cuemu/async_state.h"
+#include "cuemu/check.h"
 #include "cuemu/fiber_hooks.h"
 
 namespace cuemu {
@@ -98,6 +99,7 @@ Async &activate(Worker &w) {
 		a->fenced[t] = false;
 		for (uint32_t u = w.threads; u < width; u++) a->generic[t][u] = 0;
 	}
+	a->until.assign(watching ? w.threads : 0, {});
 	a->atomics_generic.assign(width, 0);
 	a->atomics_async.assign(width, 0);
 	a->barriers.clear();
@@ -142,10 +144,22 @@ void async_end(Worker &w) {
 
 // ---- who knows what
 
+static void end_epoch(Async &a, uint32_t thread) {
+	if (watching) a.until[thread].push_back(++now);
+	a.generic[thread][thread] = ++a.epoch[thread];
+}
+
 void let_know(Async &a, uint32_t thread, Clock &generic, Clock &async) {
 	join(generic, a.generic[thread]);
 	join(async, a.async[thread]);
-	a.generic[thread][thread] = ++a.epoch[thread];
+	end_epoch(a, thread);
+}
+
+bool async_known(const Worker &w, uint32_t thread, uint32_t other, uint32_t time) {
+	if (!w.async || !w.async->active) return false;
+	const Async &a = *w.async;
+	const uint32_t epoch = a.generic[thread][other];
+	return epoch >= 2 && epoch - 2 < a.until[other].size() && time < a.until[other][epoch - 2];
 }
 
 void learn(Async &a, uint32_t thread, const Clock &generic, const Clock &async) {
@@ -219,7 +233,7 @@ void cuemu_proxy_fence(void) {
 	Async &a = activate(w);
 	const uint32_t t = w.current;
 	join(a.async[t], a.generic[t]);
-	a.generic[t][t] = ++a.epoch[t];
+	end_epoch(a, t);
 }
 
 // cuemu_registers: setmaxnreg, which the first lane does for its warp.

@@ -122,6 +122,22 @@ void cuemu_mbarrier_arrive(void *barrier, uint32_t bytes, const char *file, int 
 	if (a.completion == SHUFFLED && random_below(a, 2)) make_any(w, a);
 }
 
+uint32_t cuemu_mbarrier_phase(void *barrier, const char *file, int line) {
+	Unseen books;
+	Worker &w = *this_worker;
+	Async &a = activate(w);
+	return a.barriers[static_cast<size_t>(barrier_at(w, a, barrier, {file, line}))].phase;
+}
+
+void cuemu_mbarrier_drop(void *barrier, const char *file, int line) {
+	Unseen books;
+	Worker &w = *this_worker;
+	Async &a = activate(w);
+	MBarrier &b = a.barriers[static_cast<size_t>(barrier_at(w, a, barrier, {file, line}))];
+	if (b.arrivals == 1) wrong(w, {file, line}, "the last thread of an mbarrier drops out: nobody could arrive any more");
+	b.arrivals--;
+}
+
 void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int line) {
 	Unseen books;
 	Worker &w = *this_worker;

@@ -10,6 +10,16 @@
 extern "C" CUEMU_PLAIN unsigned cuemu_lane(void) { return cuemu::thread_of(*cuemu::this_worker) % 32; }
 extern "C" int cuemu_in_kernel(void) { return cuemu::this_worker && cuemu::this_worker->in_block; }
 
+// The hardware's matrix loads and stores take rows whose addresses are multiples of 16 bytes. The matrix has to begin at a multiple of 32, which
+// is not looked at: the emulator's own buffers begin at multiples of 16.
+extern "C" void cuemu_matrix_address(const void *p, uint64_t row_bytes, const char *file, int line) {
+	using namespace cuemu;
+	if (reinterpret_cast<uintptr_t>(p) % 16 == 0 && row_bytes % 16 == 0) return;
+	report(CUEMU_TRAP, file, line, "a matrix of wmma begins at an address that ends in 0x%x, in rows of %llu bytes: want multiples of 32 and of 16 bytes",
+	       static_cast<unsigned>(reinterpret_cast<uintptr_t>(p) & 255), static_cast<unsigned long long>(row_bytes));
+	abandon(*this_worker);
+}
+
 namespace cuemu {
 
 const char *const collective_names[18] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "a vote", "__match_any_sync",

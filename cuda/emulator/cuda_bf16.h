@@ -4,6 +4,7 @@
 #define CUEMU_CUDA_BF16_H
 
 #include "cuda_runtime.h"
+#include "cuemu/half_functions.h"
 #include "cuemu/number_formats.h"
 
 struct __nv_bfloat16_raw { unsigned short x; };
@@ -138,6 +139,8 @@ CUEMU_FUNCTION(ceil, ceilf(x))
 CUEMU_FUNCTION(trunc, truncf(x))
 CUEMU_FUNCTION(rint, nearbyintf(x))
 #undef CUEMU_FUNCTION
+
+CUEMU_HALF_FUNCTIONS(__nv_bfloat16, __nv_bfloat162)
 
 // ---- atomics
 inline __nv_bfloat16 atomicAdd(__nv_bfloat16 *p, __nv_bfloat16 v) { return cuemu::update(p, [=](__nv_bfloat16 old) { return old + v; }); }

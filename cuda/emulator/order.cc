@@ -98,6 +98,7 @@ bool known(Worker &w, const Access &a) {
 			if (a.time < k.whole_warp[warp]) return true;
 			if (k.pairs_since[warp] >= k.start && a.time < k.pair[self][a.thread % 32]) return true;
 		}
+		if (async_known(w, self, a.thread, a.time)) return true;
 	}
 	if (!k.any_learned) return false;
 	int most = 4096;

@@ -218,6 +218,10 @@ using namespace cuemu;
 
 extern "C" {
 
+CUEMU_PLAIN void cuemu_poll(const void *p) {
+	if (this_worker && this_worker->in_block) poll(*this_worker, p, false);
+}
+
 CUEMU_PLAIN int cuemu_cooperative(void) { return current_launch.job.cooperative; }
 
 CUEMU_PLAIN void cuemu_grid_sync(const char *file, int line) {

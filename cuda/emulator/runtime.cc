@@ -64,6 +64,9 @@ const char *cudaGetErrorName(cudaError_t error) {
 	case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
 	case cudaErrorLaunchOutOfResources: return "cudaErrorLaunchOutOfResources";
 	case cudaErrorCooperativeLaunchTooLarge: return "cudaErrorCooperativeLaunchTooLarge";
+	case cudaErrorIllegalState: return "cudaErrorIllegalState";
+	case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
+	case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
 	case cudaErrorNotSupported: return "cudaErrorNotSupported";
 	default: return "cudaErrorUnknown";
 	}
@@ -81,6 +84,9 @@ const char *cudaGetErrorString(cudaError_t error) {
 	case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
 	case cudaErrorLaunchOutOfResources: return "too many resources requested for launch";
 	case cudaErrorCooperativeLaunchTooLarge: return "too many blocks in cooperative launch";
+	case cudaErrorIllegalState: return "the operation cannot be performed in the present state";
+	case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
+	case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
 	case cudaErrorNotSupported: return "operation not supported";
 	default: return "unknown error";
 	}
@@ -139,6 +145,10 @@ cudaError_t cuemu_free_memory(void *p, const char *file, int line) {
 }
 
 cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool waits, const char *file, int line) {
+	if (cuemu_capturing()) {
+		if (waits) return cuemu_spoil_capture();
+		return cuemu_keep(kept_of([=] { return cuemu_copy_memory(to, from, bytes, kind, false, file, line); })), cudaSuccess;
+	}
 	if (checking) return check_copy(to, from, bytes, kind, waits, file, line);
 	DeviceMemory open;
 	if (bytes) memmove(to, from, bytes);
@@ -146,6 +156,7 @@ cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemc
 }
 
 cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *file, int line) {
+	if (cuemu_capturing()) return cuemu_keep(kept_of([=] { return cuemu_fill_memory(to, value, bytes, file, line); })), cudaSuccess;
 	if (checking) return check_fill(to, value, bytes, file, line);
 	DeviceMemory open;
 	if (bytes) memset(to, value, bytes);
@@ -153,6 +164,7 @@ cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *fil
 }
 
 cudaError_t cuemu_wait() {
+	if (cuemu_capturing()) return cuemu_spoil_capture();
 	if (checking) check_synchronised();
 	return cudaPeekAtLastError();
 }

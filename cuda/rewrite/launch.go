@@ -9,10 +9,10 @@ import (
 //
 //	k<256><<<rows, 256>>>(x)
 //	->
-//	(::cuemu::launch(rows, 256).kernel("k<256>")->*[&](auto... cuemu_a){ k<256>(cuemu_a...); })(x)
+//	(::cuemu::launch(rows, 256).kernel("k<256>")->*[=](auto... cuemu_a){ k<256>(cuemu_a...); })(x)
 //
-// The generic lambda keeps deduction, default arguments and overloads working; the parentheses keep it safe
-// inside a checking macro.
+// The lambda copies what it uses, a pointer to a kernel, for a graph may call it later. It keeps deduction,
+// default arguments and overloads working; the parentheses keep it safe inside a checking macro.
 func (f *file) launch(view []byte, open int) error {
 	start := kernelStart(view, open)
 	if start == open {
@@ -31,7 +31,7 @@ func (f *file) launch(view []byte, open int) error {
 	kernel, configuration := string(f.text[start:open]), string(f.text[open+3:end])
 	f.edits = append(f.edits, edit{start, end + 3, "(::cuemu::launch(" + configuration + ").kernel(" +
 		quote(kernelName(view[start:open])) +
-		")->*[&](auto... cuemu_a){ " + kernel + "(cuemu_a...); })"})
+		")->*[=](auto... cuemu_a){ " + kernel + "(cuemu_a...); })"})
 	return nil
 }
 

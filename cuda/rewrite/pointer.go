@@ -1,6 +1,9 @@
 package rewrite
 
-import "regexp"
+import (
+	"bytes"
+	"regexp"
+)
 
 // voidCast is a cast that makes of a kernel what CUDA's C functions take.
 var voidCast = regexp.MustCompile(
@@ -25,6 +28,19 @@ func (f *file) byPointer(view []byte, open int) {
 	name := quote(kernelName(view[start:end]))
 	f.edits = append(f.edits,
 		edit{open + 1, start, "::cuemu::named(" + name + ", "}, edit{end, end, ")"})
+}
+
+// nodeFunction gives the kernel of a graph's node its type back, in a text that makes such nodes:
+//
+//	params.func = (void *)k;  ->  params.func = k;
+func (f *file) nodeFunction(view []byte, equals int) {
+	if equals >= len(view) || view[equals] != '=' || !bytes.Contains(f.text, []byte("cudaKernelNodeParams")) {
+		return
+	}
+	start := skip(view, equals+1)
+	if end := start + len(voidCast.Find(view[start:])); end > start {
+		f.edits = append(f.edits, edit{start, end, ""})
+	}
 }
 
 // argumentEnd is the offset of the comma behind the argument that begins at from; from where there is none. A

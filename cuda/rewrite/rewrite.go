@@ -125,6 +125,8 @@ func (f *file) rewrite(view []byte, inFunction func(int) bool) error {
 				f.noinline(view, at)
 			case "cudaLaunchKernel", "cudaLaunchCooperativeKernel":
 				f.byPointer(view, skip(view, end))
+			case "func":
+				f.nodeFunction(view, skip(view, end))
 			case "asm", "__asm", "__asm__":
 				f.assembly(view, at, end)
 			}

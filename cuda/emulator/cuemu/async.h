@@ -46,6 +46,8 @@ extern "C" {
 void cuemu_mbarrier_init(void *barrier, uint32_t arrivals, const char *file, int line);
 void cuemu_mbarrier_fence(void);
 void cuemu_mbarrier_arrive(void *barrier, uint32_t bytes, const char *file, int line);  // and expects so many bytes more
+uint32_t cuemu_mbarrier_phase(void *barrier, const char *file, int line);    // phases that have ended
+void cuemu_mbarrier_drop(void *barrier, const char *file, int line);         // one arrival fewer from the next phase on
 void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int line);
 void cuemu_proxy_fence(void);
 void cuemu_named_barrier(int number, int threads, int waits, const char *file, int line);

@@ -102,6 +102,7 @@ struct Async {
 	uint64_t random;
 	bool fenced[MAX_THREADS];                   // has passed a wgmma fence in this block
 	uint32_t epoch[MAX_THREADS];
+	std::vector<std::vector<uint32_t>> until;   // by thread and epoch, from 2 on: when it ended, in the time of check.h
 	std::vector<Clock> generic, async;          // by thread
 	Clock atomics_generic, atomics_async;
 	std::vector<MBarrier> barriers;

@@ -84,6 +84,7 @@ void order_block(Worker &w);
 void order_barrier(Worker &w);
 void order_warp(Worker &w, unsigned warp, uint32_t lanes);
 void order_fence(Worker &w);
+bool async_known(const Worker &w, uint32_t thread, uint32_t other, uint32_t time);  // async.cc: by an mbarrier, in one block
 void order_release(Worker &w, const void *flag);
 void order_acquire(Worker &w, const void *flag);
 CUEMU_PLAIN inline uint32_t block_of(const Worker &) { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -26,6 +27,7 @@ namespace cuemu {
 static constexpr size_t ARENA_BYTES = 320 * 1024;        // of address space for a block's shared memory
 }
 
+enum cudaError : int;
 struct CUstream_st;
 typedef CUstream_st *cudaStream_t;
 
@@ -55,6 +57,7 @@ void *cuemu_dynamic_shared(void);
 int cuemu_barrier(int kind, int predicate, const char *file, int line);
 uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t arg, const char *file, int line);
 void cuemu_yield(void);
+void cuemu_poll(const void *p);                            // p is read, and others may write it: a block that does so often yields
 unsigned cuemu_cluster_rank(void);                         // of this block in its cluster; without one 0 of 1
 unsigned cuemu_cluster_size(void);
 void cuemu_cluster_arrive(const char *file, int line);
@@ -100,11 +103,31 @@ template <class Body> struct Threads {
 	}
 };
 
+// Kept is work for later: a graph does it, and drops its state with the last of its nodes.
+struct Kept {
+	cudaError (*run)(void *state);
+	void (*drop)(void *state);
+	void *state;
+};
+
+template <class Work> inline Kept kept_of(const Work &work) {
+	return {[](void *state) { return (*static_cast<Work *>(state))(); }, [](void *state) { delete static_cast<Work *>(state); }, new Work(work)};
+}
+
+}  // namespace cuemu
+
+extern "C" __attribute__((visibility("default"))) int cuemu_capturing(void);              // a stream captures a graph
+extern "C" __attribute__((visibility("default"))) void cuemu_keep(cuemu::Kept kept);      // as the graph's next node
+
+namespace cuemu {
+
 // Bound is a configured launch with its kernel: calling it with the kernel's arguments runs the grid. Every thread gets its own copies.
 template <class Kernel> struct Bound {
 	Job job;
 	Kernel kernel;
 	template <class... Args> void operator()(Args... args) {
+		if (cuemu_capturing())
+			return cuemu_keep(kept_of([self = *this, kept = std::make_tuple(args...)]() mutable { return std::apply(self, kept), cudaError(); }));
 		auto body = [&]() CUEMU_PLAIN { kernel(args...); };    // what it reads is the host's
 		using Body = decltype(body);
 		job.thread = &Threads<Body>::one;
@@ -114,7 +137,7 @@ template <class Kernel> struct Bound {
 	}
 };
 
-// Configuration is what stands between <<< and >>>. `launch(grid, block).kernel("name")->*[&](auto... a) { kernel(a...); }` binds a kernel.
+// Configuration is what stands between <<< and >>>. `launch(grid, block).kernel("name")->*[=](auto... a) { kernel(a...); }` binds a kernel.
 struct Configuration {
 	Job job;
 	Configuration &kernel(const char *name) {

@@ -3,6 +3,7 @@
 #ifndef CUEMU_PROGRAM_API_H
 #define CUEMU_PROGRAM_API_H
 
+#include "cuemu/graph_api.h"
 #include "cuemu/runtime_api.h"
 
 enum { cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2 };
@@ -52,7 +53,10 @@ typedef void (*cudaHostFn_t)(void *data);
 inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call, void *data, unsigned) {
 	return call(stream, cudaSuccess, data), cudaSuccess;
 }
-inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t call, void *data) { return call(data), cudaSuccess; }
+inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t call, void *data) {
+	if (cuemu_capturing()) return cuemu_keep(cuemu::kept_of([=] { return call(data), cudaSuccess; })), cudaSuccess;
+	return call(data), cudaSuccess;
+}
 
 namespace cuemu {
 // Named is a kernel with its name, which the rewriter makes of the first argument of the functions below.

@@ -11,7 +11,7 @@
 
 #include "cuemu/execution.h"
 
-enum cudaError {
+enum cudaError : int {
 	cudaSuccess = 0,
 	cudaErrorInvalidValue = 1,
 	cudaErrorMemoryAllocation = 2,
@@ -21,6 +21,7 @@ enum cudaError {
 	cudaErrorInvalidDeviceFunction = 98,
 	cudaErrorInvalidDevicePointer = 17,
 	cudaErrorNoDevice = 100,
+	cudaErrorIllegalState = 401,
 	cudaErrorNotReady = 600,
 	cudaErrorInvalidClusterSize = 912,
 	cudaErrorInvalidKernelImage = 200,
@@ -30,6 +31,8 @@ enum cudaError {
 	cudaErrorLaunchFailure = 719,
 	cudaErrorCooperativeLaunchTooLarge = 720,
 	cudaErrorNotSupported = 801,
+	cudaErrorStreamCaptureUnsupported = 900,
+	cudaErrorStreamCaptureInvalidated = 901,
 	cudaErrorUnknown = 999
 };
 typedef cudaError cudaError_t;
@@ -78,6 +81,7 @@ cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemc
 cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *file, int line);
 cudaError_t cuemu_free_memory(void *p, const char *file, int line);
 cudaError_t cuemu_free_host(void *p, const char *file, int line);
+cudaError_t cuemu_spoil_capture();                         // what a stream that captures does not allow
 cudaError_t cuemu_wait();                                  // the host waits for all that was asked for
 cudaError_t cudaDeviceReset();
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
@@ -268,6 +272,6 @@ inline cudaError_t cudaLaunchKernelEx(cuemu::LaunchAt at, void (*kernel)(Params.
 // CUDA_LAUNCH(kernel, grid, block, shared bytes, stream, arguments...) is a launch in a form that other macros cannot hide. A kernel with
 // commas in its template arguments goes into parentheses.
 #define CUDA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
-	(::cuemu::launch(grid, block, shared_bytes, stream).kernel(#kernel)->*[&](auto... cuemu_a) { (kernel)(cuemu_a...); })(__VA_ARGS__)
+	(::cuemu::launch(grid, block, shared_bytes, stream).kernel(#kernel)->*[=](auto... cuemu_a) { (kernel)(cuemu_a...); })(__VA_ARGS__)
 
 #endif

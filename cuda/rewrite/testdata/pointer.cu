@@ -13,3 +13,9 @@ void launches(float *x) {
 	check(cudaLaunchKernel(one, 1, 32, args));
 	RUN((add<float, 2>), 1, 32, args);
 }
+
+void node(float *x) {
+	cudaKernelNodeParams p = {};
+	p.func = (void *)add<float, 3>;
+	p.func = one;
+}

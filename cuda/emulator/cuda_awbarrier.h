@@ -1,0 +1,2 @@
+// Stands in for CUDA's header of this name.
+#include "cuda/barrier"
