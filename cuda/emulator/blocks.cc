@@ -13,7 +13,7 @@ CUEMU_PLAIN void start_block(Worker &w, uint64_t block) {
 	w.cursor = 0;
 	w.parked = false;
 	w.yields = w.parkings = w.polls = 0;
-	w.direct = !CUEMU_TSAN;
+	w.direct = !CUEMU_TSAN && !debugging;
 	w.direct_thread = MAX_THREADS;
 	cuemu_promoted = false;
 	async_start(w);

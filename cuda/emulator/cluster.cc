@@ -158,6 +158,7 @@ CUEMU_PLAIN void tell_stuck(Worker &w, const Cluster &c) {
 		this_worker = c.block[i];
 		blockIdx = c.block[i]->at;
 		tell_deadlock(*c.block[i]);
+		if (debugging) cuemu_debug_stop(first_report().message);
 		break;
 	}
 	this_worker = &w;

@@ -110,6 +110,7 @@ CUEMU_PLAIN void tell_stuck(Worker &w, const Resident &r) {
 		this_worker = r.block[i];
 		blockIdx = r.block[i]->at;
 		tell_deadlock(*r.block[i]);
+		if (debugging) cuemu_debug_stop(first_report().message);
 		break;
 	}
 	this_worker = &w;

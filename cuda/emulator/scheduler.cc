@@ -269,6 +269,7 @@ CUEMU_PLAIN void enter_block(Worker &w) {
 
 CUEMU_PLAIN void abandon(Worker &w) {
 	abandoned.store(true);
+	if (debugging && have_report()) cuemu_debug_stop(first_report().message);
 	if (w.in_block) {
 		hook_die_home(w, w.direct ? DIRECT_STACK : slot_of(w, w.current));
 		cuemu_jump(w.home);

@@ -149,6 +149,10 @@ extern std::atomic<bool> abandoned;
 unsigned os_threads();                          // that run blocks of this launch
 bool prepare_worker(Worker &w, bool guards = true);                 // false: no memory
 
+// debug.cc
+extern bool debugging;                          // a debugger looks on: no direct mode
+extern "C" CUEMU_API void cuemu_debug_stop(const char *message);
+
 // blocks.cc
 void run_blocks(Worker &w);
 void set_up(Worker &w, const Job &job);         // for the blocks of a launch
