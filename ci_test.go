@@ -39,6 +39,7 @@ func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd,
 		filepath.Join(tools, "make"):                playMake,
 		filepath.Join(tools, "clang++-19"):          "#!/bin/sh\n",
 		filepath.Join(tools, "chromium"):            "#!/bin/sh\n",
+		filepath.Join(tools, "gdb"):                 "#!/bin/sh\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ func (b *Builder) KernelProgram(ctx context.Context, file string) (Program, erro
 	if err != nil {
 		return Program{}, err
 	}
-	flags := slices.Concat([]string{"-Icuda", "-Icuda/include"}, emulated)
+	flags := slices.Concat(b.programFlags(), []string{"-Icuda", "-Icuda/include"}, emulated)
 	return b.programOf(ctx, set, flags, kernelMain)
 }
 

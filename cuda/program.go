@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type ProgramSource struct {
 	Main    string   // C++ behind the file's text, which has the main() that the file lacks; "": it has one
 	Include []string // folders, as a compiler's -I
 	Define  []string // NAME or NAME=VALUE, as a compiler's -D
+	Debug   bool     // for a debugger: not optimised, and its accesses are not reported
 }
 
 // Program is a program that was built for the emulator, with every access of its kernels reported to it.
@@ -99,7 +101,10 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 	if err != nil {
 		return Program{}, err
 	}
-	return b.programOf(ctx, set, flags, p.Main)
+	if p.Debug {
+		return b.programOf(ctx, set, slices.Concat(b.debugFlags(), flags), p.Main)
+	}
+	return b.programOf(ctx, set, slices.Concat(b.programFlags(), flags), p.Main)
 }
 
 // programOf builds a program of a set of files, with what stands behind the text of the main file.
@@ -137,12 +142,24 @@ func (b *Builder) programOf(
 		files[at+".cc"] = files[at]
 		delete(files, at)
 	}
-	flags = slices.Concat(b.programFlags(), flags)
 	if set.home != "" {
 		flags = append(flags, "-iquote", set.home)
 	}
 	built.Path, err = b.buildProgram(ctx, set.name, files, units, flags, emulator.Path)
 	return built, err
+}
+
+// debugFlags keep variables in memory from line to line, and nothing below the stack pointer: a debugger may
+// change threads between two lines.
+func (b *Builder) debugFlags() []string {
+	flags := []string{
+		"-std=c++17", "-O0", "-g", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing",
+		"-Wno-unknown-pragmas", "-Icuda/emulator", "-include", "cuda_runtime.h",
+	}
+	if runtime.GOARCH == "amd64" {
+		flags = append(flags, "-mno-red-zone")
+	}
+	return flags
 }
 
 func (b *Builder) programFlags() []string {

@@ -27,7 +27,7 @@ import (
 type checkOptions struct {
 	include, define, limits, sizes []string
 	sarif                          string
-	explain, json, watch           bool
+	debug, explain, json, watch    bool
 
 	run, stall, all time.Duration
 }
@@ -71,6 +71,7 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 		"show for each line of a kernel its requests, with the sectors or the "+
 			"wavefronts that they need",
 	)
+	f.BoolVar(&o.debug, "debug", false, "start gdb on the program, with commands for kernels (help cuda)")
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to stderr")
 	f.BoolVar(&o.watch, "watch", false, "check again when the file, or one that it includes, is saved")
@@ -107,6 +108,9 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 	}
 	if o.watch && (o.json || o.sarif != "") {
 		return usage("check: --watch draws for people: --json and --sarif are for one check")
+	}
+	if o.debug {
+		return a.debug(ctx, file, args, o)
 	}
 	input := a.inputOfProgram()
 	if o.watch {

@@ -1,7 +1,7 @@
 """gdb's helpers for a kernel that runs in the emulator: triad check --debug FILE loads them.
 
-A block's threads run one after the other, each until it waits. Where gdb stops, one of them runs; the others have their
-registers on their stacks.
+A block's threads run one after the other, each until it waits. Where gdb stops, one of them runs; the others
+have their registers on their stacks.
 """
 
 import gdb
@@ -18,8 +18,8 @@ def call(name, kind, *args):
 
 
 def index_of(name):
-    at = gdb.parse_and_eval(name)
-    return tuple(int(at[axis]) for axis in "xyz")
+    """Of threadIdx or blockIdx; a program that names neither has no type for them."""
+    return tuple(int(gdb.parse_and_eval(f"((unsigned *)&{name})[{axis}]")) for axis in range(3))
 
 
 def parse_index(text):
@@ -66,26 +66,28 @@ class Cuda(gdb.Command):
         super().__init__("cuda", gdb.COMMAND_USER, prefix=True)
 
 
+class Stop(gdb.Breakpoint):
+    """A breakpoint for one block or one thread."""
+
+    def __init__(self, location, wanted):
+        super().__init__(location)
+        self.wanted = wanted
+
+    def stop(self):
+        return all(index_of(variable) == index for variable, index in self.wanted.items())
+
+
 class Break(gdb.Command):
-    """cuda break LOCATION [block X[,Y[,Z]]] [thread X[,Y[,Z]]]: stops at a line or kernel, in one block or thread."""
+    """cuda break LOCATION [block X[,Y[,Z]]] [thread X[,Y[,Z]]]: stops at a line or kernel, there alone."""
 
     def __init__(self):
         super().__init__("cuda break", gdb.COMMAND_BREAKPOINTS)
 
     def invoke(self, argument, from_tty):
         words = gdb.string_to_argv(argument)
-        if not words or len(words) % 2 == 0:
+        if not words or len(words) % 2 == 0 or not {"block", "thread"}.issuperset(words[1::2]):
             raise gdb.GdbError("want cuda break LOCATION [block X,Y,Z] [thread X,Y,Z]")
-        conditions = []
-        for what, text in zip(words[1::2], words[2::2]):
-            variable = {"block": "blockIdx", "thread": "threadIdx"}.get(what)
-            if variable is None:
-                raise gdb.GdbError(f"{what}: want block or thread")
-            for axis, value in zip("xyz", parse_index(text)):
-                conditions.append(f"{variable}.{axis} == {value}")
-        at = gdb.Breakpoint(words[0])
-        if conditions:
-            at.condition = " && ".join(conditions)
+        Stop(words[0], {what + "Idx": parse_index(text) for what, text in zip(words[1::2], words[2::2])})
 
 
 class Threads(gdb.Command):
@@ -95,9 +97,15 @@ class Threads(gdb.Command):
         super().__init__("cuda threads", gdb.COMMAND_STATUS)
 
     def invoke(self, argument, from_tty):
+        self.show()
+
+    @classmethod
+    def show(cls, warp=None):
         groups = {}
         for t in threads():
-            key = (t.state, self.here() if t.state == "runs" else t.place)
+            if warp is not None and t.warp != warp:
+                continue
+            key = (t.state, cls.place_of(t))
             groups.setdefault(key, []).append(t)
         print(f"block {show(index_of('blockIdx'))}, thread {show(index_of('threadIdx'))} runs")
         for (state, place), list_ in groups.items():
@@ -106,15 +114,29 @@ class Threads(gdb.Command):
             at = f" at {place}" if place else ""
             print(f"  {len(list_):4} {state}{at}: {span}")
 
+    @classmethod
+    def place_of(cls, t):
+        """Of one that gdb has stopped, from its registers; else the wait that it is in or has passed."""
+        if t.state == "runs":
+            return cls.here()
+        if t.place or t.state != "can go on":
+            return t.place
+        line = gdb.find_pc_line(Registers.of(t).values["rip"])
+        return f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab else ""
+
     @staticmethod
     def here():
         frame = gdb.newest_frame()
         while frame is not None:
             line = frame.find_sal()
-            if line.symtab is not None and "cuda/emulator/" not in line.symtab.filename:
+            if line.symtab is not None and not line.symtab.filename.startswith("cuda/emulator/"):
                 return f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}"
             frame = frame.older()
         return ""
+
+
+def address_of(name):
+    return int(gdb.parse_and_eval(f"(unsigned long)&{name}"))
 
 
 class Registers:
@@ -123,6 +145,8 @@ class Registers:
     NAMES = ("rip", "rsp", *SAVED)
 
     def __init__(self):
+        if "x86-64" not in gdb.selected_inferior().architecture().name():
+            raise gdb.GdbError("stacks of other threads are read on x86-64 alone")
         self.values = {name: int(gdb.parse_and_eval("$" + name).cast(WORD)) for name in self.NAMES}
 
     @classmethod
@@ -132,15 +156,27 @@ class Registers:
         if not sp:
             return None
         made = cls()
-        words = [int(gdb.parse_and_eval(f"*(unsigned long *){sp + 8 * i}")) for i in range(len(SAVED) + 1)]
+        words = [int(gdb.parse_and_eval(f"*(unsigned long *){sp + 8 * i}")) for i in range(len(SAVED) + 2)]
         made.values = dict(zip((*SAVED, "rip"), words))
         made.values["rsp"] = sp + 8 * (len(SAVED) + 1)
+        if words[-2] == address_of("cuemu_debug_arrive"):
+            made.values["rip"] = words[-1]
+            made.values["rsp"] += 8
         return made
 
     def set(self):
         gdb.newest_frame().select()
         for name, value in self.values.items():
             gdb.execute(f"set ${name} = {value}", to_string=True)
+
+    def keep(self):
+        """Puts them on the thread's own stack, as cuemu_switch would; returns where."""
+        words = [self.values[name] for name in SAVED]
+        words += [address_of("cuemu_debug_arrive"), self.values["rip"]]
+        sp = self.values["rsp"] - 8 * len(words)
+        for i, word in enumerate(words):
+            gdb.execute(f"set *(unsigned long *){sp + 8 * i} = {word}", to_string=True)
+        return sp
 
 
 class Backtrace(gdb.Command):
@@ -152,37 +188,122 @@ class Backtrace(gdb.Command):
     def invoke(self, argument, from_tty):
         t = thread_at(parse_index(argument.strip()))
         if t.state == "runs":
-            return gdb.execute("backtrace")
+            return self.show()
         other = Registers.of(t)
         if other is None:
             raise gdb.GdbError(f"thread {show(t.index)} has no stack: {t.state}")
         kept = Registers()
         try:
             other.set()
-            gdb.execute("backtrace")
+            self.show()
         finally:
             kept.set()
+
+    @staticmethod
+    def show():
+        """The kernel's own functions; what launched it has no part in it."""
+        frame = gdb.newest_frame()
+        while frame is not None and not str(frame.name()).startswith("operator()"):
+            line = frame.find_sal()
+            if line.symtab is not None and not line.symtab.filename.startswith("cuda/emulator/"):
+                print(f"  {frame.name()} at {line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}")
+            frame = frame.older()
+
+
+class Switch(gdb.Command):
+    """cuda thread X[,Y[,Z]]: another thread of this block runs from here on, if it does not wait."""
+
+    def __init__(self):
+        super().__init__("cuda thread", gdb.COMMAND_RUNNING)
+
+    def invoke(self, argument, from_tty):
+        t = thread_at(parse_index(argument.strip()))
+        if t.state != "runs":
+            self.to(t)
+        gdb.execute("frame")
+
+    @staticmethod
+    def to(t):
+        if t.state not in ("ready", "can go on"):
+            raise gdb.GdbError(f"thread {show(t.index)} cannot run: it {t.state} {t.place}".rstrip())
+        gdb.newest_frame().select()
+        call("cuemu_debug_start", "void", t.number)
+        other = Registers.of(t)
+        call("cuemu_debug_resume", "void", t.number, Registers().keep())
+        other.set()
+
+
+class Step(gdb.Command):
+    """cuda step: the thread that runs goes to its next line, and the others of its warp go there as well.
+
+    One that has to wait first stays where it waits; one that does not come by that line goes on to where it
+    waits or ends.
+    """
+
+    def __init__(self):
+        super().__init__("cuda step", gdb.COMMAND_RUNNING)
+
+    def invoke(self, argument, from_tty):
+        first = self.running()
+        gdb.execute("next", to_string=True)
+        leader = self.running()
+        if leader.warp != first.warp:
+            return gdb.execute("frame")
+        line = gdb.newest_frame().find_sal()
+        place = f"{line.symtab.fullname()}:{line.line}"
+        there = {leader.number}
+        while True:
+            behind = [t for t in threads() if t.warp == leader.warp and t.number not in there]
+            behind = [t for t in behind if t.state in ("ready", "can go on")]
+            if not behind:
+                break
+            there.add(behind[0].number)
+            Switch.to(behind[0])
+            stop = gdb.Breakpoint(place, internal=True, temporary=True)
+            stop.silent = True
+            gdb.execute("continue", to_string=True)
+            if not gdb.selected_inferior().threads():
+                return
+            if stop.is_valid():
+                stop.delete()
+            there.add(self.running().number)
+        now = thread_at(leader.index)
+        if now.state == "can go on":
+            Switch.to(now)
+        Threads.show(warp=leader.warp)
+        gdb.execute("frame")
+
+    @staticmethod
+    def running():
+        return next(t for t in threads() if t.state == "runs")
 
 
 class Told(gdb.Breakpoint):
     """Stops where the emulator has found something, and says what."""
+
+    made = False
 
     def __init__(self):
         super().__init__("cuemu_debug_stop", internal=True)
         self.silent = True
 
     def stop(self):
-        print("triad: " + gdb.parse_and_eval("(char *)$rdi").string())
+        first = "rdi" if "x86-64" in gdb.selected_inferior().architecture().name() else "x0"
+        print("triad: " + gdb.parse_and_eval(f"(char *)${first}").string().replace("; ", ";\n  "))
         return True
 
 
-Cuda()
-Break()
-Threads()
-Backtrace()
+def watch_emulator(event):
+    if "libemulator" in event.new_objfile.filename and not Told.made:
+        Told.made = True
+        Told()
+
+
+gdb.events.new_objfile.connect(watch_emulator)
+for command in (Cuda, Break, Threads, Backtrace, Switch, Step):
+    command()
 gdb.execute("set breakpoint pending on")
 gdb.execute("set confirm off")
 gdb.execute("set pagination off")
 gdb.execute("set print thread-events off")
 gdb.execute("set debuginfod enabled off")
-Told()

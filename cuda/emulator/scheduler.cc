@@ -375,6 +375,7 @@ CUEMU_PLAIN void cuemu_yield(void) {
 	if (w.order.policy == GREEDY) demote(w, warp);
 	else w.cursor = rank + 1 < w.warps ? rank + 1 : 0;
 	w.cluster->yielded = w.rank;
+	w.fiber[w.current].wait = nullptr;
 	w.parked = ++w.yields >= (w.parkings ? PATIENCE_LATER : PATIENCE);
 	go(w.cluster->size > 1 || w.parked ? to_home(w) : next_of(w));
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"triad/cuda"
+	"triad/internal/session"
+)
+
+// debugHelpers are gdb's commands for kernels.
+const debugHelpers = "cuda/emulator/gdb.py"
+
+// debug starts gdb on a program that is built for it, in the place of triad: the terminal and its keys are
+// gdb's from here on.
+func (a *app) debug(ctx context.Context, file string, args []string, o *checkOptions) error {
+	if o.json || o.sarif != "" || o.watch || o.explain {
+		return usage("check: --debug starts a debugger: --json, --sarif, --watch and --explain are for " +
+			"checks")
+	}
+	if isOperator(file) {
+		return usage("check: --debug wants a program: the kernels of %s have none of their own", file)
+	}
+	gdb, err := exec.LookPath("gdb")
+	if err != nil {
+		return session.Fail(session.ExitNothing, errors.New("check --debug needs gdb, which is not on "+
+			"the PATH: install it (apt-get install gdb)"))
+	}
+	solve, err := readSolve(file, o)
+	if err != nil {
+		return err
+	}
+	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Debug: true}
+	if solve != nil {
+		source.Main = solve.main()
+	}
+	program, err := a.buildProgram(ctx, source)
+	if err != nil {
+		return err
+	}
+	script, err := a.debugScript()
+	if err != nil {
+		return err
+	}
+	command := append([]string{gdb, "-q", "-nx", "-x", script, "--args", program.Path}, args...)
+	err = syscall.Exec(gdb, command, append(os.Environ(), "CUEMU_DEBUG=1", "CUEMU_WORKERS=1"))
+	return fmt.Errorf("run %s: %w", gdb, err)
+}
+
+// debugScript writes gdb's commands for kernels where gdb can read them.
+func (a *app) debugScript() (string, error) {
+	text, err := fs.ReadFile(a.files, debugHelpers)
+	if err != nil {
+		return "", fmt.Errorf("read gdb's helpers: %w", err)
+	}
+	cache, err := a.cacheDir()
+	if err != nil {
+		return "", err
+	}
+	script := filepath.Join(cache, "cuda", fmt.Sprintf("gdb-%x.py", sha256.Sum256(text)))
+	if _, err := os.Stat(script); err == nil {
+		return script, nil
+	}
+	part, err := os.CreateTemp(filepath.Dir(script), "gdb-*")
+	if err != nil {
+		return "", fmt.Errorf("write gdb's helpers: %w", err)
+	}
+	_, err = part.Write(text)
+	if err = errors.Join(err, part.Close()); err == nil {
+		err = os.Rename(part.Name(), script)
+	}
+	if err != nil {
+		return "", fmt.Errorf("write gdb's helpers: %w", err)
+	}
+	return script, nil
+}

@@ -1,0 +1,3 @@
+run
+cuda threads
+cuda backtrace 3
