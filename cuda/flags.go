@@ -25,7 +25,8 @@ func FlagsLine(flags []string) string {
 // triad's.
 var (
 	allowedFlag = regexp.MustCompile(
-		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|-I[\w./+@=,~-]+|--?use_fast_math|--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|` +
+		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|-I[\w./+@=,~-]+|--?use_fast_math|` +
+			`--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|` +
 			`--?maxrregcount=\d+|-O[0-3]|--?(restrict|extended-lambda|expt-relaxed-constexpr|lineinfo)|-w)$`)
 	emulatedFlag = regexp.MustCompile(`^-[DUI]`)
 )
@@ -47,8 +48,8 @@ func CheckFlags(flags []string) (emulated []string, err error) {
 	return emulated, nil
 }
 
-// flags are the compiler flags that the main file of a set asks for. Folders of headers are those of the build
-// folder, where the headers that are used lie too.
+// flags are the compiler flags that the main file of a set asks for. Folders of headers are those of the
+// build folder, where the headers that are used lie too.
 func (s *sourceSet) flags() ([]string, error) {
 	line, _, _ := bytes.Cut(s.files[s.main].text, []byte("\n"))
 	words, ok := strings.CutPrefix(string(line), flagsLine)

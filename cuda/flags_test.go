@@ -39,7 +39,8 @@ func TestFlagsAreRead(t *testing.T) {
 		strings.Join(got, " ") != "-DA=1 -w" {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := read(FlagsLine([]string{"-I/home/me"}) + "int x;\n"); err != nil || got[0] != "-Idisk/home/me" {
+	got, err := read(FlagsLine([]string{"-I/home/me"}) + "int x;\n")
+	if err != nil || got[0] != "-Idisk/home/me" {
 		t.Errorf("%v, %v: want the folder in the build folder", got, err)
 	}
 	if got, err := read("int x;\n" + FlagsLine([]string{"-DA=1"})); err != nil || got != nil {

@@ -40,8 +40,8 @@ func ParseRequest(text string) (Request, error) {
 		r.Function = r.Function[:open]
 	}
 	if !slices.Contains([]string{".cu", ".cuh", ".py"}, filepath.Ext(r.Path)) {
-		return r, &op.UsageError{Message: fmt.Sprintf("--add %s: want a .cu, a .cuh or a .py file, as in --add "+
-			"mine.cu or --add mine.cu:solve", text)}
+		return r, &op.UsageError{Message: fmt.Sprintf("--add %s: want a .cu, a .cuh or a .py file, as in "+
+			"--add mine.cu or --add mine.cu:solve", text)}
 	}
 	return r, nil
 }

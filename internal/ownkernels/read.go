@@ -130,7 +130,9 @@ func (r Reading) Read() (*File, error) {
 }
 
 // bind matches the functions of a file, and where it has none those of the files that it includes.
-func (r Reading) bind(request kernelfile.Request, path string, content []byte) ([]*kernelfile.Binding, error) {
+func (r Reading) bind(
+	request kernelfile.Request, path string, content []byte,
+) ([]*kernelfile.Binding, error) {
 	of := func(text string) ([]*kernelfile.Binding, error) {
 		return kernelfile.Bind(request.Read(text, r.Options.Flags), request, r.Spec, r.Passes, r.Options)
 	}
