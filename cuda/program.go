@@ -26,6 +26,7 @@ type ProgramSource struct {
 	Include []string // folders, as a compiler's -I
 	Define  []string // NAME or NAME=VALUE, as a compiler's -D
 	Debug   bool     // for a debugger: not optimised, and its accesses are not reported
+	Counts  bool     // the emulator is told of every stretch of code that a thread comes to
 }
 
 // Program is a program that was built for the emulator, with every access of its kernels reported to it.
@@ -103,6 +104,9 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 	}
 	if p.Debug {
 		return b.programOf(ctx, set, slices.Concat(b.debugFlags(), flags), p.Main)
+	}
+	if p.Counts {
+		flags = append(flags, "-fsanitize-coverage=trace-pc")
 	}
 	return b.programOf(ctx, set, slices.Concat(b.programFlags(), flags), p.Main)
 }

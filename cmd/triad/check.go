@@ -69,7 +69,7 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 		"explain",
 		false,
 		"show for each line of a kernel its requests, with the sectors or the "+
-			"wavefronts that they need",
+			"wavefronts that they need, and where warps diverge",
 	)
 	f.BoolVar(&o.debug, "debug", false, "start gdb on the program, with commands for kernels (help cuda)")
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
@@ -198,7 +198,7 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 	if err != nil {
 		return nil, err
 	}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define}
+	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Counts: o.explain}
 	if solve != nil {
 		source.Main = solve.main()
 	}

@@ -1,6 +1,8 @@
 // What a profiler would show first of a kernel's accesses, for `triad check --explain`: the k-th accesses of a line by
 // the lanes of a warp are one request. Of device memory the sectors of 32 bytes that a request touches are counted, of
-// shared memory the wavefronts: as many as there are different words in the bank that has most.
+// shared memory the wavefronts: as many as there are different words in the bank that has most. And the k-th time that
+// lanes of a warp come to one stretch of code without a branch is one run of it: with fewer lanes than the warp has, the
+// warp has diverged.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -31,6 +33,8 @@ struct Launched {
 	uint64_t launches = 0, blocks = 0, threads = 0, shared_bytes = 0;
 };
 
+const int RUN = 8;                                 // in the place of an access: a run of code
+
 using Line = std::tuple<std::string, uint32_t, bool, int>;  // kernel, address, shared, how
 std::map<Line, Total> &totals = *new std::map<Line, Total>;
 std::map<std::string, Launched> &kernels = *new std::map<std::string, Launched>;
@@ -38,6 +42,8 @@ std::map<std::string, Launched> &kernels = *new std::map<std::string, Launched>;
 struct Book {
 	std::unordered_map<uint64_t, uint32_t> times;  // accesses so far, by address and thread
 	std::unordered_map<uint64_t, Request> requests;
+	std::unordered_map<uint64_t, std::vector<uint32_t>> runs;  // by address and warp: lanes of the k-th
+	std::unordered_map<uint64_t, uint32_t> visits;             // by address and thread
 };
 std::unordered_map<const Worker *, Book> &books = *new std::unordered_map<const Worker *, Book>;
 
@@ -106,6 +112,17 @@ void count_block(const Worker &w) {
 	for (auto &r : b.requests) finish(r.second);
 	b.requests.clear();
 	b.times.clear();
+	for (const auto &of : b.runs) {
+		const uint32_t warp = static_cast<uint32_t>(of.first & 31), rest = w.threads - warp * 32, all = rest < 32 ? rest : 32;
+		Total &t = totals[{kernel_name(), static_cast<uint32_t>(of.first >> 5), false, RUN}];
+		for (const uint32_t lanes : of.second) {
+			t.requests++;
+			t.lanes += lanes;
+			t.parts += lanes < all;
+		}
+	}
+	b.runs.clear();
+	b.visits.clear();
 }
 
 void count_launch() {
@@ -135,6 +152,16 @@ void count_access(Worker &w, const void *p, size_t bytes, int how, Pc pc, bool s
 	b.requests.erase(key);
 }
 
+void count_run(Worker &w, Pc pc) {
+	const uint32_t thread = thread_of(w);
+	const uint64_t at = offset_in_program(pc);
+	Book &b = books[&w];
+	const uint32_t nth = b.visits[at << 10 | thread]++;
+	std::vector<uint32_t> &lanes = b.runs[at << 5 | thread / 32];
+	if (lanes.size() <= nth) lanes.resize(nth + 1);
+	lanes[nth]++;
+}
+
 static void write_counts() {
 	FILE *f = fopen(getenv("CUEMU_COUNTS"), "w");
 	if (!f) return;
@@ -150,7 +177,7 @@ static void write_counts() {
 	for (const auto &l : totals) {
 		const int how = std::get<3>(l.first);
 		fprintf(f, "{\"kernel\":\"%s\",\"place\":{\"offset\":%u},\"memory\":\"%s\",\"access\":\"%s\"", std::get<0>(l.first).c_str(),
-		        std::get<1>(l.first), std::get<2>(l.first) ? "shared" : "device", how & ATOMIC ? "atomic" : how & WRITES ? "write" : "read");
+		        std::get<1>(l.first), how == RUN ? "" : std::get<2>(l.first) ? "shared" : "device", how == RUN ? "run" : how & ATOMIC ? "atomic" : how & WRITES ? "write" : "read");
 		number("requests", l.second.requests);
 		number("lanes", l.second.lanes);
 		number("parts", l.second.parts);
@@ -164,4 +191,10 @@ static void write_counts() {
 
 __attribute__((destructor)) static void counts_at_the_end() {
 	if (cuemu::counting) cuemu::write_counts();
+}
+
+// The compiler calls this at the start of every stretch of code, in programs that are built for counts.
+extern "C" __attribute__((visibility("default"))) CUEMU_PLAIN void __sanitizer_cov_trace_pc(void) {
+	using namespace cuemu;
+	if (counting && watching && this_worker && this_worker->in_block) count_run(*this_worker, __builtin_return_address(0));
 }

@@ -15,6 +15,9 @@ import (
 // Counts are of one line of a kernel, or without a place of the kernel: what a profiler would count. A
 // request is one instruction of a warp. Parts are the sectors of 32 bytes that requests of device memory
 // touch, or the wavefronts of those of shared memory; Least is what they would be at best for as many bytes.
+//
+// Access "run" counts how often a warp came to the line (Requests), with how many lanes (Lanes), and how often
+// not with all of its lanes (Parts). Of several stretches of code on one line it is the one that diverged most.
 type Counts struct {
 	Kernel      string `json:"kernel"`
 	Launches    int64  `json:"launches,omitempty"`
@@ -79,6 +82,12 @@ func merged(all []Counts, places map[uint64]Place) []Counts {
 			out = append(out, c)
 			continue
 		}
+		if c.Access == diverged {
+			if c.Parts > out[i].Parts {
+				out[i] = c
+			}
+			continue
+		}
 		out[i].Requests += c.Requests
 		out[i].Lanes += c.Lanes
 		out[i].Parts += c.Parts
@@ -95,6 +104,9 @@ func merged(all []Counts, places map[uint64]Place) []Counts {
 	})
 	return out
 }
+
+// diverged is the access of a line's runs.
+const diverged = "run"
 
 func bool2int(is bool) int {
 	if is {
@@ -124,6 +136,13 @@ func (p *printer) explained(all []Counts) {
 				"each needs",
 				"at best",
 			)
+			continue
+		}
+		if c.Access == diverged {
+			if c.Parts > 0 {
+				p.line("  %-28s %-14s %9d %8.2f   %d with a part of the warp", p.at(c.Place), "run", c.Requests,
+					float64(c.Lanes)/float64(c.Requests), c.Parts)
+			}
 			continue
 		}
 		unit := map[string]string{"device": "sectors", "shared": "wavefronts"}[c.Memory]

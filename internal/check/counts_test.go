@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"triad/cuda"
 )
 
 // accesses is a program whose kernels read and write in ways with known figures.
@@ -69,7 +71,7 @@ func TestCounts(t *testing.T) {
 			"shifted 19 write device": "1 32 4 4",
 		}
 		for _, c := range r.Counts {
-			if c.Place == nil {
+			if c.Place == nil || c.Access == diverged {
 				continue
 			}
 			key := fmt.Sprint(c.Kernel, " ", c.Place.Line, " ", c.Access, " ", c.Memory)
@@ -99,10 +101,70 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// counted runs a program with its accesses counted.
+// diverging is a program in whose first loop half of each warp takes part; the branch of line 8 is one of whole
+// warps, and in line 13 a lane goes round as often as its number says.
+const diverging = `#include <cuda_runtime.h>
+__global__ void halves(int *x) {
+	int t = threadIdx.x;
+	if (t % 2) {
+		for (int i = 0; i < 4; i++)
+			x[t] += i;
+	}
+	if (t / 32 == 1)
+		x[t] = 7;
+}
+__global__ void triangle(int *x) {
+	for (unsigned i = 0; i < threadIdx.x; i++)
+		x[threadIdx.x]++;
+}
+int main() {
+	int *x;
+	cudaMalloc(&x, 256);
+	cudaMemset(x, 0, 256);
+	halves<<<1, 64>>>(x);
+	triangle<<<1, 32>>>(x);
+	cudaFree(x);
+}
+`
+
+// TestDivergence: a line that a part of a warp runs says how often, and with how many lanes.
+func TestDivergence(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "diverging.cu")
+	if err := os.WriteFile(file, []byte(diverging), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := counted(t, file)
+	want := map[string]string{ // runs by a warp, lanes, those with a part of the warp
+		"halves 6": "8 128 8", "halves 9": "1 32 0", "triangle 13": "31 496 31",
+	}
+	for _, c := range r.Counts {
+		if c.Access != diverged {
+			continue
+		}
+		key := fmt.Sprint(c.Kernel, " ", c.Place.Line)
+		if got := fmt.Sprint(c.Requests, " ", c.Lanes, " ", c.Parts); want[key] != "" && got != want[key] {
+			t.Errorf("%s: runs, lanes and partial runs are %s, want %s", key, got, want[key])
+		}
+		delete(want, key)
+	}
+	if len(want) > 0 {
+		t.Errorf("not counted: %v in %+v", want, r.Counts)
+	}
+	var text strings.Builder
+	if err := Write(&text, r, filepath.Dir(file)); err != nil {
+		t.Fatal(err)
+	}
+	line := "diverging.cu:6               run                    8    16.00   8 with a part of the warp"
+	if !strings.Contains(text.String(), line) ||
+		strings.Contains(text.String(), "diverging.cu:9               run") {
+		t.Errorf("no %q, or a run of line 9, in\n%s", line, text.String())
+	}
+}
+
+// counted runs a program with its accesses and runs counted.
 func counted(t *testing.T, file string, define ...string) *Report {
 	t.Helper()
-	q := built(t, file, define...)
+	q := builtOf(t, cuda.ProgramSource{File: file, Define: define, Counts: true})
 	q.Limit, q.Stall, q.Budget, q.Counts = time.Minute, 2*time.Second, time.Minute, true
 	r, err := Run(t.Context(), q)
 	if err != nil {

@@ -39,6 +39,11 @@ func checked(t *testing.T, file string, limit time.Duration, define ...string) (
 // built is the request of a program that it builds.
 func built(t *testing.T, file string, define ...string) Request {
 	t.Helper()
+	return builtOf(t, cuda.ProgramSource{File: file, Define: define})
+}
+
+func builtOf(t *testing.T, source cuda.ProgramSource) Request {
+	t.Helper()
 	need.Tool(t, "g++")
 	ctx := context.Background()
 	compiler, err := cuda.FindHostCompiler(ctx)
@@ -50,7 +55,7 @@ func built(t *testing.T, file string, define ...string) Request {
 		t.Fatal(err)
 	}
 	b := cuda.Builder{Sources: triad.Files, Cache: filepath.Join(cache, "triad", "cuda"), Compiler: compiler}
-	program, err := b.Program(ctx, cuda.ProgramSource{File: file, Define: define})
+	program, err := b.Program(ctx, source)
 	if err != nil {
 		t.Fatal(err)
 	}
