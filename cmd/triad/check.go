@@ -26,7 +26,7 @@ import (
 // checkOptions are the flags of check.
 type checkOptions struct {
 	include, define, limits, sizes []string
-	sarif                          string
+	sarif, arch                    string
 	debug, explain, json, watch    bool
 
 	run, stall, all time.Duration
@@ -70,6 +70,13 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 		false,
 		"show for each line of a kernel its requests, with the sectors or the "+
 			"wavefronts that they need, and where warps diverge",
+	)
+	f.StringVar(
+		&o.arch,
+		"arch",
+		"sm_90",
+		"of --explain: the card for which nvcc, if it is here, says registers "+
+			"and spills",
 	)
 	f.BoolVar(&o.debug, "debug", false, "start gdb on the program, with commands for kernels (help cuda)")
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
@@ -214,7 +221,11 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 	if o.json {
 		q.Output = a.err
 	}
-	return check.Run(ctx, q)
+	report, err := check.Run(ctx, q)
+	if err == nil && o.explain {
+		err = a.addRegisters(ctx, source, o, report)
+	}
+	return report, err
 }
 
 // request is how a program is run.

@@ -16,14 +16,24 @@ import (
 // request is one instruction of a warp. Parts are the sectors of 32 bytes that requests of device memory
 // touch, or the wavefronts of those of shared memory; Least is what they would be at best for as many bytes.
 //
-// Access "run" counts how often a warp came to the line (Requests), with how many lanes (Lanes), and how often
-// not with all of its lanes (Parts). Of several stretches of code on one line it is the one that diverged most.
+// Access "run" counts how often a warp came to the line (Requests), with how many lanes (Lanes), and how
+// often not with all of its lanes (Parts). Of several stretches of code on one line it is the one that
+// diverged most.
 type Counts struct {
 	Kernel      string `json:"kernel"`
 	Launches    int64  `json:"launches,omitempty"`
 	Blocks      int64  `json:"blocks,omitempty"` // of all launches
 	Threads     int64  `json:"threads,omitempty"`
 	SharedBytes int64  `json:"shared_bytes,omitempty"` // of a block
+
+	// what nvcc says of the kernel for Arch: the warps that one multiprocessor holds, of how many at most,
+	// and what allows no more
+	Arch       string `json:"arch,omitempty"`
+	Registers  int    `json:"registers,omitempty"` // of a thread
+	SpillBytes int    `json:"spill_bytes,omitempty"`
+	Warps      int    `json:"warps,omitempty"`
+	WarpsOf    int    `json:"warps_of,omitempty"`
+	WarpsLimit string `json:"warps_limit,omitempty"`
 
 	Place    *Place `json:"place,omitempty"`
 	Memory   string `json:"memory,omitempty"` // "device" or "shared"
@@ -127,6 +137,10 @@ func (p *printer) explained(all []Counts) {
 				c.Threads,
 				c.SharedBytes,
 			)
+			if c.Registers > 0 {
+				p.line("  On %s: %d registers a thread, %d bytes spilled; a multiprocessor holds %d of %d "+
+					"warps, limited by %s.", c.Arch, c.Registers, c.SpillBytes, c.Warps, c.WarpsOf, c.WarpsLimit)
+			}
 			p.line(
 				"  %-28s %-14s %9s %8s %10s %10s",
 				"line",
@@ -140,8 +154,8 @@ func (p *printer) explained(all []Counts) {
 		}
 		if c.Access == diverged {
 			if c.Parts > 0 {
-				p.line("  %-28s %-14s %9d %8.2f   %d with a part of the warp", p.at(c.Place), "run", c.Requests,
-					float64(c.Lanes)/float64(c.Requests), c.Parts)
+				p.line("  %-28s %-14s %9d %8.2f   %d with a part of the warp", p.at(c.Place), "run",
+					c.Requests, float64(c.Lanes)/float64(c.Requests), c.Parts)
 			}
 			continue
 		}

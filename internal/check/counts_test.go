@@ -101,8 +101,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// diverging is a program in whose first loop half of each warp takes part; the branch of line 8 is one of whole
-// warps, and in line 13 a lane goes round as often as its number says.
+// diverging is a program in whose first loop half of each warp takes part; the branch of line 8 is one of
+// whole warps, and in line 13 a lane goes round as often as its number says.
 const diverging = `#include <cuda_runtime.h>
 __global__ void halves(int *x) {
 	int t = threadIdx.x;
@@ -142,7 +142,8 @@ func TestDivergence(t *testing.T) {
 			continue
 		}
 		key := fmt.Sprint(c.Kernel, " ", c.Place.Line)
-		if got := fmt.Sprint(c.Requests, " ", c.Lanes, " ", c.Parts); want[key] != "" && got != want[key] {
+		got := fmt.Sprint(c.Requests, " ", c.Lanes, " ", c.Parts)
+		if want[key] != "" && got != want[key] {
 			t.Errorf("%s: runs, lanes and partial runs are %s, want %s", key, got, want[key])
 		}
 		delete(want, key)

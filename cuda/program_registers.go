@@ -1,0 +1,120 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"triad/internal/backend"
+)
+
+// Registers compiles the files of a program for the first of b's architectures, and gives what ptxas says of
+// each kernel. A file that nvcc does not take gives a *BuildError.
+func (b *GPUBuilder) Registers(ctx context.Context, p ProgramSource) ([]backend.KernelFact, error) {
+	file, err := filepath.Abs(p.File)
+	if err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", p.File, err)
+	}
+	units, err := unitsOf(file)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "triad-registers-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for nvcc: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	flags := []string{"-std=c++17", "-O3", "-arch=" + b.Architectures[0], "-Xptxas", "-v", "-cubin"}
+	for _, i := range p.Include {
+		at, err := filepath.Abs(i)
+		if err != nil {
+			return nil, fmt.Errorf("resolve %s: %w", i, err)
+		}
+		flags = append(flags, "-I"+at)
+	}
+	for _, d := range p.Define {
+		flags = append(flags, "-D"+d)
+	}
+	var all []backend.KernelFact
+	for i, unit := range units {
+		if !strings.HasSuffix(unit, ".cu") {
+			continue
+		}
+		cubin := filepath.Join(folder, fmt.Sprintf("%d.cubin", i))
+		log, err := compile(
+			ctx,
+			folder,
+			b.Compiler.Path,
+			append(flags[:len(flags):len(flags)], unit, "-o", cubin),
+		)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			return nil, firstError(unit, log)
+		}
+		all = append(all, ptxasFacts(log)...)
+	}
+	return all, nil
+}
+
+// multiprocessor is what one of a compute capability has room for.
+type multiprocessor struct {
+	warps, blocks, sharedBytes int
+}
+
+// multiprocessors by architecture, from the table of compute capabilities in NVIDIA's programming guide. All
+// have 65,536 registers, which a warp gets in lots of 256.
+var multiprocessors = map[string]multiprocessor{
+	"sm_75": {32, 16, 64 << 10}, "sm_80": {64, 32, 164 << 10}, "sm_86": {48, 16, 100 << 10},
+	"sm_87": {48, 16, 164 << 10}, "sm_89": {48, 24, 100 << 10}, "sm_90": {64, 32, 228 << 10},
+	"sm_100": {64, 32, 228 << 10}, "sm_120": {48, 24, 100 << 10},
+}
+
+// ErrArchitecture says that an architecture is none whose multiprocessors are known.
+var ErrArchitecture = errors.New("want sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100 or sm_120")
+
+// Occupancy is how much of a multiprocessor a kernel fills.
+type Occupancy struct {
+	Warps, Of int    // of the most that it holds
+	Limit     string // what allows no more blocks: "warps", "blocks", "registers" or "shared memory"
+}
+
+// OccupancyOn says how many warps of a kernel one multiprocessor of an architecture holds at once, in blocks
+// of so many threads with so much shared memory. A letter behind the architecture's number does not matter.
+func OccupancyOn(arch string, threads, registers, sharedBytes int) (Occupancy, error) {
+	m, known := multiprocessors[strings.TrimRight(arch, "af")]
+	if !known || threads < 1 {
+		return Occupancy{}, fmt.Errorf(
+			"occupancy on %s in blocks of %d threads: %w",
+			arch,
+			threads,
+			ErrArchitecture,
+		)
+	}
+	warps := (threads + 31) / 32
+	o := Occupancy{Of: m.warps, Limit: "warps"}
+	blocks := m.warps / warps
+	least := func(most int, limit string) {
+		if most < blocks {
+			blocks, o.Limit = most, limit
+		}
+	}
+	least(m.blocks, "blocks")
+	if registers > 0 {
+		ofWarp := (registers*32 + 255) / 256 * 256
+		least((65536/ofWarp)/4*4/warps, "registers") // warps come in fours, one a quarter
+	}
+	reserved := 0
+	if arch != "sm_75" {
+		reserved = 1 << 10 // of each block, the system's
+	}
+	if all := (sharedBytes + reserved + 127) / 128 * 128; all > 0 {
+		least(m.sharedBytes/all, "shared memory")
+	}
+	o.Warps = blocks * warps
+	return o, nil
+}
