@@ -139,7 +139,8 @@ func (p *printer) explained(all []Counts) {
 			)
 			if c.Registers > 0 {
 				p.line("  On %s: %d registers a thread, %d bytes spilled; a multiprocessor holds %d of %d "+
-					"warps, limited by %s.", c.Arch, c.Registers, c.SpillBytes, c.Warps, c.WarpsOf, c.WarpsLimit)
+					"warps, limited by %s.", c.Arch, c.Registers, c.SpillBytes, c.Warps, c.WarpsOf,
+					c.WarpsLimit)
 			}
 			p.line(
 				"  %-28s %-14s %9s %8s %10s %10s",
