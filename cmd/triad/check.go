@@ -64,8 +64,8 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.include, "include", "I", nil, "a folder in which included files are looked for")
 	f.StringArrayVarP(&o.define, "define", "D", nil, "a macro, NAME or NAME=VALUE")
-	f.BoolVar(&o.explain, "explain", false, "show for each line of a kernel its requests, with the sectors or "+
-		"the wavefronts that they need, and where warps diverge")
+	f.BoolVar(&o.explain, "explain", false, "show for each line of a kernel its requests, with the sectors "+
+		"or the wavefronts that they need, and where warps diverge")
 	f.StringVar(
 		&o.arch,
 		"arch",
