@@ -25,6 +25,8 @@ func tables(p published) map[string][]string {
 		"rows":       timesTable(rows, rowTable, "share of the roofline (CUDA)", roofline),
 		"attention":  timesTable(cold(all, "flash_attention"), attention, "share of cuDNN's rate", ofVendor),
 		"products":   timesTable(cold(all, "fp8_gemm"), products, "share of cuBLASLt's rate", ofVendor),
+		"gemm":       timesTable(cold(all, "gemm"), matrices, "share of cuBLAS's rate", ofVendor),
+		"catalogue":  timesTable(others(all), rowTable, "share of the roofline (CUDA)", roofline),
 		"under load": underLoad(all, p),
 		"goals":      goals(all),
 		"words":      words(p),
@@ -33,6 +35,13 @@ func tables(p published) map[string][]string {
 		"figures":    figureTable(p),
 		"database":   databaseTable(p.database),
 	}
+}
+
+// others are the groups of the operators that have no table of their own, timed cold and in turns.
+func others(all []group) []group {
+	own := append([]string{"flash_attention", "fp8_gemm", "gemm"}, rowOperators...)
+	return slices.DeleteFunc(slices.Clone(all),
+		func(g group) bool { return g.regime != "cold" || slices.Contains(own, g.op) })
 }
 
 var place = regexp.MustCompile(`(?s)<!-- begin: ([a-z ]+) -->\n.*?<!-- end: ([a-z ]+) -->`)

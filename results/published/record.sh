@@ -10,13 +10,14 @@
 #
 # TRIAD names the binary (default: bin/triad; figures take bin/figures.test beside it). PEERS= leaves out the rows of other people's kernels.
 set -u
-steps="attention fp8_gemm softmax layernorm swiglu rope sustained judged figures plain large catalogue"
+steps="attention fp8_gemm gemm softmax layernorm swiglu rope sustained judged figures plain large catalogue"
 if [ $# -lt 3 ]; then
 	cat <<'END'
 record.sh FOLDER SECONDS STEP...: the steps of the published session, most important first, each with about how long it takes on an H200
 
   attention   180 s   flash_attention in bf16: 8 points, both passes
   fp8_gemm    150 s   fp8_gemm in e4m3: 12 points, both passes
+  gemm         60 s   gemm in bf16: 5 points, forward
   softmax     120 s   softmax in bf16: 6 points, both passes
   layernorm    60 s   layernorm in bf16: 3 points, both passes
   swiglu       40 s   swiglu in bf16, both passes
@@ -26,11 +27,11 @@ record.sh FOLDER SECONDS STEP...: the steps of the published session, most impor
   figures     400 s   one call as both arms, a planted slowdown, faults, false alarms, sanitizers; needs nvcc and compute-sanitizer
   plain        30 s   torch's operators timed without triad
   large        60 s   more than 2^31 elements
-  catalogue   300 s   every other operator on its bench points, gemm 4096 cubed in fp32 and bf16
+  catalogue   500 s   every other operator on its bench points
 
 For commands of at most 480 s:
 
-  results/published/record.sh build/session 480 attention fp8_gemm softmax
+  results/published/record.sh build/session 480 attention fp8_gemm gemm softmax
   results/published/record.sh build/session 480 layernorm swiglu rope sustained plain
   results/published/record.sh build/session 480 judged large
   results/published/record.sh build/session 480 catalogue
@@ -125,10 +126,14 @@ figure() { # NAME of a test, and settings for it
 }
 
 row="cuda/vec,triton,torch"
+# the operators without a step of their own
+operators="cross_entropy quantize_int8 dropout bias_mask_scale_add rmsnorm count_equal sum dot mse segment_sum repeat_kv top_k prefix_sum
+	transpose add silu gelu relu leaky_relu hardtanh copy reverse gemv int8_gemm rainbow_table rgb_invert"
 for step in "$@"; do
 	case $step in
 	attention) bench attention attention cuda/sm90_tma,cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash ,fa4 flash_attention --dtype bf16 ;;
 	fp8_gemm) bench fp8_gemm fp8_gemm cuda/sm90_wgmma,triton,torch/scaled_mm,torch/scaled_mm_fast "" fp8_gemm ;;
+	gemm) bench gemm gemm cuda/sm90_tma,cuda/sm80_mma,cuda/cublas,triton,torch "" gemm --pass forward --dtype bf16 ;;
 	softmax) bench softmax softmax cuda/sm90_cluster,$row ,liger,quack softmax --dtype bf16 ;;
 	layernorm) bench layernorm layernorm cuda/vec,cuda/partials,triton,torch ,liger,quack layernorm --dtype bf16 ;;
 	swiglu) bench swiglu swiglu $row ,liger swiglu --dtype bf16 ;;
@@ -145,12 +150,9 @@ for step in "$@"; do
 		run judged judged-compare compare all --quick --no-timing
 		run judged judged-gradcheck gradcheck all --quick
 		;;
-	catalogue) # the operators beside the first six, each on its largest points
-		for operator in add silu gelu rgb_invert transpose sum prefix_sum rmsnorm top_k; do
-			bench catalogue "catalogue-$operator" cuda,triton,torch "" $operator
-		done
-		for dtype in fp32 bf16; do
-			bench catalogue "catalogue-gemm-$dtype" cuda,triton,torch "" gemm --pass forward --dtype $dtype --dims batch=1,m=4096,n=4096,k=4096
+	catalogue)
+		for operator in $operators; do
+			bench catalogue "catalogue-$operator" cuda,triton,torch "" "$operator"
 		done
 		;;
 	figures)

@@ -4,8 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"triad/internal/catalog"
 )
 
 // stub is a triad that writes down how it is called. It is interrupted where the file "slow" lies beside it,
@@ -78,6 +81,28 @@ func TestRecordIsResumed(t *testing.T) {
 	} {
 		if _, err := os.Stat(filepath.Join(session, name)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// Every operator has a step of its own, or is one of the catalogue's.
+func TestRecordHasEveryOperator(t *testing.T) {
+	text, err := os.ReadFile("record.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, name := range []string{"steps", "operators"} {
+		_, rest, _ := strings.Cut(string(text), "\n"+name+"=\"")
+		list, _, _ := strings.Cut(rest, "\"")
+		listed = append(listed, strings.Fields(list)...)
+	}
+	for _, name := range catalog.Names() {
+		if name == "flash_attention" {
+			name = "attention"
+		}
+		if !slices.Contains(listed, name) {
+			t.Errorf("record.sh does not measure %s", name)
 		}
 	}
 }

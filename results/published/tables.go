@@ -41,11 +41,14 @@ var (
 	promoted = family{"cuBLASLt, promoted sums", []string{"torch/scaled_mm"}}
 	fast     = family{"cuBLASLt, fast sums", []string{"torch/scaled_mm_fast"}}
 
+	cublas = family{"cuBLAS", []string{"cuda/cublas"}}
+
 	dequantised = family{"torch, dequantised", []string{"torch/dequant"}}
 
 	rowTable  = []family{cuda, triton, eager, compiled, liger, quack}
 	attention = []family{hopper, ampere, triton, cudnn, flash, flash4}
 	products  = []family{hopper, triton, promoted, fast}
+	matrices  = []family{hopper, ampere, triton, cublas, eager}
 )
 
 // group is what was timed of one case in one regime by one command: what may stand in one row.
@@ -185,16 +188,37 @@ func shape(r record) string {
 		}
 		return words
 	case "fp8_gemm":
-		words := fmt.Sprintf("%d x %d x %d", d["m"], d["n"], d["k"])
-		if d["m"] == d["n"] && d["n"] == d["k"] {
-			words = fmt.Sprintf("%d cubed", d["m"])
-		}
-		return words + ", one scale a " + r.Attributes["scaling"]
+		return product(d) + ", one scale a " + r.Attributes["scaling"]
+	case "gemm":
+		return product(d) + ", " + r.DType
 	case "rope":
 		return fmt.Sprintf("%d x (%d + %d) x %d", d["batch"]*d["seq"], d["heads_q"],
 			d["heads_k"], d["head_dim"])
 	}
-	return fmt.Sprintf("%d x %d", d["rows"], d["cols"])
+	if len(d) == 2 && d["cols"] > 0 {
+		return fmt.Sprintf("%d x %d", d["rows"], d["cols"]) + dtypeOf(r)
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(d)) {
+		words = append(words, fmt.Sprintf("%s %d", name, d[name]))
+	}
+	return strings.Join(words, ", ") + dtypeOf(r)
+}
+
+// product is the shape of a product of matrices.
+func product(d map[string]int64) string {
+	if d["m"] == d["n"] && d["n"] == d["k"] {
+		return fmt.Sprintf("%d cubed", d["m"])
+	}
+	return fmt.Sprintf("%d x %d x %d", d["m"], d["n"], d["k"])
+}
+
+// dtypeOf names the dtype of a record whose table has several.
+func dtypeOf(r record) string {
+	if slices.Contains(rowOperators, r.Op) {
+		return ""
+	}
+	return ", " + r.DType
 }
 
 // best is the fastest of a family; false where none was timed.
@@ -221,7 +245,7 @@ func (g group) cell(f family, first row) string {
 		return ""
 	}
 	text := report.Duration(r.MedianNS)
-	if g.op == "fp8_gemm" {
+	if g.op == "fp8_gemm" || g.op == "gemm" {
 		text = fmt.Sprintf("%.0f TFLOP/s", r.FLOPs/r.MedianNS/1e3)
 	}
 	if r.status == "DIFFERENT_CONTRACT" {
@@ -299,8 +323,11 @@ func ofVendor(g group, first row) string {
 }
 
 func vendorOf(g group) family {
-	if g.op == "fp8_gemm" {
+	switch g.op {
+	case "fp8_gemm":
 		return promoted
+	case "gemm":
+		return cublas
 	}
 	return cudnn
 }
