@@ -30,6 +30,7 @@ struct Allocation {
 	bool live, busy;                               // busy: an asynchronous copy or a launch may use it
 	const char *freed_file;
 	int freed_line;
+	int rights;                                    // the host's, while it is busy
 } allocations[MOST_ALLOCATIONS];
 unsigned allocation_count;
 size_t bytes_in_use;
@@ -77,10 +78,21 @@ void busy(Allocation &a, const char *file, int line, const char *what, int right
 	busy_file = file;
 	busy_line = line;
 	busy_what = what;
+	a.rights = rights;
 	let_host_reach(a.data, rights);
 }
 
 }  // namespace
+
+DeviceReach::DeviceReach() {
+	for (unsigned i = 0; i < allocation_count; i++)
+		if (allocations[i].live && allocations[i].busy) let_host_reach(allocations[i].data, PROT_READ | PROT_WRITE);
+}
+
+DeviceReach::~DeviceReach() {
+	for (unsigned i = 0; i < allocation_count; i++)
+		if (allocations[i].live && allocations[i].busy) let_host_reach(allocations[i].data, allocations[i].rights);
+}
 
 void set_sticky_error() { sticky = cudaErrorIllegalAddress; }
 
@@ -97,7 +109,7 @@ cudaError check_malloc(void **p, size_t bytes, bool managed, bool pinned, const 
 	if (!*p) return fail(cudaErrorMemoryAllocation, "out-of-memory", file, line, "%zu bytes: this machine has no more memory", bytes);
 	bytes_in_use += bytes;
 	Allocation &a = new_slot();
-	a = {static_cast<char *>(*p), bytes, pinned ? PINNED : managed ? MANAGED : DEVICE, file, line, true, false, nullptr, 0};
+	a = {static_cast<char *>(*p), bytes, pinned ? PINNED : managed ? MANAGED : DEVICE, file, line, true, false, nullptr, 0, 0};
 	shadow_buffer(a.data, bytes, file, line);
 	if (a.sort != DEVICE) {
 		set_initialised(a.data, bytes);             // the host may write it, and nothing tells when
@@ -173,6 +185,7 @@ cudaError check_copy(void *to, const void *from, size_t bytes, int kind, bool wa
 	if (waits) check_synchronised();
 	{
 		DeviceMemory open;
+		DeviceReach busy_too;
 		memmove(to, from, bytes);
 	}
 	copy_initialised(to, from, bytes);
@@ -189,6 +202,7 @@ cudaError check_fill(void *to, int value, size_t bytes, const char *file, int li
 	if (cudaError_t e = side(to, bytes, true, false, "destination", file, line)) return e;
 	{
 		DeviceMemory open;
+		DeviceReach busy_too;
 		memset(to, value, bytes);
 	}
 	set_initialised(to, bytes);

@@ -363,6 +363,7 @@ void cuemu_launch(const Job *job) {
 	hook_launch_starts();
 	{
 		DeviceMemory open;
+		DeviceReach busy_too;
 		run_grid(*w);
 		if (checking) launch_ended();
 	}

@@ -11,8 +11,8 @@ import (
 // and nothing is found in them.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("../../cuda/emulator/testdata/programs/*.cu")
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d programs, %v: want at least 30", len(files), err)
+	if err != nil || len(files) < 60 {
+		t.Fatalf("%d programs, %v: want at least 60", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {

@@ -92,6 +92,15 @@ CUEMU_PLAIN inline uint32_t block_of(const Worker &) { return blockIdx.x + gridD
 
 // ---- host_checks.cc
 
+// DeviceReach: while it lives, the device reaches what the host may not touch until it has waited.
+class DeviceReach {
+public:
+	DeviceReach();
+	~DeviceReach();
+	DeviceReach(const DeviceReach &) = delete;
+	DeviceReach &operator=(const DeviceReach &) = delete;
+};
+
 void set_sticky_error();                        // the launch died: every later call fails, as on a GPU
 cudaError sticky_error();
 
