@@ -67,8 +67,8 @@ func (c *CheckSpec) checkMeanings() error {
 		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row",
 			c.Row)
 	}
-	if c.Integers != "" && c.Integers != "one_hot" {
-		return fmt.Errorf("check.integers = %q: want one_hot, or nothing for small integers", c.Integers)
+	if c.Integers != "" && c.Integers != "one_hot" && c.Integers != "halves" {
+		return fmt.Errorf("check.integers = %q: want one_hot, halves, or nothing for small integers", c.Integers)
 	}
 	if c.NonFinite != "" && c.NonFinite != "rows" {
 		return fmt.Errorf("check.non_finite = %q: want rows, or nothing for one number in a tensor",

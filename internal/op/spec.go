@@ -182,7 +182,7 @@ type CheckSpec struct {
 	// the weight, and its few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
 	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among
-	// zeros.
+	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5.
 	Integers string `toml:"integers"`
 	// NonFinite is what the distribution non_finite means: "" one NaN or infinity in a tensor, "rows" by
 	// turns rows of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone.

@@ -20,6 +20,7 @@ type drawing struct {
 	dtype      op.DType
 	role       role
 	oneHot     bool // what integers means
+	halves     bool // the same
 	digits     bool // integers of the normal distribution are 0 to 9
 	// what non_finite means
 	manyNonFinite bool
@@ -165,7 +166,11 @@ const (
 // integers: small ones; or, for a softmax, zeros with one 1024 a row, so that the answer is exactly one-hot.
 func (d *drawing) integers(x []float64) {
 	s := d.random("integer")
-	if d.oneHot {
+	switch {
+	case d.halves:
+		d.quarters(x, -0.5, 127) // 8 bits have the unit as their step, or its half where 0 need not be in the middle
+		return
+	case d.oneHot:
 		d.eachRow(x, s,
 			func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1024 })
 		return
@@ -174,6 +179,20 @@ func (d *drawing) integers(x []float64) {
 		for i := range part {
 			part[i] = float64(lowestInteger + s.below(first+uint64(i), highestInteger-lowestInteger+1))
 		}
+	})
+}
+
+// quarters: those of a small power of two, in rows from low to high times it.
+func (d *drawing) quarters(x []float64, low, high float64) {
+	unit := math.Ldexp(1, -11-int(d.start(3)))
+	d.eachRow(x, d.random("integer"), func(s *stream, r int64, row []float64) {
+		first, n := uint64(r*d.cols), uint64(len(row))
+		for i := range row {
+			row[i] = unit * (low + float64(s.below(first+uint64(i), uint64(4*(high-low))+1))/4)
+		}
+		end := uint64(s.below(first, n))
+		row[(end+1)%n] = unit * low
+		row[end] = unit * high
 	})
 }
 

@@ -113,6 +113,10 @@ func (d *drawing) rowOffsets(x []float64) {
 // ties: several columns share the maximum; in a product, by turns all keys of a head are equal, and every
 // second one.
 func (d *drawing) ties(x []float64) {
+	if d.halves {
+		d.quarters(x, -127.5, 127.5) // both ends lie halfway between two steps
+		return
+	}
 	d.normal(x)
 	start := d.start(2)
 	d.eachRow(x, d.random("tie"), func(s *stream, r int64, row []float64) {

@@ -167,7 +167,8 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	g := &drawing{
 		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
 		dtype:  d,
-		oneHot: m.spec.Check.Integers == "one_hot", manyNonFinite: m.spec.Check.NonFinite == "rows",
+		oneHot: m.spec.Check.Integers == "one_hot", halves: m.spec.Check.Integers == "halves",
+		manyNonFinite: m.spec.Check.NonFinite == "rows",
 	}
 	if n := len(s.shape); n >= 2 {
 		g.keys = max(s.shape[n-2], 1)

@@ -21,6 +21,7 @@ import (
 	_ "triad/internal/catalog/leaky_relu"
 	_ "triad/internal/catalog/mse"
 	_ "triad/internal/catalog/prefix_sum"
+	_ "triad/internal/catalog/quantize_int8"
 	_ "triad/internal/catalog/rainbow_table"
 	_ "triad/internal/catalog/relu"
 	_ "triad/internal/catalog/repeat_kv"
