@@ -1,7 +1,9 @@
-"""quantize_int8: q[r,c] = clamp(round(x[r,c] / scale) + zero, -128, 127), one scale and zero point, or one a row
+"""quantize_int8: q[r,c] = clamp(round(x[r,c] / scale) + zero, -128, 127), with one scale and zero point or
+one a row
 
-symmetric: scale = max(max |x| / 127, 2^-126), zero = 0; asymmetric: scale = max(hi/255 - lo/255, 2^-126), zero =
-clamp(round(-lo/scale) - 128), lo = min(0, min x), hi = max(0, max x). The scale of nothing but zeros is 1.
+symmetric: scale = max(max |x| / 127, 2^-126), zero = 0. asymmetric, with lo = min(0, min x), hi = max(0,
+max x): scale = max(hi/255 - lo/255, 2^-126), zero = clamp(round(-lo/scale) - 128). The scale of zeros alone
+is 1.
 
 Layout   x [rows, cols] with any strides; q [rows, cols] int8, scale fp32 and zero int32 [1] or [rows], zero
          empty when symmetric; contiguous. fp32, fp16, bf16; computed in fp32, halves rounded to even.
@@ -69,8 +71,8 @@ def _quantize_kernel(x_ptr, q_ptr, scale_ptr, zero_ptr, low_ptr, high_ptr, rows,
 
 
 @triton.jit
-def _scale_kernel(low_ptr, high_ptr, scale_ptr, zero_ptr, count, ASYMMETRIC: tl.constexpr, LEAST: tl.constexpr,
-                  ROUNDS: tl.constexpr, RANGES: tl.constexpr):
+def _scale_kernel(low_ptr, high_ptr, scale_ptr, zero_ptr, count, ASYMMETRIC: tl.constexpr,
+                  LEAST: tl.constexpr, ROUNDS: tl.constexpr, RANGES: tl.constexpr):
     """Joins count ranges: the scale and zero point of the whole tensor."""
     low, high = tl.zeros([RANGES], tl.float32), tl.zeros([RANGES], tl.float32)
     for first in range(0, count, RANGES):
@@ -93,19 +95,19 @@ def forward(x, *, mode, per):
     zero = torch.empty(groups if asymmetric else 0, dtype=torch.int32, device=x.device)
     shape = tile(max(rows, 1), cols)
     programs = ceildiv(rows, shape["ROWS"])
-    low, high = (torch.empty(0 if per == "row" else programs, dtype=torch.float32, device=x.device) for _ in "lh")
+    ranges = torch.empty((2, 0 if per == "row" else programs), dtype=torch.float32, device=x.device)
     constants = {"ASYMMETRIC": asymmetric, "LEAST": LEAST, "ROUNDS": ROUNDS}
 
     def stage(name):
         if programs:
-            _quantize_kernel[(programs,)](x, q, scale, zero, low, high, rows, cols, *x.stride(), STAGE=name,
+            _quantize_kernel[(programs,)](x, q, scale, zero, *ranges, rows, cols, *x.stride(), STAGE=name,
                                           **constants, **shape)
 
     if per == "row":
         stage("rows")
         return q, scale, zero
     stage("ranges")
-    _scale_kernel[(1,)](low, high, scale, zero, programs, RANGES=RANGES, **constants)
+    _scale_kernel[(1,)](*ranges, scale, zero, programs, RANGES=RANGES, **constants)
     stage("codes")
     return q, scale, zero
 
@@ -121,7 +123,8 @@ def reference(x, *, mode, per):
     scale = torch.where((low == 0) & (high == 0), 1, scale.clamp(min=LEAST))
     zero = ((-low / scale).round() - 128).clamp(-128, 127) if mode == "asymmetric" else scale.new_zeros(1)
     q = ((x / scale[:, None]).round() + zero[:, None]).clamp(-128, 127).to(torch.int8)
-    return q.contiguous(), scale.float(), zero.to(torch.int32) if mode == "asymmetric" else zero[:0].to(torch.int32)
+    zero = zero if mode == "asymmetric" else zero[:0]
+    return q.contiguous(), scale.float(), zero.to(torch.int32)
 
 
 _NAMES = {"outputs": ("q", "scale", "zero")}

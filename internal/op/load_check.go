@@ -68,7 +68,10 @@ func (c *CheckSpec) checkMeanings() error {
 			c.Row)
 	}
 	if c.Integers != "" && c.Integers != "one_hot" && c.Integers != "halves" {
-		return fmt.Errorf("check.integers = %q: want one_hot, halves, or nothing for small integers", c.Integers)
+		return fmt.Errorf(
+			"check.integers = %q: want one_hot, halves, or nothing for small integers",
+			c.Integers,
+		)
 	}
 	if c.NonFinite != "" && c.NonFinite != "rows" {
 		return fmt.Errorf("check.non_finite = %q: want rows, or nothing for one number in a tensor",

@@ -168,7 +168,8 @@ func (d *drawing) integers(x []float64) {
 	s := d.random("integer")
 	switch {
 	case d.halves:
-		d.quarters(x, -0.5, 127) // 8 bits have the unit as their step, or its half where 0 need not be in the middle
+		// the unit is the step of 8 bits, or its half is where 0 need not be in the middle of their range
+		d.quarters(x, -0.5, 127)
 		return
 	case d.oneHot:
 		d.eachRow(x, s,
@@ -182,10 +183,15 @@ func (d *drawing) integers(x []float64) {
 	})
 }
 
-// quarters: those of a small power of two, in rows from low to high times it.
+// quarters: those of a small power of two, by turns in a row from low to high times it, and in one from -127
+// to 1/2 times one so much smaller that it lies within the other's range.
 func (d *drawing) quarters(x []float64, low, high float64) {
-	unit := math.Ldexp(1, -11-int(d.start(3)))
+	start := d.start(2)
 	d.eachRow(x, d.random("integer"), func(s *stream, r int64, row []float64) {
+		low, high, unit := low, high, 0x1p-11
+		if (r+start)%2 == 1 {
+			low, high, unit = -127, 0.5, 0x1p-20
+		}
 		first, n := uint64(r*d.cols), uint64(len(row))
 		for i := range row {
 			row[i] = unit * (low + float64(s.below(first+uint64(i), uint64(4*(high-low))+1))/4)

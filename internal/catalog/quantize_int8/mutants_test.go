@@ -104,7 +104,8 @@ func (k kernel) extent(x []float64, cols int) (low, high float64) {
 		low, high = x[0], x[0]
 	}
 	for i, v := range x {
-		if k.Bug == "tail of a row left out of the scale" && i%cols >= cols/truthtest.Vector*truthtest.Vector {
+		if k.Bug == "tail of a row left out of the scale" &&
+			i%cols >= cols/truthtest.Vector*truthtest.Vector {
 			continue
 		}
 		low, high = min(low, v), max(high, v)

@@ -99,8 +99,8 @@ func (g extent) scale(asymmetric bool) (r, t float64) {
 	return r, 4 * judge.U32 * r
 }
 
-// under gives zero and q under what a kernel gave of the scales and zero points. Where it gave none, or a wrong
-// one, it is that of the simulated contract.
+// under gives zero and q under what a kernel gave of the scales and zero points. Where it gave none, or a
+// wrong one, it is that of the simulated contract.
 func (a *asked) under(gave judge.Gave) (zero, q judge.Target) {
 	scales := judged(a.scale, gave("scale"), a.scale.Sim)
 	zero, q = filled(a.zero), filled(a.q)
@@ -167,8 +167,9 @@ type code struct{ scale, zero, slack float64 }
 //
 //	T = 4*u32*|x/scale|
 //
-// for a quotient, or for a product with the reciprocal, and what is computed from it. Where the scale is a power
-// of two, both are exact, T is 0, and halves are rounded to even. What lies beyond int8 is the nearest end.
+// for a quotient, or for a product with the reciprocal, and what is computed from it. Where the scale is a
+// power of two, both are exact, T is 0, and halves are rounded to even. What lies beyond int8 is the nearest
+// end.
 func (c code) of(x float64) (r, t, sim float64) {
 	quotient := x / c.scale
 	sim = clamped(math.RoundToEven(quotient) + c.zero)
