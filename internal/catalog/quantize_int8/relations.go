@@ -18,7 +18,8 @@ var _ = truth.Relate("quantize_int8",
 	},
 	truth.Relation{
 		Name: "the last row alone gives what it gives among others", Pass: op.Forward,
-		Outputs: []string{"q", "scale", "zero"}, Applies: func(c op.Case) bool { return truth.RowsAndColumns(c) && c.Attrs.Text("per") == "row" },
+		Outputs: []string{"q", "scale", "zero"},
+		Applies: func(c op.Case) bool { return truth.RowsAndColumns(c) && c.Attrs.Text("per") == "row" },
 		Second:  truth.LastRow("x"), States: truth.LastRowPlaces,
 	},
 	truth.Relation{
