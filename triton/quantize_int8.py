@@ -113,7 +113,7 @@ def forward(x, *, mode, per):
 
 
 def reference(x, *, mode, per):
-    """The formula in torch, in fp32, or in fp64 where x is."""
+    """The formula in torch, in fp32, or in fp64 where x is; the codes are those of the scale in fp32."""
     x = x if x.dtype == torch.float64 else x.float()
     groups = x if per == "row" else x.reshape(1, -1)
     low = high = groups.new_zeros(groups.shape[0])
@@ -121,10 +121,11 @@ def reference(x, *, mode, per):
         low, high = groups.amin(1).clamp(max=0), groups.amax(1).clamp(min=0)
     scale = high / 255 - low / 255 if mode == "asymmetric" else torch.maximum(high, -low) / 127
     scale = torch.where((low == 0) & (high == 0), 1, scale.clamp(min=LEAST))
-    zero = ((-low / scale).round() - 128).clamp(-128, 127) if mode == "asymmetric" else scale.new_zeros(1)
-    q = ((x / scale[:, None]).round() + zero[:, None]).clamp(-128, 127).to(torch.int8)
+    stored = scale.float().to(x.dtype)
+    zero = ((-low / stored).round() - 128).clamp(-128, 127) if mode == "asymmetric" else stored.new_zeros(1)
+    q = ((x / stored[:, None]).round() + zero[:, None]).clamp(-128, 127).to(torch.int8)
     zero = zero if mode == "asymmetric" else zero[:0]
-    return q.contiguous(), scale.float(), zero.to(torch.int32)
+    return q.contiguous(), scale, zero.to(torch.int32)
 
 
 _NAMES = {"outputs": ("q", "scale", "zero")}
