@@ -9,8 +9,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Codes are judged under the scale that the kernel gave where that is right, and under the truth's where it is
-// not: a wrong scale with codes that belong to it is one wrong output, and codes of another scale are another.
+// Codes are judged under the scale that the kernel gave where that is right, and under the truth's where it
+// is not: right codes beside a wrong scale pass, and codes that belong to the wrong scale do not.
 func TestCodesUnderTheGivenScale(t *testing.T) {
 	o, err := truth.Get("quantize_int8")
 	if err != nil {
