@@ -52,6 +52,9 @@ func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) 
 	if err := o.checkPlan(); err != nil {
 		return err
 	}
+	if err := o.ownFlags.expand(a.in); err != nil {
+		return err
+	}
 	request, err := o.request(names)
 	if err != nil {
 		return err

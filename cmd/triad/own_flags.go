@@ -28,7 +28,8 @@ type ownFlags struct {
 func (f *ownFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.add, "add", nil, "judge a file of your own beside ours: "+
-		"FILE.cu[:function][@pass] or FILE.py[:function][@pass]; may be repeated")
+		"FILE.cu[:function][@pass] or FILE.py[:function][@pass]; a folder or a pattern, e.g. 'new/**/*.cu', "+
+		"adds each file in it, - those of a list on standard input; may be repeated")
 	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
 	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. "+
 		"\"-DTILE=32 -Iinclude -use_fast_math\"; without a GPU -D, -U and -I alone apply")

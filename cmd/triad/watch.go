@@ -54,6 +54,9 @@ what it includes is saved. It says what changed since the save before. Ctrl-C en
 
 // watch judges until it is interrupted; the exit code is that of the last verdict.
 func (a *app) watch(ctx context.Context, names []string, o *compareOptions) error {
+	if err := o.ownFlags.expand(a.in); err != nil {
+		return err
+	}
 	folder := ""
 	switch {
 	case len(names) == 1 && namesFile(names[0]):

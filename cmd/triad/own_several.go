@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"triad/internal/kernelfile"
+)
+
+// expand puts files in the place of the folders, patterns and lists of --add. A list, "-", is read from in,
+// a file a line. A pattern stands for the .cu and .py files that it matches, a folder for those below it, in
+// the order of their paths; a file that is there already is not added again.
+func (f *ownFlags) expand(in io.Reader) error {
+	var all []string
+	listed := false
+	for _, text := range f.add {
+		files := []string{text}
+		var err error
+		if text == "-" {
+			if listed {
+				return usage("--add -: standard input is one list: name it once")
+			}
+			listed = true
+			files, err = listedFiles(in)
+		} else if found, several, failed := matchedFiles(text); several || failed != nil {
+			files, err = withoutThose(found, all), failed
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, files...)
+	}
+	f.add = all
+	return nil
+}
+
+// listedFiles reads a list of files, one a line, as --add takes them.
+func listedFiles(in io.Reader) ([]string, error) {
+	var files []string
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			files = append(files, line)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, usage("--add -: read line %d of the list on standard input: %w", len(files)+1, err)
+	}
+	if len(files) == 0 {
+		return nil, usage("--add -: the list on standard input names no file: want a file a line")
+	}
+	return files, nil
+}
+
+// matchedFiles are the files that a folder or a pattern stands for; several is false where text is neither.
+func matchedFiles(text string) (files []string, several bool, err error) {
+	pattern, suffix := text, ""
+	if r, err := kernelfile.ParseRequest(text); err == nil {
+		pattern, suffix = r.Path, strings.TrimPrefix(text, r.Path)
+	}
+	info, err := os.Stat(pattern)
+	switch {
+	case err == nil && info.IsDir():
+		files, err = filesBelow(pattern)
+	case err == nil || !strings.ContainsAny(pattern, "*?[{"):
+		return nil, false, nil
+	default:
+		files, err = doublestar.FilepathGlob(
+			pattern,
+			doublestar.WithFilesOnly(),
+			doublestar.WithFailOnIOErrors(),
+		)
+	}
+	if err != nil {
+		return nil, true, usage("--add %s: %w", text, err)
+	}
+	files = slices.DeleteFunc(files, func(path string) bool { return !isKernelFile(path) })
+	if len(files) == 0 {
+		return nil, true, usage(
+			"--add %s: no .cu and no .py file is there; quote a pattern, so that the shell "+
+				"leaves it as it is",
+			text,
+		)
+	}
+	slices.Sort(files)
+	for i := range files {
+		files[i] += suffix
+	}
+	return files, true, nil
+}
+
+// filesBelow are the files of a folder and of the folders in it, but for hidden ones. Links are not followed.
+func filesBelow(folder string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("list the folder: %w", err)
+		case path != folder && strings.HasPrefix(d.Name(), ".") && d.IsDir():
+			return filepath.SkipDir
+		case d.Type().IsRegular():
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
+}
+
+// isKernelFile says whether a path ends as a file that can be judged; a .cuh is a header of one.
+func isKernelFile(path string) bool {
+	return !strings.HasPrefix(filepath.Base(path), ".") &&
+		slices.Contains([]string{".cu", ".py"}, filepath.Ext(path))
+}
+
+// withoutThose are files but for those that are among there, as one path or another.
+func withoutThose(files, there []string) []string {
+	seen := map[string]bool{}
+	for _, path := range there {
+		seen[absolute(path)] = true
+	}
+	return slices.DeleteFunc(files, func(path string) bool { return seen[absolute(path)] })
+}
+
+// absolute is a path from the root, or as it is where that cannot be told.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
