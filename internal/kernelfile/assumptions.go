@@ -53,6 +53,7 @@ func (b *Binding) Assumptions() []Assumption {
 			})
 		}
 	}
+	all = append(all, b.assumedNumbers()...)
 	if l := b.Launch; l != nil && l.guessed {
 		launch := Assumption{
 			Kind: GuessedLaunch, What: fmt.Sprintf("it is launched with grid (%s) and block (%s)",

@@ -139,6 +139,26 @@ func (k body) number(word string) (int, bool) {
 	return n, err == nil
 }
 
+// rowsAtOnce is how many rows of a square tile a block has threads for: those that a loop over the tile steps
+// by, as in tile[threadIdx.y + j] with j += BLOCK_ROWS, else all.
+func (k body) rowsAtOnce(side int) int {
+	for i := 0; i+4 < len(k.tokens); i++ {
+		if k.tokens[i].text != "threadIdx" || k.tokens[i+2].text != "y" || k.tokens[i+3].text != "+" {
+			continue
+		}
+		step := k.tokens[i+4].text
+		for j := 0; j+2 < len(k.tokens); j++ {
+			if k.tokens[j].text != step || k.tokens[j+1].text != "+=" {
+				continue
+			}
+			if n, ok := k.number(k.tokens[j+2].text); ok && n > 0 && side%n == 0 {
+				return n
+			}
+		}
+	}
+	return side
+}
+
 // block proposes a block: what the kernel promises by __launch_bounds__, the sides of its shared tiles, a
 // constant whose name says it. said is false where the kernel depends on its block and says none of these.
 func (k body) block() (sizes [3]string, said bool) {
@@ -157,7 +177,7 @@ func (k body) block() (sizes [3]string, said bool) {
 	if sides := k.tile(); len(sides) > 0 {
 		switch {
 		case second && len(sides) == 2 && sides[0]*sides[0] <= maxThreads:
-			return of(sides[0], sides[0], 1), true
+			return of(sides[0], k.rowsAtOnce(sides[0]), 1), true
 		case !second && len(sides) == 1 && sides[0] >= 64 && sides[0] <= maxThreads:
 			return of(sides[0], 1, 1), true
 		}
@@ -347,7 +367,13 @@ func (k body) limit(name string) string {
 		return ""
 	}
 	for i := 0; i+2 < len(k.tokens); i++ {
-		if k.tokens[i].text != name || k.tokens[i+1].text != "<" && k.tokens[i+1].text != ">=" {
+		if k.tokens[i].text != name {
+			continue
+		}
+		if i+4 < len(k.tokens) && k.tokens[i+1].text == "+" && k.tokens[i+2].isName() {
+			i += 2 // y + j < height, of a thread that goes over several rows
+		}
+		if k.tokens[i+1].text != "<" && k.tokens[i+1].text != ">=" {
 			continue
 		}
 		end, depth := i+2, 0

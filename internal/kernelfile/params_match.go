@@ -63,7 +63,8 @@ type Binding struct {
 	Notes     []string
 	kernels   []string // the file's
 	aligned   bool
-	varies    bool // the last bits of its outputs may differ from run to run
+	numbers   []string // of its template, as they were proposed: "BLOCK is 256"
+	varies    bool     // the last bits of its outputs may differ from run to run
 	inputs    []op.TensorSpec
 	outputs   []op.TensorSpec
 	open      map[string]bool  // parameters whose names fit several things as well
@@ -113,9 +114,13 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
 		options.Arguments = file.launchedArguments(fn)
 	}
+	var numbers []string
+	if fn.Kind == Kernel && len(options.Arguments) == 0 {
+		numbers = fn.proposedNumbers()
+	}
 	b := &Binding{
 		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
-		without: map[string]bool{}, others: file.Functions,
+		without: map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
 		extension: file.extension,
 		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
