@@ -8,6 +8,7 @@ import (
 	_ "triad/internal/catalog/bias_mask_scale_add"
 	_ "triad/internal/catalog/copy"
 	_ "triad/internal/catalog/count_equal"
+	_ "triad/internal/catalog/cross_entropy"
 	_ "triad/internal/catalog/dot"
 	_ "triad/internal/catalog/dropout"
 	_ "triad/internal/catalog/flash_attention"

@@ -1,0 +1,244 @@
+// cross_entropy: loss_r = (1-s)*(lse_r - x[r,target_r]) + s*(lse_r - mean_c x[r,c]), lse_r = log sum_c exp(x[r,c])
+// backward       dx[r,c] = w_r*(exp(x[r,c] - lse_r) - (1-s)*[c is target_r] - s/classes), w = dy, for the mean divided by the rows that count
+// Layout   x, dx: [rows, classes]; target: [rows] int64; lse: [rows] fp32; loss, dy: [rows], or [1] for a sum or a mean, fp32; dx contiguous.
+//          fp32, fp16, bf16; every value and sum in fp32. The losses of the rows are added up in one block, always in the same order.
+// Limits   a row whose target is ignore_index has loss 0 and gradient 0; so has a mean over no row.
+// Special  a row of only -inf, with +inf or with NaN has the lse NaN.
+// Source   Milakov & Gimelshein 2018, arXiv:1805.02867 (online)
+//   naive   a thread a row, once for the maximum and once for the sum; backward a thread an element
+//   online  a block a row: maximum and sum in one pass, neighbouring threads read neighbours; forward only
+//   vec     as online, 16 bytes a load; backward 16 bytes a load and a store; classes a multiple of a vector, rows aligned to 16 bytes
+#include "arguments.cuh"
+#include "element.cuh"
+#include "pack.cuh"
+#include "reduce.cuh"
+#include "rows.cuh"
+#include "spec/cross_entropy.cuh"
+
+namespace {
+
+using triad::from_float;
+using triad::to_float;
+
+constexpr int threads = 256;
+
+// What a call asks for, and the targets.
+struct Setting {
+	const int64_t *target;
+	int64_t ignored, rows, classes;
+	float smoothing;
+	int reduction; // 0: mean, 1: sum, 2: none
+};
+
+// ---- kernels: forward -------------------------------------------------------------------------------------------------------------------
+
+// row_loss is the loss of a row from what its elements gave.
+__device__ float row_loss(const Setting &set, int64_t target, float x_target, float lse, float total) {
+	if (target == set.ignored) return 0.0f;
+	const float loss = lse - x_target;
+	return set.smoothing > 0.0f ? (1.0f - set.smoothing) * loss + set.smoothing * (lse - total / set.classes) : loss;
+}
+
+template <class T> __global__ void cross_entropy_fwd_naive_kernel(triad::Matrix<const T> x, float *losses, float *lse, Setting set) {
+	const int64_t row = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (row >= set.rows) return;
+	float max = -INFINITY;
+	for (int64_t c = 0; c < set.classes; c++) max = fmaxf(max, to_float(x(row, c)));
+	triad::LongSum sum, total;
+	for (int64_t c = 0; c < set.classes; c++) {
+		sum.add(expf(to_float(x(row, c)) - max));
+		total.add(to_float(x(row, c)));
+	}
+	const float l = max + logf(sum.total());
+	if (lse != nullptr) lse[row] = l;
+	const int64_t target = set.target[row];
+	losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(x(row, target)), l, total.total());
+}
+
+// The maximum so far, the sum of exp(x - max) so far, and the sum of x. Empty: -inf, 0 and 0.
+struct Online {
+	float max, sum, total;
+};
+
+__device__ inline Online shuffle_xor(Online v, int lane_mask) {
+	return {triad::shuffle_xor(v.max, lane_mask), triad::shuffle_xor(v.sum, lane_mask), triad::shuffle_xor(v.total, lane_mask)};
+}
+
+// The new value's own term is exp(x - x): 1, but NaN for an infinity. -inf adds nothing; NaN is not above the maximum, and poisons the sum.
+__device__ inline void online_add(Online &o, float x) {
+	o.total += x;
+	if (x > o.max) {
+		o.sum = o.sum * expf(o.max - x) + (1.0f + (x - x));
+		o.max = x;
+	} else if (x != -INFINITY) {
+		o.sum += expf(x - o.max);
+	}
+}
+
+struct OnlineMerge {
+	__device__ Online operator()(Online a, Online b) const {
+		const float max = fmaxf(a.max, b.max);
+		const float scale_a = a.max == max ? 1.0f : expf(a.max - max); // equal, not subtracted: both may be -inf
+		const float scale_b = b.max == max ? 1.0f : expf(b.max - max);
+		return {max, a.sum * scale_a + b.sum * scale_b, a.total + b.total};
+	}
+};
+
+// A block a row, Vector elements a load.
+template <class T, int Vector>
+__global__ void __launch_bounds__(threads) cross_entropy_fwd_online_kernel(triad::Rows<const T> x, float *losses, float *lse, Setting set) {
+	__shared__ Online scratch[threads / 32];
+	for (int64_t row = blockIdx.x; row < set.rows; row += gridDim.x) {
+		const T *from = x.row(row);
+		Online mine = {-INFINITY, 0.0f, 0.0f};
+		for (int64_t c = threadIdx.x * Vector; c < set.classes; c += threads * Vector) {
+			float v[Vector];
+			triad::load(from + c, v);
+#pragma unroll
+			for (int j = 0; j < Vector; j++) online_add(mine, v[j]);
+		}
+		const Online all = triad::block_reduce<threads>(mine, OnlineMerge(), scratch);
+		if (threadIdx.x != 0) continue;
+		const float l = all.max == -INFINITY ? NAN : all.max + logf(all.sum);
+		if (lse != nullptr) lse[row] = l;
+		const int64_t target = set.target[row];
+		losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(from[target]), l, all.total);
+	}
+}
+
+// counted_rows is how many rows are not ignored; the threads of a block count them together.
+__device__ float counted_rows(const Setting &set, float *scratch) {
+	float mine = 0.0f; // exact up to 2^24 rows of one thread
+	for (int64_t r = threadIdx.x; r < set.rows; r += threads) mine += set.target[r] != set.ignored;
+	return triad::block_reduce<threads>(mine, triad::Sum(), scratch);
+}
+
+// One block adds up the losses of the rows.
+__global__ void __launch_bounds__(threads) cross_entropy_reduce_kernel(const float *losses, float *loss, Setting set) {
+	__shared__ float scratch[threads / 32];
+	triad::LongSum mine;
+	for (int64_t r = threadIdx.x; r < set.rows; r += threads) mine.add(losses[r]);
+	const float sum = triad::block_reduce<threads>(mine.total(), triad::Sum(), scratch);
+	const float count = set.reduction == 0 ? fmaxf(counted_rows(set, scratch), 1.0f) : 1.0f;
+	if (threadIdx.x == 0) *loss = sum / count;
+}
+
+// ---- kernels: backward ------------------------------------------------------------------------------------------------------------------
+
+__global__ void __launch_bounds__(threads) cross_entropy_count_kernel(float *counted, Setting set) {
+	__shared__ float scratch[threads / 32];
+	const float count = set.reduction == 0 ? fmaxf(counted_rows(set, scratch), 1.0f) : 1.0f;
+	if (threadIdx.x == 0) *counted = count;
+}
+
+__device__ float gradient(const Setting &set, float x, float lse, bool is_target, float weight) {
+	return weight * (expf(x - lse) - set.smoothing / set.classes - (is_target ? 1.0f - set.smoothing : 0.0f));
+}
+
+template <class T>
+__global__ void cross_entropy_bwd_naive_kernel(triad::Matrix<const T> x, triad::Vector<const float> dy, const float *lse, const float *counted, T *dx,
+                                               Setting set) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (i >= set.rows * set.classes) return;
+	const int64_t row = i / set.classes, c = i % set.classes, target = set.target[row];
+	const float weight = dy(set.reduction == 2 ? row : 0) / *counted;
+	dx[i] = from_float<T>(target == set.ignored ? 0.0f : gradient(set, to_float(x(row, c)), lse[row], c == target, weight));
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads)
+    cross_entropy_bwd_vec_kernel(triad::Rows<const T> x, triad::Vector<const float> dy, const float *lse, const float *counted, T *dx, Setting set) {
+	constexpr int V = triad::vector<T>;
+	for (int64_t row = blockIdx.x; row < set.rows; row += gridDim.x) {
+		const int64_t target = set.target[row];
+		const bool counts = target != set.ignored;
+		const float weight = dy(set.reduction == 2 ? row : 0) / *counted, l = lse[row];
+		for (int64_t c = threadIdx.x * V; c < set.classes; c += threads * V) {
+			float v[V] = {};
+			if (counts) triad::load(x.row(row) + c, v);
+#pragma unroll
+			for (int j = 0; j < V; j++) v[j] = counts ? gradient(set, v[j], l, c + j == target, weight) : 0.0f;
+			triad::store(dx + row * set.classes + c, v);
+		}
+	}
+}
+
+// ---- launchers --------------------------------------------------------------------------------------------------------------------------
+
+Setting setting_of(const triad_call *call) {
+	return {static_cast<const int64_t *>(call->in[1].data), static_cast<int64_t>(call->attr[0]), call->in[0].shape[0], call->in[0].shape[1],
+	        static_cast<float>(call->attr[1]), static_cast<int>(call->attr[2])};
+}
+
+float *lse_of(const triad_call *call) { return static_cast<float *>(call->out[1].data); }
+float *loss_of(const triad_call *call) { return static_cast<float *>(call->out[0].data); }
+
+int64_t loss_a_row(const triad_call *call) { return call->in[0].shape[0] * static_cast<int64_t>(sizeof(float)) + 16; }
+int64_t one_number(const triad_call *) { return 16; }
+
+// The losses of the rows are the output, or go to the workspace and are added up.
+template <class Launch> int forward(const triad_call *call, Launch launch) {
+	const Setting set = setting_of(call);
+	float *losses = set.reduction == 2 ? loss_of(call) : static_cast<float *>(call->workspace);
+	if (set.rows > 0) launch(losses, set);
+	if (set.reduction != 2) cross_entropy_reduce_kernel<<<1, threads, 0, triad::stream_of(call)>>>(losses, loss_of(call), set);
+	return triad::launched();
+}
+
+template <class T> int cross_entropy_fwd_naive(const triad_call *call) {
+	return forward(call, [&](float *losses, const Setting &set) {
+		cross_entropy_fwd_naive_kernel<T><<<triad::blocks_for(set.rows, threads), threads, 0, triad::stream_of(call)>>>(
+		    triad::Matrix<const T>(call->in[0]), losses, lse_of(call), set);
+	});
+}
+
+template <class T, int Vector> int forward_online(const triad_call *call) {
+	return forward(call, [&](float *losses, const Setting &set) {
+		cross_entropy_fwd_online_kernel<T, Vector><<<triad::blocks_for(set.rows, 1), threads, 0, triad::stream_of(call)>>>(
+		    triad::Rows<const T>(call->in[0]), losses, lse_of(call), set);
+	});
+}
+
+template <class T> int cross_entropy_fwd_online(const triad_call *call) { return forward_online<T, 1>(call); }
+template <class T> int cross_entropy_fwd_vec(const triad_call *call) { return forward_online<T, triad::vector<T>>(call); }
+
+template <class Launch> int backward(const triad_call *call, Launch launch) {
+	const Setting set = setting_of(call);
+	if (set.rows == 0) return TRIAD_OK;
+	float *counted = static_cast<float *>(call->workspace);
+	cross_entropy_count_kernel<<<1, threads, 0, triad::stream_of(call)>>>(counted, set);
+	launch(triad::Vector<const float>(call->in[3]), static_cast<const float *>(call->in[2].data), counted, set);
+	return triad::launched();
+}
+
+template <class T> int cross_entropy_bwd_naive(const triad_call *call) {
+	return backward(call, [&](triad::Vector<const float> dy, const float *lse, const float *counted, const Setting &set) {
+		cross_entropy_bwd_naive_kernel<T><<<triad::blocks_for(set.rows * set.classes, threads), threads, 0, triad::stream_of(call)>>>(
+		    triad::Matrix<const T>(call->in[0]), dy, lse, counted, static_cast<T *>(call->out[0].data), set);
+	});
+}
+
+template <class T> int cross_entropy_bwd_vec(const triad_call *call) {
+	return backward(call, [&](triad::Vector<const float> dy, const float *lse, const float *counted, const Setting &set) {
+		cross_entropy_bwd_vec_kernel<T><<<triad::blocks_for(set.rows, 1), threads, 0, triad::stream_of(call)>>>(
+		    triad::Rows<const T>(call->in[0]), dy, lse, counted, static_cast<T *>(call->out[0].data), set);
+	});
+}
+
+} // namespace
+
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+TRIAD_KERNEL(cross_entropy, naive, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).workspace(loss_a_row).launch(TRIAD_BY_DTYPE(cross_entropy_fwd_naive)))
+TRIAD_KERNEL(cross_entropy, naive, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(one_number).launch(TRIAD_BY_DTYPE(cross_entropy_bwd_naive)))
+TRIAD_KERNEL(cross_entropy, online, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).workspace(loss_a_row).limits(triad::contiguous_columns("logits"))
+             .launch(TRIAD_BY_DTYPE(cross_entropy_fwd_online)))
+TRIAD_KERNEL(cross_entropy, vec, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).workspace(loss_a_row).limits(triad::vector_rows("logits"))
+             .launch(TRIAD_BY_DTYPE(cross_entropy_fwd_vec)))
+TRIAD_KERNEL(cross_entropy, vec, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(one_number).limits(triad::vector_rows("logits", "grad_logits"))
+             .launch(TRIAD_BY_DTYPE(cross_entropy_bwd_vec)))
