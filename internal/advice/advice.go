@@ -46,6 +46,8 @@ type Facts struct {
 	// "interleaved=true"; "" where there is none.
 	Otherwise  string
 	JudgedWith string // the value that the function was judged with
+	// Ignored: right where no target is this attribute, "ignore_index = -100", wrong where some are.
+	Ignored string
 	// Transposed: wrong where both sizes of the matrix Matrix are 2 or more, even equal ones, and right where
 	// one of them is 1.
 	Transposed [2]string
@@ -76,6 +78,11 @@ func For(f Facts) string {
 		return fmt.Sprintf("with %s = %s it is right. The function has no parameter for %s and was judged "+
 			"with %s: if %s is what it computes, say --attr %s",
 			name, value, name, f.JudgedWith, value, f.Otherwise)
+	}
+	if f.Ignored != "" {
+		return fmt.Sprintf("it is right where every target is a class and wrong where some are %s: such a row "+
+			"gives 0, adds nothing to a sum and does not count in a mean, which is divided by the rows that are "+
+			"left, or by 1 where none is", f.Ignored)
 	}
 	if f.Transposed[0] != "" && f.Written {
 		return fmt.Sprintf("the right values stand in the transposed places: %[3]s is written, or what it "+

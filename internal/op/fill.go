@@ -19,7 +19,8 @@ import (
 //	            to the tensor's dtype
 //	"scale"     the fp32 multipliers of the tensor Of: amax / the dtype's largest number, a group each
 //	"offsets"   where consecutive groups begin, and the end: rising integers from 0 to the size Of
-//	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead
+//	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead, under
+//	            zeros all, under NoneIgnored none
 type Fill struct {
 	Kind       string
 	Source     string
@@ -28,6 +29,10 @@ type Fill struct {
 	Of         string
 	Ignoring   string
 }
+
+// NoneIgnored is the distribution in which every target is a class. A kernel that is right there and wrong on
+// others is told that it handles ignored targets wrongly.
+const NoneIgnored = "scaled"
 
 // ParseFill reads "addend", "weight", "bias", "mask", "digits", "cos", "sin", "quantize [transposed] SOURCE
 // by SCALE", "scale of TENSOR", "offsets of DIM" or "classes of DIM ignoring ATTRIBUTE".

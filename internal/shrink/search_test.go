@@ -235,3 +235,36 @@ func TestFindAsksRelationsWhereOneBroke(t *testing.T) {
 		s.Find()
 	}
 }
+
+// A function that counts ignored targets is told so, although one row or one class shows nothing of it, as with
+// a matrix read column after column; one that is wrong without ignored targets too is not.
+func TestFindNamesIgnoredTargets(t *testing.T) {
+	const says = "wrong where some are ignore_index = -100"
+	rows, classes := "rows", "classes"
+	ofTargets := operatorOf(t, "classes")
+	for _, alsoWithout := range []bool{false, true} {
+		s := searchOf(t, ofTargets, "normal", op.Dims{size(rows, 5), size(classes, 131)}, func(p Probe) bool {
+			return p.Sizes[rows] > 1 && p.Sizes[classes] > 1 && (alsoWithout || p.Distribution != op.NoneIgnored)
+		})
+		s.Suspect.Record.Case.Attrs = op.Attrs{{Name: "ignore_index", Text: "-100", Number: -100}}
+		got := s.Find()
+		if strings.Contains(got.Advice, says) == alsoWithout {
+			t.Errorf("wrong without ignored targets too: %v; advice %q", alsoWithout, got.Advice)
+		}
+	}
+}
+
+// operatorOf is an operator that has an input of this fill.
+func operatorOf(t *testing.T, kind string) string {
+	t.Helper()
+	for _, o := range catalog.All() {
+		inputs, _ := o.Spec.Tensors(op.Forward)
+		for _, input := range inputs {
+			if fill, err := op.ParseFill(input.Fill); err == nil && fill.Kind == kind {
+				return o.Spec.Name
+			}
+		}
+	}
+	t.Fatalf("no operator has an input of %s", kind)
+	return ""
+}

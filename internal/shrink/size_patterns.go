@@ -17,6 +17,9 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 	if f.OrdinaryPasses || f.Otherwise != "" {
 		return // the numbers are to blame, or what was assumed, not the sizes
 	}
+	if s.findIgnored(f, at); f.Ignored != "" {
+		return
+	}
 	if s.findTransposed(f, at); f.Transposed[0] != "" {
 		return
 	}
@@ -30,6 +33,25 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 	for _, name := range slices.Backward(s.sizes) {
 		if f.Multiple == 0 && f.UpTo == "" && lastRight[name] > 1 && at[name] == lastRight[name]+1 {
 			f.UpTo, f.Last = name, lastRight[name]
+		}
+	}
+}
+
+// findIgnored asks whether the function is right where no target is ignored, on the smallest case and on a
+// larger one.
+func (s *Search) findIgnored(f *advice.Facts, at Sizes) {
+	inputs, _ := s.Spec.Tensors(s.Suspect.Record.Case.Pass)
+	for _, t := range inputs {
+		fill, err := op.ParseFill(t.Fill)
+		if err != nil || fill.Ignoring == "" || f.Distribution == op.NoneIgnored {
+			continue
+		}
+		right := func(at Sizes) bool {
+			r := s.judgeOn(op.NoneIgnored, at)
+			return r != nil && r.Status.Weight() != op.Bad
+		}
+		if right(at) && right(s.roomySizes()) {
+			f.Ignored = fill.Ignoring + " = " + s.Suspect.Record.Case.Attrs.Text(fill.Ignoring)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package workload
 import (
 	"fmt"
 	"slices"
+
+	"triad/internal/op"
 )
 
 // offsets draws where consecutive groups of n elements begin, and their end: integers that rise from 0 to n.
@@ -56,7 +58,7 @@ func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 }
 
 // classes draws integers from 0 to n-1, the first and the last more often than others. One in eight is the
-// number that stands for none; under zeros all are.
+// number that stands for none; under zeros all are, under op.NoneIgnored none is.
 func (d *drawing) classes(distribution string, n int64, none float64) ([]float64, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("draw: there is no class among %d", n)
@@ -65,7 +67,7 @@ func (d *drawing) classes(distribution string, n int64, none float64) ([]float64
 	kinds, s := d.random("kind"), d.random("class")
 	for i := range x {
 		switch kind := kinds.below(uint64(i), 16); {
-		case kind < 2 || distribution == "zeros":
+		case kind < 2 && distribution != op.NoneIgnored || distribution == "zeros":
 			x[i] = none
 		case kind < 4:
 			x[i] = float64(n - 1)

@@ -159,7 +159,7 @@ default = { fp32 = "fp32" }
 bytes = "2 * n * size"
 flops = "0"
 [check]
-distributions = ["normal", "constant", "outlier", "sparse", "zeros"]
+distributions = ["normal", "constant", "outlier", "sparse", "zeros", "scaled"]
 shapes = [{ n = 300, groups = 5, classes = 7, all = true, quick = true }]
 `
 
@@ -192,7 +192,7 @@ func TestOffsetsAndClasses(t *testing.T) {
 			}
 			if got := map[string]bool{
 				"normal": 0 < empty && empty < 20 && largest > 100, "constant": largest == 60,
-				"outlier": largest == 3000, "sparse": empty > 35, "zeros": true,
+				"outlier": largest == 3000, "sparse": empty > 35, "zeros": true, "scaled": true,
 			}; !got[distribution] {
 				t.Errorf("%s: %d of 50 groups are empty, one has %v elements", distribution, empty, largest)
 			}
@@ -203,8 +203,14 @@ func TestOffsetsAndClasses(t *testing.T) {
 				}
 				counts[v]++
 			}
-			if all := distribution == "zeros"; all != (counts[-100] == 3000) ||
-				!all && (counts[-100] < 250 || counts[-100] > 500 || len(counts) != 8) {
+			least, most, kinds := 250, 500, 8
+			switch distribution {
+			case "zeros":
+				least, most, kinds = 3000, 3000, 1
+			case op.NoneIgnored:
+				least, most, kinds = 0, 0, 7
+			}
+			if n := counts[-100]; n < least || n > most || len(counts) != kinds {
 				t.Errorf("%s: targets are %v", distribution, counts)
 			}
 		}
