@@ -236,15 +236,16 @@ func TestFindAsksRelationsWhereOneBroke(t *testing.T) {
 	}
 }
 
-// A function that counts ignored targets is told so, although one row or one class shows nothing of it, as with
-// a matrix read column after column; one that is wrong without ignored targets too is not.
+// A function that counts ignored targets is told so, although one row or one class shows nothing of it, as
+// with a matrix read column after column; one that is wrong without ignored targets too is not.
 func TestFindNamesIgnoredTargets(t *testing.T) {
 	const says = "wrong where some are ignore_index = -100"
 	rows, classes := "rows", "classes"
 	ofTargets := operatorOf(t, "classes")
 	for _, alsoWithout := range []bool{false, true} {
 		s := searchOf(t, ofTargets, "normal", op.Dims{size(rows, 5), size(classes, 131)}, func(p Probe) bool {
-			return p.Sizes[rows] > 1 && p.Sizes[classes] > 1 && (alsoWithout || p.Distribution != op.NoneIgnored)
+			return p.Sizes[rows] > 1 && p.Sizes[classes] > 1 &&
+				(alsoWithout || p.Distribution != op.NoneIgnored)
 		})
 		s.Suspect.Record.Case.Attrs = op.Attrs{{Name: "ignore_index", Text: "-100", Number: -100}}
 		got := s.Find()

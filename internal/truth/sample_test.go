@@ -2,6 +2,7 @@ package truth_test
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,10 @@ import (
 	"triad/internal/workload"
 )
 
+// matrixShape is found in the text of a shape of two dims or more: "[rows, cols]", but not "[1] (a=x), [n]
+// (a=y)".
+var matrixShape = regexp.MustCompile(`\[[^\]]*,`)
+
 // sampledOutputs are the outputs of a pass that have rows to choose from: matrices, and vectors with an
 // element for each row of the first output.
 func sampledOutputs(s *op.Spec, pass op.Pass) []string {
@@ -21,7 +26,7 @@ func sampledOutputs(s *op.Spec, pass op.Pass) []string {
 	rows, _, _ := strings.Cut(outputs[0].ShapeText(), ",")
 	var names []string
 	for _, o := range outputs {
-		if text := o.ShapeText(); strings.Contains(text, ",") || strings.TrimSuffix(text, "]") == rows {
+		if text := o.ShapeText(); matrixShape.MatchString(text) || strings.TrimSuffix(text, "]") == rows {
 			names = append(names, o.Name)
 		}
 	}

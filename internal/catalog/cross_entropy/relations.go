@@ -27,7 +27,8 @@ var _ = truth.Relate("cross_entropy",
 				return judge.Statement{}
 			}
 			zero := func(int64) float64 { return 0 }
-			return a.RowSums(shape[0], shape[1], func(i int64) float64 { return g[i] }, a.First.Error(output), zero)
+			at := func(i int64) float64 { return g[i] }
+			return a.RowSums(shape[0], shape[1], at, a.First.Error(output), zero)
 		},
 	},
 	truth.Relation{
@@ -43,7 +44,8 @@ func notNegative(a *truth.Related, output string) judge.Statement {
 	if a.Failed() {
 		return judge.Statement{}
 	}
-	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
+	at := func(i int64) judge.Claim {
 		return judge.Claim{Position: i, Got: y[i], Low: -off(i), High: math.Inf(1)}
-	}}
+	}
+	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y)), At: at}
 }

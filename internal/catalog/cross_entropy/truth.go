@@ -15,8 +15,8 @@ var _ = truth.Register("cross_entropy", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32"}, Whole: true,
 })
 
-// lseOf is the logarithm of the sum of exponentials of a row as its maximum m and what comes to it, log l, and
-// what fp32 may lose in their sum:
+// lseOf is the logarithm of the sum of exponentials of a row as its maximum m and what comes to it, log l,
+// and what fp32 may lose in their sum:
 //
 //	u32*(|m| + g(V) + 8 + 2*|log l|)      l = sum of exp(x - m)
 //

@@ -1,4 +1,4 @@
-// it is right where every target is a class and wrong where some are ignore_index = -100
+// right where every target is a class and wrong where some are ignore_index = -100
 #include <cuda_runtime.h>
 #include <math.h>
 
