@@ -81,8 +81,8 @@ func For(f Facts) string {
 	}
 	if f.Ignored != "" {
 		return fmt.Sprintf("it is right where every target is a class and wrong where some are %s: such "+
-			"a row gives 0, adds nothing to a sum and does not count in a mean, which is divided by the rows "+
-			"that are left, or by 1 where none is", f.Ignored)
+			"a row gives 0, adds nothing to a sum and does not count in a mean, which is divided by the "+
+			"rows that are left, or by 1 where none is", f.Ignored)
 	}
 	if f.Transposed[0] != "" && f.Written {
 		return fmt.Sprintf("the right values stand in the transposed places: %[3]s is written, or what it "+
