@@ -45,15 +45,15 @@ def _cross_entropy_fwd_kernel(
     top = tl.max(m, 0)
     shift = tl.where(m == float("-inf"), 0.0, tl.exp(m - top))
     # top - top is NaN in a row that has no number.
-    lse = top + tl.log(tl.sum(tl.where(m == float("-inf"), 0.0, l * shift), 0) + (top - top))
-    tl.store(lse_ptr + r, lse)
+    log = tl.log(tl.sum(tl.where(m == float("-inf"), 0.0, l * shift), 0) + (top - top))
+    tl.store(lse_ptr + r, top + log)
     target = tl.load(target_ptr + r)
     loss = 0.0
     if target != ignored:
         xt = tl.load(x_ptr + r * x_row + target * x_col).to(tl.float32)
-        loss = lse - xt
+        loss = (top - xt) + log  # top + log would be rounded to the size of top
         if s > 0:
-            loss = (1 - s) * loss + s * (lse - tl.sum(total, 0) / n)
+            loss = (1 - s) * loss + s * ((top - tl.sum(total, 0) / n) + log)
     tl.store(loss_ptr + r, loss)
 
 

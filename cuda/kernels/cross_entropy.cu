@@ -32,11 +32,12 @@ struct Setting {
 
 // ---- kernels: forward -------------------------------------------------------------------------------------------------------------------
 
-// row_loss is the loss of a row from what its elements gave.
-__device__ float row_loss(const Setting &set, int64_t target, float x_target, float lse, float total) {
+// row_loss is the loss of a row from what its elements gave; log is that of the sum of exp(x - max).
+// The sum max + log would be rounded to the size of max, which may be far larger than the loss.
+__device__ float row_loss(const Setting &set, int64_t target, float x_target, float max, float log, float total) {
 	if (target == set.ignored) return 0.0f;
-	const float loss = lse - x_target;
-	return set.smoothing > 0.0f ? (1.0f - set.smoothing) * loss + set.smoothing * (lse - total / set.classes) : loss;
+	const float loss = (max - x_target) + log;
+	return set.smoothing > 0.0f ? (1.0f - set.smoothing) * loss + set.smoothing * ((max - total / set.classes) + log) : loss;
 }
 
 template <class T> __global__ void cross_entropy_fwd_naive_kernel(triad::Matrix<const T> x, float *losses, float *lse, Setting set) {
@@ -49,10 +50,10 @@ template <class T> __global__ void cross_entropy_fwd_naive_kernel(triad::Matrix<
 		sum.add(expf(to_float(x(row, c)) - max));
 		total.add(to_float(x(row, c)));
 	}
-	const float l = max + logf(sum.total());
-	if (lse != nullptr) lse[row] = l;
+	const float log = logf(sum.total());
+	if (lse != nullptr) lse[row] = max + log;
 	const int64_t target = set.target[row];
-	losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(x(row, target)), l, total.total());
+	losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(x(row, target)), max, log, total.total());
 }
 
 // The maximum so far, the sum of exp(x - max) so far, and the sum of x. Empty: -inf, 0 and 0.
@@ -99,10 +100,10 @@ __global__ void __launch_bounds__(threads) cross_entropy_fwd_online_kernel(triad
 		}
 		const Online all = triad::block_reduce<threads>(mine, OnlineMerge(), scratch);
 		if (threadIdx.x != 0) continue;
-		const float l = all.max == -INFINITY ? NAN : all.max + logf(all.sum);
-		if (lse != nullptr) lse[row] = l;
+		const float log = all.max == -INFINITY ? NAN : logf(all.sum);
+		if (lse != nullptr) lse[row] = all.max + log;
 		const int64_t target = set.target[row];
-		losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(from[target]), l, all.total);
+		losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(from[target]), all.max, log, all.total);
 	}
 }
 
