@@ -29,7 +29,7 @@ BLOCK = 16384 if INTERPRETED else 4096  # classes of a step
 
 @triton.jit
 def _cross_entropy_fwd_kernel(
-        x_ptr, target_ptr, loss_ptr, lse_ptr, n, ignored, s, x_row, x_col, BLOCK: tl.constexpr):
+        x_ptr, target_ptr, loss_ptr, lse_ptr, n, ignored, s, x_row, x_col, t_row, BLOCK: tl.constexpr):
     r, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     m, l = tl.full([BLOCK], float("-inf"), tl.float32), tl.zeros([BLOCK], tl.float32)
     total = tl.zeros([BLOCK], tl.float32)
@@ -47,7 +47,7 @@ def _cross_entropy_fwd_kernel(
     # top - top is NaN in a row that has no number.
     log = tl.log(tl.sum(tl.where(m == float("-inf"), 0.0, l * shift), 0) + (top - top))
     tl.store(lse_ptr + r, top + log)
-    target = tl.load(target_ptr + r)
+    target = tl.load(target_ptr + r * t_row)
     loss = 0.0
     if target != ignored:
         xt = tl.load(x_ptr + r * x_row + target * x_col).to(tl.float32)
@@ -59,10 +59,10 @@ def _cross_entropy_fwd_kernel(
 
 @triton.jit
 def _cross_entropy_bwd_kernel(x_ptr, target_ptr, lse_ptr, dy_ptr, dx_ptr, n, ignored, s, counted_ptr,
-                              x_row, x_col, dy_row, BLOCK: tl.constexpr):
+                              x_row, x_col, t_row, dy_row, BLOCK: tl.constexpr):
     r = tl.program_id(0).to(tl.int64)
     c = (tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
-    target = tl.load(target_ptr + r)
+    target = tl.load(target_ptr + r * t_row)
     g = tl.zeros([BLOCK], tl.float32)
     if target != ignored:
         x = tl.load(x_ptr + r * x_row + c * x_col, mask=c < n, other=0.0).to(tl.float32)
@@ -84,7 +84,8 @@ def forward(logits, target, *, ignore_index, label_smoothing, reduction):
     loss, lse = torch.empty((2, rows), dtype=torch.float32, device=logits.device).unbind()
     if rows:
         _cross_entropy_fwd_kernel[(rows,)](logits, target, loss, lse, n, ignore_index, label_smoothing,
-                                           *logits.stride(), BLOCK=min(BLOCK, next_power_of_2(n)))
+                                           *logits.stride(), target.stride(0),
+                                           BLOCK=min(BLOCK, next_power_of_2(n)))
     if reduction != "none":
         loss = loss.sum(0, keepdim=True) / _counted(target, ignore_index, reduction)
     return loss, lse
@@ -97,7 +98,7 @@ def backward(logits, target, lse, grad_loss, *, ignore_index, label_smoothing, r
     if rows:
         _cross_entropy_bwd_kernel[(rows, triton.cdiv(n, block))](
             logits, target, lse, grad_loss, grad, n, ignore_index, label_smoothing,
-            _counted(target, ignore_index, reduction), *logits.stride(), step, BLOCK=block)
+            _counted(target, ignore_index, reduction), *logits.stride(), target.stride(0), step, BLOCK=block)
     return grad
 
 

@@ -1,7 +1,7 @@
 // cross_entropy: loss_r = (1-s)*(lse_r - x[r,target_r]) + s*(lse_r - mean_c x[r,c]), lse_r = log sum_c exp(x[r,c])
 // backward       dx[r,c] = w_r*(exp(x[r,c] - lse_r) - (1-s)*[c is target_r] - s/classes), w = dy, for the mean divided by the rows that count
-// Layout   x, dx: [rows, classes]; target: [rows] int64; lse: [rows] fp32; loss, dy: [rows], or [1] for a sum or a mean, fp32; dx contiguous.
-//          fp32, fp16, bf16; every value and sum in fp32. The losses of the rows are added up in one block, always in the same order.
+// Layout   x, dx: [rows, classes]; target: [rows] int64; lse: [rows] fp32, contiguous; loss, dy: [rows], or [1] for a sum or a mean, fp32.
+//          Inputs may have other strides, outputs are contiguous. fp32, fp16, bf16; every value and sum in fp32. The losses of the rows are added up in one block, always in the same order.
 // Limits   a row whose target is ignore_index has loss 0 and gradient 0; so has a mean over no row.
 // Special  a row of only -inf, with +inf or with NaN has the lse NaN.
 // Source   Milakov & Gimelshein 2018, arXiv:1805.02867 (online)
@@ -24,7 +24,7 @@ constexpr int threads = 256;
 
 // What a call asks for, and the targets.
 struct Setting {
-	const int64_t *target;
+	triad::Vector<const int64_t> target;
 	int64_t ignored, rows, classes;
 	float smoothing;
 	int reduction; // 0: mean, 1: sum, 2: none
@@ -52,7 +52,7 @@ template <class T> __global__ void cross_entropy_fwd_naive_kernel(triad::Matrix<
 	}
 	const float log = logf(sum.total());
 	if (lse != nullptr) lse[row] = max + log;
-	const int64_t target = set.target[row];
+	const int64_t target = set.target(row);
 	losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(x(row, target)), max, log, total.total());
 }
 
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(threads) cross_entropy_fwd_online_kernel(triad
 		if (threadIdx.x != 0) continue;
 		const float log = all.max == -INFINITY ? NAN : logf(all.sum);
 		if (lse != nullptr) lse[row] = all.max + log;
-		const int64_t target = set.target[row];
+		const int64_t target = set.target(row);
 		losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(from[target]), all.max, log, all.total);
 	}
 }
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(threads) cross_entropy_fwd_online_kernel(triad
 // counted_rows is how many rows are not ignored; the threads of a block count them together.
 __device__ float counted_rows(const Setting &set, float *scratch) {
 	float mine = 0.0f; // exact up to 2^24 rows of one thread
-	for (int64_t r = threadIdx.x; r < set.rows; r += threads) mine += set.target[r] != set.ignored;
+	for (int64_t r = threadIdx.x; r < set.rows; r += threads) mine += set.target(r) != set.ignored;
 	return triad::block_reduce<threads>(mine, triad::Sum(), scratch);
 }
 
@@ -141,7 +141,7 @@ __global__ void cross_entropy_bwd_naive_kernel(triad::Matrix<const T> x, triad::
                                                Setting set) {
 	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 	if (i >= set.rows * set.classes) return;
-	const int64_t row = i / set.classes, c = i % set.classes, target = set.target[row];
+	const int64_t row = i / set.classes, c = i % set.classes, target = set.target(row);
 	const float weight = dy(set.reduction == 2 ? row : 0) / *counted;
 	dx[i] = from_float<T>(target == set.ignored ? 0.0f : gradient(set, to_float(x(row, c)), lse[row], c == target, weight));
 }
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(threads)
     cross_entropy_bwd_vec_kernel(triad::Rows<const T> x, triad::Vector<const float> dy, const float *lse, const float *counted, T *dx, Setting set) {
 	constexpr int V = triad::vector<T>;
 	for (int64_t row = blockIdx.x; row < set.rows; row += gridDim.x) {
-		const int64_t target = set.target[row];
+		const int64_t target = set.target(row);
 		const bool counts = target != set.ignored;
 		const float weight = dy(set.reduction == 2 ? row : 0) / *counted, l = lse[row];
 		for (int64_t c = threadIdx.x * V; c < set.classes; c += threads * V) {
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(threads)
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
 
 Setting setting_of(const triad_call *call) {
-	return {static_cast<const int64_t *>(call->in[1].data), static_cast<int64_t>(call->attr[0]), call->in[0].shape[0], call->in[0].shape[1],
+	return {triad::Vector<const int64_t>(call->in[1]), static_cast<int64_t>(call->attr[0]), call->in[0].shape[0], call->in[0].shape[1],
 	        static_cast<float>(call->attr[1]), static_cast<int>(call->attr[2])};
 }
 
