@@ -1,7 +1,8 @@
 // cross_entropy: loss_r = (1-s)*(lse_r - x[r,target_r]) + s*(lse_r - mean_c x[r,c]), lse_r = log sum_c exp(x[r,c])
 // backward       dx[r,c] = w_r*(exp(x[r,c] - lse_r) - (1-s)*[c is target_r] - s/classes), w = dy, for the mean divided by the rows that count
 // Layout   x, dx: [rows, classes]; target: [rows] int64; lse: [rows] fp32, contiguous; loss, dy: [rows], or [1] for a sum or a mean, fp32.
-//          Inputs may have other strides, outputs are contiguous. fp32, fp16, bf16; every value and sum in fp32. The losses of the rows are added up in one block, always in the same order.
+//          Inputs may have other strides, outputs are contiguous. fp32, fp16, bf16; every value and sum in fp32. The losses of the rows are
+//          added up in one block, always in the same order.
 // Limits   a row whose target is ignore_index has loss 0 and gradient 0; so has a mean over no row.
 // Special  a row of only -inf, with +inf or with NaN has the lse NaN.
 // Source   Milakov & Gimelshein 2018, arXiv:1805.02867 (online)
