@@ -50,8 +50,8 @@ def _cross_entropy_fwd_kernel(
     target = tl.load(target_ptr + r * t_row)
     loss = 0.0
     if target != ignored:
-        xt = tl.load(x_ptr + r * x_row + target * x_col).to(tl.float32)
-        loss = (top - xt) + log  # top + log would be rounded to the size of top
+        # top + log would be rounded to the size of top
+        loss = (top - tl.load(x_ptr + r * x_row + target * x_col).to(tl.float32)) + log
         if s > 0:
             loss = (1 - s) * loss + s * ((top - tl.sum(total, 0) / n) + log)
     tl.store(loss_ptr + r, loss)
