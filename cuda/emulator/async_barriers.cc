@@ -52,16 +52,26 @@ void check_known(Worker &w, const Async &a, const MBarrier &b, Origin at) {
 
 }  // namespace
 
-int barrier_at(Worker &w, Async &a, const void *p, Origin at) {
-	const uint32_t offset = arena_offset(w, p, 8, at);
+int barrier_in(Worker &w, const Worker &in, uint32_t offset, Origin at) {
+	const Async &a = *in.async;
 	for (size_t i = 0; i < a.barriers.size(); i++) {
 		if (a.barriers[i].at != offset) continue;
 		uint64_t bits;
-		memcpy(&bits, p, sizeof bits);
+		memcpy(&bits, in.arena + offset, sizeof bits);
 		if (bits != mark_of(offset)) wrong(w, at, "an mbarrier was written over that %s:%d initialised", a.barriers[i].init.file, a.barriers[i].init.line);
 		return static_cast<int>(i);
 	}
-	wrong(w, at, "an mbarrier is used that was not initialised");
+	wrong(w, at, "an mbarrier is used that was not initialised%s", &in == &w ? "" : " in another block of the cluster");
+}
+
+int barrier_at(Worker &w, Async &, const void *p, Origin at) { return barrier_in(w, w, arena_offset(w, p, 8, at), at); }
+
+Worker &peer_in(Worker &w, unsigned rank, Origin at) {
+	if (rank >= w.cluster->size) wrong(w, at, "block %u of a cluster of %u", rank, w.cluster->size);
+	Worker &in = *w.cluster->block[rank];
+	if (in.ended) wrong(w, at, "block %u of the cluster has ended", rank);
+	if (!in.entered || !in.async || !in.async->active) wrong(w, at, "block %u of the cluster has not initialised its mbarriers", rank);
+	return in;
 }
 
 void bytes_came(Worker &w, Async &a, int barrier, uint32_t bytes) {
@@ -136,6 +146,22 @@ void cuemu_mbarrier_drop(void *barrier, const char *file, int line) {
 	MBarrier &b = a.barriers[static_cast<size_t>(barrier_at(w, a, barrier, {file, line}))];
 	if (b.arrivals == 1) wrong(w, {file, line}, "the last thread of an mbarrier drops out: nobody could arrive any more");
 	b.arrivals--;
+}
+
+// cuemu_mbarrier_arrive_at: at the mbarrier that lies there in another block of the cluster, or in this one. Clocks stay in their block.
+void cuemu_mbarrier_arrive_at(void *barrier, unsigned rank, const char *file, int line) {
+	Unseen books;
+	Worker &w = *this_worker;
+	activate(w);
+	if (rank == w.rank) return cuemu_mbarrier_arrive(barrier, 0, file, line);
+	const Origin at = {file, line};
+	Worker &in = peer_in(w, rank, at);
+	Async &a = *in.async;
+	const int number = barrier_in(w, in, arena_offset(w, barrier, 8, at), at);
+	MBarrier &b = a.barriers[number];
+	if (b.missing == 0) wrong(w, at, "more than the %u arrivals of a phase, in another block (initialised at %s:%d)", b.arrivals, b.init.file, b.init.line);
+	b.missing--;
+	end_phase(in, a, number);
 }
 
 void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int line) {

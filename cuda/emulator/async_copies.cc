@@ -94,6 +94,27 @@ void make_copy(Worker &w, Async &a, int number) {
 	made(a, c);
 }
 
+namespace {
+
+// start_box starts a copy of the copy engine into a block of the cluster; w is the block that asks for it.
+void start_box(Worker &w, Worker &in, const Box &box, uint32_t to, int barrier, Origin at) {
+	Async &a = *in.async;
+	const uint32_t bytes = static_cast<uint32_t>(box.rows) * ROW;
+	for (uint32_t chunk = to / 16; chunk < (to + bytes) / 16; chunk++)
+		if (a.reading[chunk]) {
+			const Product *p = product_reading(a, chunk);
+			wrong(w, at, "a copy overwrites %s%s, which the product of %s:%d still reads", byte_of(w, chunk * 16).text, &in == &w ? "" : " of another block",
+			      p ? p->at.file : "?", p ? p->at.line : 0);
+		}
+	Copy c = {};
+	c.at = at, c.box = box, c.to = to, c.bytes = bytes, c.barrier = barrier, c.thread = w.current, c.used = true;
+	const int copy = new_copy(in, a, c);
+	if (a.completion == EARLY || (a.completion == SHUFFLED && random_below(a, 3) == 0)) make_copy(in, a, copy);
+	else watch_source(a, c);
+}
+
+}  // namespace
+
 // make_any makes one of the copies that report to an mbarrier: the youngest, or any. False: there is none.
 bool make_any(Worker &w, Async &a) {
 	int found = -1;
@@ -119,9 +140,9 @@ void cuemu_copy_box(const Box *box, void *barrier, const char *file, int line) {
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Origin at = {file, line};
-	const uint32_t t = w.current, bytes = static_cast<uint32_t>(box->rows) * ROW, to = arena_offset(w, box->to, bytes, at), end = to + bytes;
-	const int number = barrier_at(w, a, barrier, at);
-	const MBarrier &b = a.barriers[number];
+	const uint32_t t = w.current, to = arena_offset(w, box->to, static_cast<size_t>(box->rows) * ROW, at);
+	const uint32_t end = to + static_cast<uint32_t>(box->rows) * ROW;
+	const MBarrier &b = a.barriers[barrier_at(w, a, barrier, at)];
 	if (a.generic[t][b.init_thread] < b.init_epoch || !(b.init_fenced || a.async[t][b.init_thread] >= b.init_epoch))
 		wrong(w, at, "a copy reports to the mbarrier that %s:%d initialised, with no fence.mbarrier_init and barrier of the block between", b.init.file, b.init.line);
 	check_destination(w, a, to, end, at, "a copy");
@@ -131,16 +152,30 @@ void cuemu_copy_box(const Box *box, void *barrier, const char *file, int line) {
 		if (a.written[byte] & BY_COPY && by >= w.threads) wrong(w, at, "a copy overwrites %s, and this thread does not know that its last copy has arrived", byte_of(w, byte).text);
 		wrong(w, at, "a copy overwrites %s, which thread %u wrote, with no fence.proxy.async between", byte_of(w, byte).text, by);
 	}
-	for (uint32_t chunk = to / 16; chunk < end / 16; chunk++)
-		if (a.reading[chunk]) {
-			const Product *p = product_reading(a, chunk);
-			wrong(w, at, "a copy overwrites %s, which the product of %s:%d still reads", byte_of(w, chunk * 16).text, p ? p->at.file : "?", p ? p->at.line : 0);
+	start_box(w, w, *box, to, barrier_at(w, a, barrier, at), at);
+}
+
+// cuemu_copy_box_to_each: the box lands in every block of the cluster whose bit is set, and is reported to the mbarrier there. Of other blocks
+// the clocks are not known here: that a copy or product of theirs still holds the bytes is.
+void cuemu_copy_box_to_each(const Box *box, void *barrier, unsigned blocks, const char *file, int line) {
+	Unseen books;
+	Worker &w = *this_worker;
+	activate(w);
+	const Origin at = {file, line};
+	const uint32_t bytes = static_cast<uint32_t>(box->rows) * ROW, to = arena_offset(w, box->to, bytes, at);
+	const uint32_t report_to = arena_offset(w, barrier, 8, at);
+	if (blocks == 0) wrong(w, at, "a copy to no block of the cluster");
+	for (unsigned rank = 0; blocks >> rank; rank++) {
+		if (!(blocks >> rank & 1)) continue;
+		if (rank == w.rank) {
+			cuemu_copy_box(box, barrier, file, line);
+			continue;
 		}
-	Copy c = {};
-	c.at = at, c.box = *box, c.to = to, c.bytes = bytes, c.barrier = number, c.thread = t, c.used = true;
-	const int copy = new_copy(w, a, c);
-	if (a.completion == EARLY || (a.completion == SHUFFLED && random_below(a, 3) == 0)) make_copy(w, a, copy);
-	else watch_source(a, c);
+		Worker &in = peer_in(w, rank, at);
+		const int number = barrier_in(w, in, report_to, at);
+		check_destination(w, *in.async, to, to + bytes, at, "a copy from another block");
+		start_box(w, in, *box, to, number, at);
+	}
 }
 
 void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const char *file, int line) {

@@ -16,11 +16,13 @@
 //   warptile      the threads of a warp share a patch of 64 x 32 elements: fewer values from shared memory for as many products
 //   double_buffer the reads of the next step run beside the products of this one. Costs: twice the shared memory, and registers
 //   sm80_mma      fp16 and bf16 on tensor cores, copies beside the products; see gemm/sm80_mma.cuh. Costs: the same, and a newer GPU
+//   sm90_tma      wgmma of 128 x 256 tiles that the copy engine brings, clusters of two; see gemm/sm90_tma.cuh. Costs: a GPU of 9.0
 //   cublas        NVIDIA's library, where it is found at run time; see gemm/cublas.cuh
 #include "capability.cuh"
 #include "gemm/cublas.cuh"
 #include "gemm/product.cuh"
 #include "gemm/sm80_mma.cuh"
+#include "gemm/sm90_tma.cuh"
 #include "pack.cuh"
 #include "register.cuh"
 #include "spec/gemm.cuh"
@@ -396,6 +398,9 @@ constexpr uint32_t halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
 
 const triad::Limit packs = triad::limit("operands with rows or columns of whole vectors of 16 bytes, aligned to them", triad::gemm::check_packs);
 
+const triad::Limits tma = {triad::wgmma_capability(), packs,
+                           triad::limit("operands that the copy engine can read: no size 0, strides above 0", triad::gemm::check_tma)};
+
 const triad::Limit cublas_limit =
     triad::limit("a GPU, cuBLAS, k > 0, alpha not 0, operands whose rows or columns are neighbours", triad::gemm::check_cublas);
 
@@ -451,6 +456,10 @@ TRIAD_KERNEL(gemm, sm80_mma, forward,
 TRIAD_KERNEL(gemm, sm80_mma, backward,
              .contract("fp32").dtypes(halves).outputs(3).limits(triad::capability("mma", 80, true), few_tiles<Mma::m, Mma::n>(), packs)
              .launch(TRIAD_BY_HALF(triad::gemm::sm80_mma)))
+TRIAD_KERNEL(gemm, sm90_tma, forward,
+             .contract("fp32").dtypes(halves).outputs(1).limits(tma).limits(triad::contiguous("c")).launch(TRIAD_BY_HALF(triad::gemm::sm90_tma)))
+TRIAD_KERNEL(gemm, sm90_tma, backward,
+             .contract("fp32").dtypes(halves).outputs(3).limits(tma).launch(TRIAD_BY_HALF(triad::gemm::sm90_tma)))
 TRIAD_KERNEL(gemm, cublas, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous("c"), cublas_limit)
              .workspace(triad::gemm::cublas_workspace).launch(TRIAD_BY_DTYPE(triad::gemm::cublas)))

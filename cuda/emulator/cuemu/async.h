@@ -48,11 +48,13 @@ void cuemu_mbarrier_fence(void);
 void cuemu_mbarrier_arrive(void *barrier, uint32_t bytes, const char *file, int line);  // and expects so many bytes more
 uint32_t cuemu_mbarrier_phase(void *barrier, const char *file, int line);    // phases that have ended
 void cuemu_mbarrier_drop(void *barrier, const char *file, int line);         // one arrival fewer from the next phase on
+void cuemu_mbarrier_arrive_at(void *barrier, unsigned rank, const char *file, int line);
 void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int line);
 void cuemu_proxy_fence(void);
 void cuemu_named_barrier(int number, int threads, int waits, const char *file, int line);
 void cuemu_registers(int wanted, int more, const char *file, int line);
 void cuemu_copy_box(const cuemu::Box *box, void *barrier, const char *file, int line);
+void cuemu_copy_box_to_each(const cuemu::Box *box, void *barrier, unsigned blocks, const char *file, int line);
 void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const char *file, int line);
 void cuemu_copy_commit(void);
 void cuemu_copy_wait(int pending, const char *file, int line);

@@ -149,6 +149,9 @@ const Copy *copy_reading(const Async &a, uintptr_t address, size_t bytes);
 // async_barriers.cc
 void bytes_came(Worker &w, Async &a, int barrier, uint32_t bytes);
 int barrier_at(Worker &w, Async &a, const void *p, Origin at);
+// barrier_in is the number of the mbarrier at an offset of a block of the cluster; peer_in that block, which runs and has mbarriers.
+int barrier_in(Worker &w, const Worker &in, uint32_t offset, Origin at);
+Worker &peer_in(Worker &w, unsigned rank, Origin at);
 
 // async_products.cc
 const Product *product_reading(const Async &a, uint32_t chunk);

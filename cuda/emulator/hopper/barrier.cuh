@@ -17,6 +17,9 @@ inline void barrier_arrive(SharedAddress barrier, CUEMU_HERE) { cuemu_mbarrier_a
 inline void barrier_arrive_expecting(SharedAddress barrier, uint32_t bytes, CUEMU_HERE) {
 	cuemu_mbarrier_arrive(pointer_to(barrier), bytes, file, line);
 }
+inline void barrier_arrive_at(SharedAddress barrier, uint32_t rank, CUEMU_HERE) {
+	cuemu_mbarrier_arrive_at(pointer_to(barrier), rank, file, line);
+}
 inline void barrier_wait(SharedAddress barrier, uint32_t parity, CUEMU_HERE) {
 	cuemu_mbarrier_wait(pointer_to(barrier), parity, file, line);
 }

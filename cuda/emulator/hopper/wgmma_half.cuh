@@ -34,6 +34,9 @@ template <class T> struct WarpgroupMultiply {
 	template <int Eights> static void across(float (&d)[Eights][4], uint64_t a, uint64_t b, int add, CUEMU_HERE) {
 		run(&d[0][0], nullptr, a, b, true, true, add != 0, 8 * Eights, file, line);
 	}
+	template <int AcrossA, int AcrossB, int Eights> static void any(float (&d)[Eights][4], uint64_t a, uint64_t b, int add, CUEMU_HERE) {
+		run(&d[0][0], nullptr, a, b, AcrossA, AcrossB, add != 0, 8 * Eights, file, line);
+	}
 
 private:
 	CUEMU_UNWATCHED static void run(float *d, const uint32_t *registers, uint64_t a, uint64_t b, bool a_across, bool b_across, bool add, int cols,

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <cstdint>
 
 namespace triad {
 namespace hopper {
@@ -33,6 +34,13 @@ __device__ inline void add_pair(float *to, float first, float second) {
 __device__ inline int fresh(int x) {
 #ifndef __CUEMU__
 	asm volatile("" : "+r"(x));
+#endif
+	return x;
+}
+
+__device__ inline int64_t fresh(int64_t x) {
+#ifndef __CUEMU__
+	asm volatile("" : "+l"(x));
 #endif
 	return x;
 }

@@ -49,5 +49,15 @@ __device__ inline void copy_rows(uint32_t to, const HeadMap *map, int column, in
 	             : "memory");
 }
 
+// copy_rows_to_each: copy_rows, to the same place in each block of the cluster whose bit is set in `blocks`; there it is reported to the
+// barrier at the same place.
+__device__ inline void copy_rows_to_each(uint32_t to, const HeadMap *map, int column, int row, int head, int batch, uint32_t barrier,
+                                         uint16_t blocks) {
+	asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+	             "[%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(to),
+	             "l"(reinterpret_cast<uint64_t>(map)), "r"(column), "r"(row), "r"(head), "r"(batch), "r"(barrier), "h"(blocks)
+	             : "memory");
+}
+
 } // namespace triad::hopper
 #endif

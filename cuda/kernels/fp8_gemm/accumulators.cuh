@@ -4,6 +4,7 @@
 #define TRIAD_FP8_GEMM_ACCUMULATORS_CUH
 #include "product.cuh"
 #include "hopper/finish.cuh"
+#include "quad.cuh"
 #include "wgmma_tile.cuh"
 
 namespace triad {
@@ -74,30 +75,6 @@ __device__ inline void add_scaled(float (&sum)[accumulators], const float (&part
 }
 
 // ---- what is written
-
-__device__ inline uint32_t pair_of(__nv_bfloat16, float low, float high) {
-	const __nv_bfloat162 v = __floats2bfloat162_rn(low, high);
-	return *reinterpret_cast<const uint32_t *>(&v);
-}
-__device__ inline uint32_t pair_of(__half, float low, float high) {
-	const __half2 v = __floats2half2_rn(low, high);
-	return *reinterpret_cast<const uint32_t *>(&v);
-}
-
-// The four lanes of a quad hold a 4x4 matrix of words, a row each: afterwards lane i holds what was column i.
-__device__ inline void transpose_quad(uint32_t (&x)[4], int lane) {
-#pragma unroll
-	for (int step = 1; step <= 2; step *= 2) {
-		const bool upper = lane & step;
-#pragma unroll
-		for (int i = 0; i < 4; i++) {
-			if (i & step) continue;
-			const uint32_t other = __shfl_xor_sync(0xffffffffu, upper ? x[i] : x[i | step], step);
-			if (upper) x[i] = other;
-			else x[i | step] = other;
-		}
-	}
-}
 
 // Writes one of a thread's two rows in 64 x 128 elements as 16-byte stores of 16-bit values: neighbouring lanes exchange their columns
 // first. `row` is null for a row beyond c, n is a multiple of 8.
