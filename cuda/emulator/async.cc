@@ -221,6 +221,11 @@ bool async_idle(Worker &w) {
 	return true;
 }
 
+void async_hurry(Worker &w) {
+	Unseen books;
+	if (w.async && w.async->active && w.live) make_any(w, *w.async);
+}
+
 }  // namespace cuemu
 
 using namespace cuemu;

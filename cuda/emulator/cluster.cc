@@ -116,6 +116,10 @@ CUEMU_PLAIN Worker *next_in_turn(const Worker &w, Cluster &c, Turn &t) {
 		t.rank[0] = t.rank[first];
 		t.rank[first] = kept;
 	}
+	// Blocks that ask again and again for what a late copy has to do with would take turns for ever.
+	c.yields = c.yielded < c.size ? c.yields + 1 : 0;
+	if (c.yields > 64 * c.size)
+		for (unsigned i = 0; i < c.size; i++) async_hurry(*c.block[i]);
 	demote(t, c.size, c.yielded);
 	c.yielded = c.size;
 	for (unsigned i = 0; i < c.size; i++)

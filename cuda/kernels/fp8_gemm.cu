@@ -18,6 +18,7 @@
 #include "arguments.cuh"
 #include "capability.cuh"
 #include "element.cuh"
+#include "fp8_gemm/few_rows.cuh"
 #include "fp8_gemm/product.cuh"
 #include "fp8_gemm/wgmma.cuh"
 #include "register.cuh"
@@ -233,13 +234,41 @@ struct Wgmma {
 	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
 		if (!copyable(p.a, p.m, p.k) || !copyable(p.b, p.n, p.k))
 			return by_scaling<FormatA, FormatB, 1>(p, triad::GuardedLoader{p.a, p.b, p.m, p.n, p.k}, stream);
+		if (few_rows(p)) return split<FormatA, FormatB>(p, stream);
 		const bool large = ceil_div(p.m, triad::LargeTile::m) * ceil_div(p.n, triad::tile_n) >= multiprocessors();
+		return large ? copied<FormatA, FormatB, 2, triad::PairLoader>(p, triad::LargeTile::m / 2, stream)
+		             : copied<FormatA, FormatB, 1, triad::CopyLoader>(p, triad::SmallTile::m, stream);
+	}
+
+	// few_rows: so few tiles of 64 x 128 that the reduction must be divided for every multiprocessor to have some of the work.
+	static bool few_rows(const Product &p) { return few_row_tiles(p) <= multiprocessors(); }
+	static int64_t few_row_tiles(const Product &p) { return ceil_div(p.m, triad::FewRows::m) * ceil_div(p.n, triad::tile_n); }
+
+	template <int32_t FormatA, int32_t FormatB> static int split(const Product &p, cudaStream_t stream) {
+		using Rows = triad::FewRows;
 		triad::CopyLoader loader;
-		const int a = map(&loader.a, p.a, p.m, p.k, large ? triad::LargeTile::m : triad::SmallTile::m);
-		if (a != 0) return a;
-		const int b = map(&loader.b, p.b, p.n, p.k, triad::tile_n);
-		if (b != 0) return b;
-		return large ? by_scaling<FormatA, FormatB, 2>(p, loader, stream) : by_scaling<FormatA, FormatB, 1>(p, loader, stream);
+		if (const int status = map(&loader.a, p.a, p.m, p.k, Rows::m)) return status;
+		if (const int status = map(&loader.b, p.b, p.n, p.k, triad::tile_n)) return status;
+		const int64_t tiles = few_row_tiles(p), k_blocks = ceil_div(p.k, triad::tile_k);
+		int splits = 1;
+		while (splits < Rows::most_splits && tiles * splits * 2 <= Rows::blocks_beside(splits * 2) * multiprocessors() && splits < k_blocks)
+			splits *= 2;
+		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
+		void (*const kernel)(Product, triad::CopyLoader, bool) = p.scaling == block_scaling ? triad::product_wgmma_few_rows<FormatA, FormatB, true>
+		                                                                                   : triad::product_wgmma_few_rows<FormatA, FormatB, false>;
+		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Rows::bytes(Rows::most_splits));
+		if (status != cudaSuccess) return triad::cleared(static_cast<int>(status));
+		if (const int failed = triad::hopper::launch_clusters(kernel, static_cast<unsigned>(tiles), static_cast<unsigned>(splits), Rows::threads,
+		                                                      static_cast<size_t>(Rows::bytes(splits)), stream, p, loader, wide))
+			return triad::cleared(failed);
+		return triad::launched();
+	}
+
+	template <int32_t FormatA, int32_t FormatB, int Waves, class Loader> static int copied(const Product &p, int box_rows, cudaStream_t stream) {
+		Loader loader;
+		if (const int status = map(&loader.a, p.a, p.m, p.k, box_rows)) return status;
+		if (const int status = map(&loader.b, p.b, p.n, p.k, triad::tile_n)) return status;
+		return by_scaling<FormatA, FormatB, Waves>(p, loader, stream);
 	}
 
 	static int multiprocessors() { return std::max(1, triad::device_attribute(cudaDevAttrMultiProcessorCount)); }
@@ -258,12 +287,14 @@ struct Wgmma {
 	template <int Waves, class Loader>
 	static int run(void (*kernel)(Product, Loader, triad::TileOrder, bool), const Product &p, const Loader &loader, cudaStream_t stream) {
 		using Tile = triad::WgmmaTile<Waves>;
-		const triad::TileOrder order = {ceil_div(p.m, Tile::m), ceil_div(p.n, triad::tile_n), 2048 / Tile::m};
-		const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(order.count(), multiprocessors()));
+		const triad::TileOrder order = {ceil_div(p.m, Tile::m), ceil_div(p.n, triad::tile_n * Loader::cluster), 2048 / Tile::m};
+		const int64_t clusters = std::min<int64_t>(order.count(), std::max(1, multiprocessors() / Loader::cluster));
 		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
 		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::shared_bytes);
 		if (status != cudaSuccess) return triad::cleared(static_cast<int>(status));
-		kernel<<<blocks, Tile::threads, Tile::shared_bytes, stream>>>(p, loader, order, wide);
+		if (const int failed = triad::hopper::launch_clusters(kernel, static_cast<unsigned>(clusters), Loader::cluster, Tile::threads,
+		                                                      Tile::shared_bytes, stream, p, loader, order, wide))
+			return triad::cleared(failed);
 		return triad::launched();
 	}
 };

@@ -71,6 +71,7 @@ struct Cluster {
 	Worker *block[MAX_CLUSTER];                 // by rank
 	int departures;                             // for TSan: what waiting threads acquire
 	unsigned yielded;                           // rank of the block whose turn is over; size: none
+	unsigned yields;                            // turns on end that were over so
 };
 
 // Worker: one OS thread and the block that it runs, or one block of the cluster that an OS thread runs.
@@ -208,6 +209,7 @@ void async_end(Worker &w);                      // ... and has ended
 void async_barrier(Worker &w);                  // all threads of the block have met
 void async_warp_barrier(Worker &w, unsigned warp, uint32_t lanes);
 bool async_idle(Worker &w);                     // no thread can run: true if one can once a copy has been made
+void async_hurry(Worker &w);                     // one of its copies is made, if any is asked for
 
 // collective.cc
 extern const char *const collective_names[18];

@@ -78,10 +78,10 @@ __device__ inline void add_scaled(float (&sum)[accumulators], const float (&part
 
 // Writes one of a thread's two rows in 64 x 128 elements as 16-byte stores of 16-bit values: neighbouring lanes exchange their columns
 // first. `row` is null for a row beyond c, n is a multiple of 8.
-template <class T> __device__ inline void store_row(T *row, int64_t col0, int64_t n, const float (&y)[accumulators], int h) {
+template <class T, int Count> __device__ inline void store_row(T *row, int64_t col0, int64_t n, const float (&y)[Count], int h) {
 	const int lane = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
-	for (int g = 0; g < tile_n / 32; g++) {
+	for (int g = 0; g < Count / 16; g++) {
 		uint32_t words[4];
 #pragma unroll
 		for (int j = 0; j < 4; j++) words[j] = pair_of(T(), y[(4 * g + j) * 4 + 2 * h], y[(4 * g + j) * 4 + 2 * h + 1]);
@@ -92,15 +92,15 @@ template <class T> __device__ inline void store_row(T *row, int64_t col0, int64_
 }
 
 // As above for fp32: a quad's columns fill 32 bytes already.
-__device__ inline void store_row(float *row, int64_t col0, int64_t n, const float (&y)[accumulators], int h) {
+template <int Count> __device__ inline void store_row(float *row, int64_t col0, int64_t n, const float (&y)[Count], int h) {
 #pragma unroll
-	for (int j = 0; j < tile_n / 8; j++) {
+	for (int j = 0; j < Count / 4; j++) {
 		const int64_t col = col0 + 8 * j + threadIdx.x % 4 * 2;
 		if (row != nullptr && col < n) __stcs(reinterpret_cast<float2 *>(row + col), make_float2(y[4 * j + 2 * h], y[4 * j + 2 * h + 1]));
 	}
 }
 
-template <class T> __device__ inline void store_rows(const Product &p, int64_t row0, int64_t col0, const float (&y)[accumulators]) {
+template <class T, int Count> __device__ inline void store_rows(const Product &p, int64_t row0, int64_t col0, const float (&y)[Count]) {
 #pragma unroll
 	for (int h = 0; h < 2; h++) {
 		const int64_t row = row0 + 8 * h;
@@ -116,8 +116,8 @@ __device__ inline bool moderate(float scale) {
 
 // Scales a thread's sums by row and column; row0 is its first row, the waves are 64 rows apart. All scales are fetched before the first is
 // used. Immoderate ones take the long way.
-template <int Waves> __device__ inline void scale_sums(const Product &p, int64_t row0, int64_t col0, float (&y)[Waves][accumulators]) {
-	constexpr int columns = accumulators / 2;
+template <int Waves, int Count> __device__ inline void scale_sums(const Product &p, int64_t row0, int64_t col0, float (&y)[Waves][Count]) {
+	constexpr int columns = Count / 2;
 	float a[Waves][2], b[columns];
 	bool simple = true;
 #pragma unroll
@@ -138,24 +138,24 @@ template <int Waves> __device__ inline void scale_sums(const Product &p, int64_t
 #pragma unroll
 		for (int w = 0; w < Waves; w++)
 #pragma unroll
-			for (int i = 0; i < accumulators; i++) y[w][i] *= a[w][i / 2 % 2] * b[i / 4 * 2 + i % 2];
+			for (int i = 0; i < Count; i++) y[w][i] *= a[w][i / 2 % 2] * b[i / 4 * 2 + i % 2];
 		return;
 	}
 #pragma unroll
 	for (int w = 0; w < Waves; w++)
 #pragma unroll
-		for (int i = 0; i < accumulators; i++) {
+		for (int i = 0; i < Count; i++) {
 			const Factor f = product_of_scales(a[w][i / 2 % 2], b[i / 4 * 2 + i % 2]);
 			y[w][i] = y[w][i] * f.first * f.second;
 			hopper::finish(y[w][i]);   // else the factors of all elements wait in registers
 		}
 }
 
-// Writes a thread's 64 x 128 share of c from (row0 = its first row, col0 = the tile's first column) on.
-__device__ inline void store_sums(const Product &p, int64_t row0, int64_t col0, const float (&y)[accumulators], bool wide) {
+// Writes a thread's share of 64 rows of c, 2 Count columns, from (row0 = its first row, col0 = the tile's first column) on.
+template <int Count> __device__ inline void store_sums(const Product &p, int64_t row0, int64_t col0, const float (&y)[Count], bool wide) {
 	if (!wide) {
 #pragma unroll
-		for (int i = 0; i < accumulators; i++) {
+		for (int i = 0; i < Count; i++) {
 			const int64_t row = row0 + i / 2 % 2 * 8, col = col0 + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
 			if (row < p.m && col < p.n) store_element(p.c, p.out, row * p.n + col, y[i]);
 		}

@@ -1,0 +1,173 @@
+// few_rows.cuh: the product of two scaled fp8 matrices on Hopper's tensor cores where c has few tiles, as with a batch of 64 tokens. What then
+// counts is how fast b comes from memory, so every multiprocessor must read a part of it.
+//   The blocks of a cluster have one tile of c, 64 x 128, and divide its reduction. A block's fifth warp keeps a ring of stages filled by the
+//   copy engine, the other four multiply as in wgmma.cuh. At the end each block sends its sums to the others, by columns:
+//
+//       block 0  [ 0 1 2 3 ]     columns 32 c to 32 c + 32 of all blocks' sums go to one block, which adds
+//       block 1  [ 0 1 2 3 ] ->  them in the order of the blocks, so that the bits do not depend on the
+//       ...                      schedule, scales and writes them
+#ifndef TRIAD_FP8_GEMM_FEW_ROWS_CUH
+#define TRIAD_FP8_GEMM_FEW_ROWS_CUH
+#include "wgmma.cuh"
+
+namespace triad {
+
+// FewRows divides a tile and the shared memory: the ring, its barriers, what comes from other blocks.
+struct FewRows {
+	static constexpr int m = hopper::mma_rows, threads = warpgroup + 32, stages = 3, most_splits = 8;
+	static constexpr int a_bytes = m * tile_k, stage_bytes = a_bytes + tile_n * tile_k;
+	static constexpr int full = stages * stage_bytes, empty = full + 8 * stages, inbox = empty + 8 * stages, slots = inbox + 16;
+	static constexpr int chunks = 4, chunk_columns = tile_n / chunks, chunk_sums = accumulators / chunks; // a thread's
+	static constexpr int chunk_bytes = warpgroup * chunk_sums * static_cast<int>(sizeof(float));
+
+	// A block finishes so many chunks, of each of `splits` blocks.
+	__host__ __device__ static constexpr int own_chunks(int splits) { return splits < chunks ? chunks / splits : 1; }
+	__host__ __device__ static constexpr int bytes(int splits) {
+		return hopper::tile_alignment + slots + own_chunks(splits) * splits * chunk_bytes;
+	}
+	static constexpr int blocks_beside(int splits) { return 2 * bytes(splits) <= (226 << 10) ? 2 : 1; } // on a multiprocessor
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// SplitPlace is what a block has of the work: a tile, and blocks of the reduction.
+struct SplitPlace {
+	int64_t row, col;
+	int rank, splits, k_begin, k_end;
+};
+
+__device__ inline SplitPlace split_place(const Product &p) {
+	const int splits = static_cast<int>(hopper::cluster_blocks()), rank = static_cast<int>(hopper::cluster_rank());
+	const int tiles_m = static_cast<int>((p.m + FewRows::m - 1) / FewRows::m), tile = static_cast<int>(blockIdx.x) / splits;
+	const int k_blocks = static_cast<int>((p.k + tile_k - 1) / tile_k), part = (k_blocks + splits - 1) / splits;
+	return {static_cast<int64_t>(tile % tiles_m) * FewRows::m, static_cast<int64_t>(tile / tiles_m) * tile_n, rank, splits,
+	        min(rank * part, k_blocks), min(rank * part + part, k_blocks)};
+}
+
+__device__ inline void produce_split(const CopyLoader &loader, const SplitPlace &at, uint32_t memory) {
+	RingPlace<FewRows::stages> ring;
+	for (int k_block = at.k_begin; k_block < at.k_end; k_block++, ring.next()) {
+		const uint32_t stage = memory + ring.stage * FewRows::stage_bytes, full = memory + FewRows::full + 8 * ring.stage;
+		hopper::barrier_wait(memory + FewRows::empty + 8 * ring.stage, ring.parity ^ 1);
+		hopper::barrier_arrive_expecting(full, FewRows::stage_bytes);
+		hopper::copy_box(stage + FewRows::a_bytes, &loader.b, static_cast<int32_t>(at.col), k_block * tile_k, full);
+		hopper::copy_box(stage, &loader.a, static_cast<int32_t>(at.row), k_block * tile_k, full);
+	}
+}
+
+// sum_split: this block's part of the sums, under block scaling scaled.
+template <int32_t FormatA, int32_t FormatB, bool Blocks>
+__device__ inline void sum_split(const Product &p, const SplitPlace &at, uint32_t memory, float (&sum)[accumulators]) {
+	const int thread = static_cast<int>(threadIdx.x);
+	const int64_t row0 = at.row + hopper::accumulator_row(thread, 0);
+	const float *a_rows[1][2] = {}, *b_row = nullptr;
+	BlockScales<1> scales, next;
+	if constexpr (Blocks) {
+		for (int h = 0; h < 2; h++) a_rows[0][h] = p.scale_a.scale + min(row0 + 8 * h, p.m - 1) * p.scale_a.row_stride;
+		b_row = p.scale_b.scale + at.col / tile_n * p.scale_b.row_stride;
+		if (at.k_begin < at.k_end) next = block_scales<1>(p, a_rows, b_row, at.k_begin);
+	}
+	RingPlace<FewRows::stages> ring;
+	for (int k_block = at.k_begin; k_block < at.k_end; k_block++, ring.next()) {
+		if constexpr (Blocks) {
+			scales = next;
+			if (k_block + 1 < at.k_end) next = block_scales<1>(p, a_rows, b_row, k_block + 1);
+		}
+		hopper::barrier_wait(memory + FewRows::full + 8 * ring.stage, ring.parity);
+		const uint64_t a = hopper::tile_descriptor(memory + ring.stage * FewRows::stage_bytes);
+		const uint64_t b = hopper::tile_descriptor(memory + ring.stage * FewRows::stage_bytes + FewRows::a_bytes);
+		float part[accumulators];   // the first product overwrites it
+		hopper::fence();
+#pragma unroll
+		for (int k = 0; k < tile_k; k += hopper::mma_k_bytes)
+			hopper::mma_fp8<FormatA, FormatB>(part, hopper::advanced(a, k), hopper::advanced(b, k), k > 0);
+		hopper::commit();
+		RowFactors factors;
+		if constexpr (Blocks) factors = row_factors(scales.a[0], scales.b);
+		hopper::wait<0>(part);
+		if (thread % 32 == 0) hopper::barrier_arrive(memory + FewRows::empty + 8 * ring.stage);
+		if constexpr (Blocks) {
+			add_scaled(sum, part, factors);
+		} else {
+#pragma unroll
+			for (int i = 0; i < accumulators; i++) sum[i] += part[i];
+		}
+	}
+}
+
+// Slots of a block: pairs of sums, [chunk of its own][block that sent them][pair][thread].
+__device__ inline int slot(int own_chunk, int splits, int from, int pair) {
+	return (((own_chunk * splits + from) * (FewRows::chunk_sums / 2)) + pair) * warpgroup + static_cast<int>(threadIdx.x);
+}
+
+__device__ inline void send_sums(const SplitPlace &at, const float (&sum)[accumulators], float2 *slots, hopper::Inbox *inbox) {
+	const int own = FewRows::own_chunks(at.splits);
+#pragma unroll
+	for (int chunk = 0; chunk < FewRows::chunks; chunk++) {
+		const unsigned to = static_cast<unsigned>(chunk * at.splits / FewRows::chunks);
+#pragma unroll
+		for (int pair = 0; pair < FewRows::chunk_sums / 2; pair++) {
+			const float *const two = sum + chunk * FewRows::chunk_sums + 2 * pair;
+			hopper::send_to_peer(slots + slot(chunk % own, at.splits, at.rank, pair), inbox, to, make_float2(two[0], two[1]));
+		}
+	}
+}
+
+// finish_chunk adds up what has come for one of this block's chunks, scales it and writes it.
+template <bool Blocks>
+__device__ inline void finish_chunk(const Product &p, const SplitPlace &at, const float2 *slots, int own_chunk, int chunk, bool wide) {
+	float y[1][FewRows::chunk_sums] = {};
+	for (int from = 0; from < at.splits; from++)
+#pragma unroll
+		for (int pair = 0; pair < FewRows::chunk_sums / 2; pair++) {
+			const float2 two = slots[slot(own_chunk, at.splits, from, pair)];
+			y[0][2 * pair] += two.x;
+			y[0][2 * pair + 1] += two.y;
+		}
+	const int64_t row0 = at.row + hopper::accumulator_row(static_cast<int>(threadIdx.x), 0), col0 = at.col + chunk * FewRows::chunk_columns;
+	if (!Blocks && p.k > 0) scale_sums<1>(p, row0, col0, y);
+	store_sums(p, row0, col0, y[0], wide);
+}
+#endif
+
+// wide: rows of c can be written 16 bytes at a time. One cluster a tile.
+template <int32_t FormatA, int32_t FormatB, bool Blocks>
+__global__ void __launch_bounds__(FewRows::threads, 2)
+    product_wgmma_few_rows(const __grid_constant__ Product p, const __grid_constant__ CopyLoader loader, bool wide) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+	extern __shared__ uint8_t dynamic_shared[];
+	constexpr uint32_t aligned = hopper::tile_alignment;
+	uint8_t *const start = dynamic_shared + (aligned - hopper::shared_address(dynamic_shared) % aligned) % aligned;
+	const uint32_t memory = hopper::shared_address(start);
+	hopper::Inbox *const inbox = reinterpret_cast<hopper::Inbox *>(start + FewRows::inbox);
+	float2 *const slots = reinterpret_cast<float2 *>(start + FewRows::slots);
+	const SplitPlace at = split_place(p);
+	const int own = FewRows::own_chunks(at.splits), first = (at.rank * FewRows::chunks + at.splits - 1) / at.splits;
+	const bool finishes = first * at.splits / FewRows::chunks == at.rank && first < FewRows::chunks;
+	if (threadIdx.x == 0) {
+		loader.prepare();
+		for (int s = 0; s < FewRows::stages; s++) {
+			hopper::barrier_init(memory + FewRows::full + 8 * s, 1);
+			hopper::barrier_init(memory + FewRows::empty + 8 * s, warpgroup / 32);   // one arrival a warp
+		}
+		hopper::fence_init();
+		inbox->expect(finishes ? static_cast<uint32_t>(own * at.splits * FewRows::chunk_bytes) : 0);
+	}
+	__syncthreads();
+	hopper::cluster_arrive();
+	if (__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0) == warpgroup / 32) {
+		if (threadIdx.x % 32 == 0) produce_split(loader, at, memory);
+		hopper::cluster_wait();
+	} else {
+		float sum[accumulators] = {};
+		sum_split<FormatA, FormatB, Blocks>(p, at, memory, sum);
+		hopper::cluster_wait();   // the peers' inboxes are there
+		send_sums(at, sum, slots, inbox);
+		if (!finishes) return;
+		inbox->wait();
+		for (int i = 0; i < own; i++) finish_chunk<Blocks>(p, at, slots, i, first + i, wide);
+	}
+#endif
+}
+
+} // namespace triad
+#endif
