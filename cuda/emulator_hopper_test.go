@@ -12,10 +12,12 @@ import (
 
 // hopperBugs: what each bug of hopper_zoo.cu must be reported as, at its line, in all orders or in those that
 // are named.
-var hopperBugs = []struct {
+type hopperBug struct {
 	name, text string
 	orders     []string
-}{
+}
+
+var hopperBugs = []hopperBug{
 	{"copy_no_wait", "has not", allOrders},
 	{"copy_write_early", "a write to byte", lateOrders},
 	{"copy_source", "a write to what the copy of", lateOrders},
@@ -60,6 +62,16 @@ var hopperBugs = []struct {
 	{"registers_lower", "setmaxnreg.dec to 240", allOrders},
 }
 
+// multicastBugs: the same of multicast_zoo.cu.
+var multicastBugs = []hopperBug{
+	{"each_not_released", "has not been waited for", allOrders[:5]},
+	{"each_early", "has not initialised its mbarriers", []string{"forward"}},
+	{"each_rank", "block 2 of a cluster of 2", allOrders},
+	{"each_nobody", "a copy to no block of the cluster", allOrders},
+	{"each_ended", "block 1 of the cluster has ended", allOrders},
+	{"each_other_barrier", "not initialised in another block of the cluster", allOrders},
+}
+
 // Orders in which a copy is made late. In the others it may have been made at once, and then nothing is wrong
 // with what follows.
 var lateOrders = []string{"forward", "greedy:3"}
@@ -69,30 +81,35 @@ var lateOrders = []string{"forward", "greedy:3"}
 func TestHopperZoo(t *testing.T) {
 	t.Parallel()
 	program := newWatched(t, "-O1").buildWithKernels(t, "hopper_zoo.cu")
+	bugsAreReported(t, program, "hopper_zoo.cu", hopperBugs)
+	for _, name := range []string{"writer_fences", "issuer_fences", "path_fences", "expect_late"} {
+		hopperIsRight(t, program, name)
+	}
+}
+
+// TestMulticastZoo: the same of what blocks of a cluster do to each other.
+func TestMulticastZoo(t *testing.T) {
+	t.Parallel()
+	program := newWatched(t, "-O1").buildWithKernels(t, "multicast_zoo.cu")
+	bugsAreReported(t, program, "multicast_zoo.cu", multicastBugs)
+}
+
+func bugsAreReported(t *testing.T, program, file string, bugs []hopperBug) {
+	t.Helper()
 	pc := regexp.MustCompile(`addr2line -e (\S+) (0x[0-9a-f]+)`)
-	for _, bug := range hopperBugs {
-		where := fmt.Sprintf("hopper_zoo.cu:%d", bugLine(t, "hopper_zoo.cu", bug.name))
+	for _, bug := range bugs {
+		where := fmt.Sprintf("%s:%d", file, bugLine(t, file, bug.name))
 		for _, order := range bug.orders {
 			out, status := runEmulated(t, order, program, bug.name, "buggy")
 			if at := pc.FindStringSubmatch(out); at != nil {
 				out += addressLine(t, at[1], at[2])
 			}
 			if status != 3 || !strings.Contains(out, bug.text) || !strings.Contains(out, where) {
-				t.Errorf(
-					"%s, %s: status %d, want 3, %q and %s in\n%s",
-					bug.name,
-					order,
-					status,
-					bug.text,
-					where,
-					out,
-				)
+				t.Errorf("%s, %s: status %d, want 3, %q and %s in\n%s",
+					bug.name, order, status, bug.text, where, out)
 			}
 		}
 		hopperIsRight(t, program, bug.name, "fixed")
-	}
-	for _, name := range []string{"writer_fences", "issuer_fences", "path_fences", "expect_late"} {
-		hopperIsRight(t, program, name)
 	}
 }
 

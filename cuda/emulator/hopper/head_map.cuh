@@ -31,9 +31,8 @@ inline int map_heads(HeadMap *map, const void *data, const HeadSizes &s, int box
 
 inline void prefetch_map(const HeadMap *) {}
 
-// copy_rows_to_each: blocks, a set of bits, 0 for this block alone.
 inline void copy_rows_to_each(SharedAddress to, const HeadMap *map, int column, int row, int head, int batch, SharedAddress barrier,
-                              uint16_t blocks, CUEMU_HERE) {
+                              int blocks, CUEMU_HERE) {
 	const HeadSizes &s = map->sizes;
 	const int64_t rows = head < s.heads && batch < s.batch ? s.rows - row : 0, columns = s.columns - column;
 	const int64_t first = batch * s.batch_stride + head * s.head_stride + row * s.row_stride + column;
@@ -41,7 +40,7 @@ inline void copy_rows_to_each(SharedAddress to, const HeadMap *map, int column, 
 }
 
 inline void copy_rows(SharedAddress to, const HeadMap *map, int column, int row, int head, int batch, SharedAddress barrier, CUEMU_HERE) {
-	copy_rows_to_each(to, map, column, row, head, batch, barrier, 0, file, line);
+	copy_rows_to_each(to, map, column, row, head, batch, barrier, this_block, file, line);
 }
 
 } // namespace hopper
