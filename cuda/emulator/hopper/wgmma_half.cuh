@@ -2,7 +2,6 @@
 #ifndef TRIAD_HOPPER_WGMMA_HALF_CUH
 #define TRIAD_HOPPER_WGMMA_HALF_CUH
 #include "cuemu/number_formats.h"
-#include "hopper/mma.cuh"
 #include "hopper/swizzle.cuh"
 #include "hopper/wgmma.cuh"
 
@@ -33,9 +32,6 @@ template <class T> struct WarpgroupMultiply {
 	}
 	template <int Eights> static void across(float (&d)[Eights][4], uint64_t a, uint64_t b, int add, CUEMU_HERE) {
 		run(&d[0][0], nullptr, a, b, true, true, add != 0, 8 * Eights, file, line);
-	}
-	template <int AcrossA, int AcrossB, int Eights> static void any(float (&d)[Eights][4], uint64_t a, uint64_t b, int add, CUEMU_HERE) {
-		run(&d[0][0], nullptr, a, b, AcrossA, AcrossB, add != 0, 8 * Eights, file, line);
 	}
 
 private:

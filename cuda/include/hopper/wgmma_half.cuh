@@ -96,32 +96,8 @@ template <int Eights> __device__ inline void changed(float (&d)[Eights][4]) {
 	             : TRIAD_SUMS_128                                                                                                         \
 	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 
-#define TRIAD_SUMS_256 TRIAD_SUMS_128, \
-	    "+f"(d[16][0]), "+f"(d[16][1]), "+f"(d[16][2]), "+f"(d[16][3]), "+f"(d[17][0]), "+f"(d[17][1]), "+f"(d[17][2]), "+f"(d[17][3]), \
-	    "+f"(d[18][0]), "+f"(d[18][1]), "+f"(d[18][2]), "+f"(d[18][3]), "+f"(d[19][0]), "+f"(d[19][1]), "+f"(d[19][2]), "+f"(d[19][3]), \
-	    "+f"(d[20][0]), "+f"(d[20][1]), "+f"(d[20][2]), "+f"(d[20][3]), "+f"(d[21][0]), "+f"(d[21][1]), "+f"(d[21][2]), "+f"(d[21][3]), \
-	    "+f"(d[22][0]), "+f"(d[22][1]), "+f"(d[22][2]), "+f"(d[22][3]), "+f"(d[23][0]), "+f"(d[23][1]), "+f"(d[23][2]), "+f"(d[23][3]), \
-	    "+f"(d[24][0]), "+f"(d[24][1]), "+f"(d[24][2]), "+f"(d[24][3]), "+f"(d[25][0]), "+f"(d[25][1]), "+f"(d[25][2]), "+f"(d[25][3]), \
-	    "+f"(d[26][0]), "+f"(d[26][1]), "+f"(d[26][2]), "+f"(d[26][3]), "+f"(d[27][0]), "+f"(d[27][1]), "+f"(d[27][2]), "+f"(d[27][3]), \
-	    "+f"(d[28][0]), "+f"(d[28][1]), "+f"(d[28][2]), "+f"(d[28][3]), "+f"(d[29][0]), "+f"(d[29][1]), "+f"(d[29][2]), "+f"(d[29][3]), \
-	    "+f"(d[30][0]), "+f"(d[30][1]), "+f"(d[30][2]), "+f"(d[30][3]), "+f"(d[31][0]), "+f"(d[31][1]), "+f"(d[31][2]), "+f"(d[31][3])
-#define TRIAD_WGMMA_SHARED_256(type) \
-	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\nwgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " " \
-	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
-	             "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-	             "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \
-	             "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-	             "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
-	             "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
-	             "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, " \
-	             "%128, %129, add, 1, 1, %131, %132;\n}" \
-	             : TRIAD_SUMS_256 \
-	             : "l"(a), "l"(b), "r"(add), "n"(AcrossA), "n"(AcrossB))
-
 // WarpgroupMultiply<T>: shared: d = a b^T of a[64, 16] and b[N, 16], plus d if add; both by descriptors of tiles whose rows lie along the
 // reduction. registers: d += a b, b[16, N] by an across_descriptor. across: d = a^T b of a[16, 64] and b[16, N], plus d if add; both so.
-// any: d = a b, plus d if add, each of them either way: 1 for the operands that lie across.
 template <class T> struct WarpgroupMultiply;
 
 #define TRIAD_WARPGROUP_MULTIPLY(T, type)                                                                                                 \
@@ -130,9 +106,7 @@ template <class T> struct WarpgroupMultiply;
 		__device__ static void shared(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64(type); }                 \
 		__device__ static void registers(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_128(type); }      \
 		__device__ static void registers(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_64(type); }        \
-		__device__ static void across(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_ACROSS_64(type); }                \
-		template <int AcrossA, int AcrossB>                                                                                               \
-		__device__ static void any(float (&d)[32][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_256(type); }                  \
+		__device__ static void across(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_ACROSS_64(type); }        \
 	};
 TRIAD_WARPGROUP_MULTIPLY(__nv_bfloat16, "bf16")
 TRIAD_WARPGROUP_MULTIPLY(__half, "f16")
@@ -145,8 +119,6 @@ TRIAD_WARPGROUP_MULTIPLY(__half, "f16")
 #undef TRIAD_WGMMA_REGISTERS_128
 #undef TRIAD_SUMS_64
 #undef TRIAD_SUMS_128
-#undef TRIAD_WGMMA_SHARED_256
-#undef TRIAD_SUMS_256
 
 } // namespace triad::hopper
 #endif

@@ -1,0 +1,205 @@
+// pair_product.cuh: the pipeline of a product of two matrices on Hopper (wgmma, sm_90a), whose tiles the copy engine (TMA) brings. The matrices are
+// of rows of 16-bit words, which a kernel may take for two values of 8 bits.
+//   Two blocks of a cluster lie below each other: each multiplies 128 rows of a by the same 256 columns of b, brings its own rows of a, and
+//   half of the tile of b for both of them (multicast). So the L2 cache gives 32 KB for a stage of 128 bytes of the reduction instead of 48.
+//   A block has three warpgroups. One thread of the first, the producer, keeps a ring of stages filled; the other two, the consumers,
+//   multiply 64 rows each by all columns, and keep one product in flight while they hand back the stage of the product before:
+//
+//       producer    wait empty[s]       (both blocks' consumers have read it)     copy a, half of b -> full[s] of both
+//       consumer    wait full[s]        start stage s     wait for stage s - 1    arrive at empty[s - 1] of both blocks
+//
+//   Clusters are persistent and take tiles in the order of `TileOrder`; the producer is ahead of the consumers, and fills the ring for
+//   the next tile while these write the result. An operand lies along the reduction or across it: the tensor core reads 16-bit ones both ways.
+#ifndef TRIAD_HOPPER_PAIR_PRODUCT_CUH
+#define TRIAD_HOPPER_PAIR_PRODUCT_CUH
+#include <algorithm>
+
+#include "arguments.cuh"
+#include "hopper/barrier.cuh"
+#include "hopper/cluster.cuh"
+#include "hopper/head_map.cuh"
+#include "hopper/swizzle.cuh"
+#include "hopper/wgmma_half.cuh"
+#include "register.cuh"
+#include "tile_order.cuh"
+#include "wgmma_tile.cuh"
+
+namespace triad {
+namespace hopper {
+
+// PairTile divides a tile of the result and a block's shared memory: the ring, a stage of which holds a and then b, and the barriers. Lengths along
+// the reduction are in 16-bit words.
+template <int Cluster, int Stages> struct PairTile {
+	static constexpr int cluster = Cluster, stages = Stages;
+	static constexpr int m = 128, n = 256, k = 64, warpgroup = 128, consumers = 2, threads = warpgroup * (1 + consumers);
+	static constexpr int panel_bytes = k * tile_row_bytes;     // of 64 rows or columns that lie across the reduction
+	static constexpr int a_bytes = m * tile_row_bytes, b_bytes = n * tile_row_bytes, stage_bytes = a_bytes + b_bytes;
+	static constexpr int part = n / Cluster;                   // columns of b that a block brings
+	static constexpr int full = Stages * stage_bytes, empty = full + 8 * Stages, used = empty + 8 * Stages;
+	static constexpr int bytes = used + tile_alignment;
+	static constexpr int producer_registers = 40, consumer_registers = 232; // 40 + 2 * 232 = 3 * 168
+};
+
+// PairOperand is an operand as the copy engine reads it; batch_step is 0 where all matrices are the same memory.
+struct PairOperand {
+	HeadMap map;
+	int batch_step;
+};
+
+// PairWork is what a launch has to do: tiles of clusters, of one matrix after another, and steps of the reduction.
+struct PairWork {
+	PairOperand a, b;
+	TileOrder order;
+	int64_t batch;
+	int steps;
+
+	__host__ __device__ int64_t count() const { return order.count() * batch; }
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+// copy_operand brings Rows rows from row0 on and 64 words of the reduction, to every block of the cluster if Cluster > 1.
+template <int Rows, bool AlongK, int Cluster>
+__device__ inline void copy_operand(uint32_t to, const PairOperand &x, int row0, int k0, int matrix, uint32_t full) {
+	const auto box = [&](uint32_t at, int column, int row) {
+		constexpr uint16_t all = (1u << Cluster) - 1;
+		if constexpr (Cluster > 1) copy_rows_to_each(at, &x.map, column, row, 0, matrix * x.batch_step, full, all);
+		else copy_rows(at, &x.map, column, row, 0, matrix * x.batch_step, full);
+	};
+	if constexpr (AlongK) {
+		box(to, k0, row0);
+	} else {
+#pragma unroll
+		for (int i = 0; i < Rows; i += box_columns) box(to + i * tile_row_bytes, row0 + i, k0);
+	}
+}
+
+template <class Tile, bool AlongKA, bool AlongKB> __device__ inline void produce_pair(const PairWork &work, uint32_t memory, int rank) {
+	RingPlace<Tile::stages> at;
+	for (int64_t tile = blockIdx.x / Tile::cluster; tile < work.count(); tile += gridDim.x / Tile::cluster) {
+		const TilePlace place = work.order.place(tile % work.order.count());
+		const int matrix = static_cast<int>(tile / work.order.count());
+		const int row0 = (static_cast<int>(place.m) * Tile::cluster + rank) * Tile::m;
+		const int col0 = static_cast<int>(place.n) * Tile::n + rank * Tile::part;
+		for (int step = 0; step < work.steps; step++, at.next()) {
+			const uint32_t stage = memory + at.stage * Tile::stage_bytes, full = memory + Tile::full + 8 * at.stage;
+			barrier_wait(memory + Tile::empty + 8 * at.stage, at.parity ^ 1);
+			barrier_arrive_expecting(full, Tile::stage_bytes);
+			copy_operand<Tile::m, AlongKA, 1>(stage, work.a, row0, step * Tile::k, matrix, full);
+			copy_operand<Tile::part, AlongKB, Tile::cluster>(stage + Tile::a_bytes + rank * Tile::part * tile_row_bytes, work.b, col0,
+			                                                 step * Tile::k, matrix, full);
+		}
+	}
+	// A block may not end while the other one can still arrive at its barriers.
+	for (int stage = 0; stage < Tile::stages; stage++, at.next()) barrier_wait(memory + Tile::empty + 8 * at.stage, at.parity ^ 1);
+}
+
+// consume_pair is what a consumer does: multiply(d, a, b, add) with the addresses of its 64 rows of a and of b in shared memory starts the product
+// of a stage, store(d, matrix, row, col) writes it; row is this thread's first, col the tile's first.
+template <class Tile, class Multiply, class Store>
+__device__ inline void consume_pair(const PairWork &work, uint32_t memory, int rank, int consumer, Multiply multiply, Store store) {
+	const int thread = static_cast<int>(threadIdx.x) % Tile::warpgroup, lane = thread % 32;
+	const auto release = [&](int stage) {
+		const uint32_t empty = memory + Tile::empty + 8 * stage;
+		if constexpr (Tile::cluster > 1) {
+			if (lane < Tile::cluster) barrier_arrive_at(empty, lane);
+		} else {
+			if (lane == 0) barrier_arrive(empty);
+		}
+	};
+	RingPlace<Tile::stages> at;
+	for (int64_t tile = blockIdx.x / Tile::cluster; tile < work.count(); tile += gridDim.x / Tile::cluster) {
+		const TilePlace place = work.order.place(tile % work.order.count());
+		float d[Tile::n / 8][4];
+		int before = 0; // the stage of the product in flight
+		for (int step = 0; step < work.steps; step++, at.next()) {
+			const uint32_t stage = memory + at.stage * Tile::stage_bytes;
+			barrier_wait(memory + Tile::full + 8 * at.stage, at.parity);
+			fence();
+			// A consumer's 64 rows are 64 lines of a tile along k, or one panel of one across it: 8 KB in both.
+			multiply(d, stage + consumer * (mma_rows * tile_row_bytes), stage + Tile::a_bytes, step > 0);
+			commit();
+			if (step > 0) {
+				wait_for<1>();
+				release(before);
+			}
+			before = at.stage;
+		}
+		wait_for<0>();
+		changed(d);
+		release(before);
+		const int64_t row = (place.m * Tile::cluster + rank) * Tile::m + consumer * mma_rows + accumulator_row(thread, 0);
+		store(d, tile / work.order.count(), row, place.n * Tile::n);
+	}
+}
+
+// run_pair is a kernel's body.
+template <class Tile, bool AlongKA, bool AlongKB, class Multiply, class Store>
+__device__ inline void run_pair(const PairWork &work, unsigned char *tiles, Multiply multiply, Store store) {
+	const uint32_t memory = (shared_address(tiles) + tile_alignment - 1) / tile_alignment * tile_alignment;
+	const int rank = Tile::cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
+	if (threadIdx.x == 0) {
+		prefetch_map(&work.a.map);
+		prefetch_map(&work.b.map);
+		for (int stage = 0; stage < Tile::stages; stage++) {
+			barrier_init(memory + Tile::full + 8 * stage, 1);
+			barrier_init(memory + Tile::empty + 8 * stage, Tile::consumers * 4 * Tile::cluster); // one arrival a warp
+		}
+		fence_init();
+	}
+	__syncthreads();
+	if constexpr (Tile::cluster > 1) {
+		cluster_arrive();
+		cluster_wait();
+	}
+	const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / Tile::warpgroup, 0);
+	if (group == 0) {
+		give_registers<Tile::producer_registers>();
+		if (threadIdx.x == 0) produce_pair<Tile, AlongKA, AlongKB>(work, memory, rank);
+	} else {
+		take_registers<Tile::consumer_registers>();
+		consume_pair<Tile>(work, memory, rank, group - 1, multiply, store);
+	}
+}
+#endif
+
+// PairSource is an operand in memory: strides in 16-bit words, of a dim of one element unused; `along` the reduction its words lie side by side, or
+// across it, along its rows.
+struct PairSource {
+	const void *data;
+	int64_t batch_stride, stride;
+	bool along;
+};
+
+// map_pair fills in a launch's work, of batch products [m, k] [n, k]^T; 0, or CUDA's error code.
+template <class Tile> int map_pair(PairWork *work, const PairSource &a, const PairSource &b, int64_t batch, int64_t m, int64_t n, int64_t k, int64_t height) {
+	const auto map = [&](PairOperand *to, const PairSource &x, int64_t rows, int box_rows) {
+		to->batch_step = x.batch_stride != 0;
+		const int64_t matrices = to->batch_step ? batch : 1;
+		const HeadSizes sizes = {matrices, 1, x.along ? rows : k, x.along ? k : rows, x.batch_stride, 0, x.stride};
+		return map_heads(&to->map, x.data, sizes, x.along ? box_rows : box_columns);
+	};
+	if (const int status = map(&work->a, a, m, Tile::m)) return status;
+	if (const int status = map(&work->b, b, n, Tile::part)) return status;
+	const auto ceil_div = [](int64_t x, int64_t y) { return (x + y - 1) / y; };
+	work->order = {ceil_div(m, Tile::m * Tile::cluster), ceil_div(n, Tile::n), height};
+	work->batch = batch;
+	work->steps = static_cast<int>(ceil_div(k, Tile::k));
+	return 0;
+}
+
+// launch_pair starts a kernel of this pipeline: its parameters, the last of which is the work.
+template <class Tile, class... Parameters, class... Arguments>
+int launch_pair(void (*kernel)(Parameters...), const PairWork &work, cudaStream_t stream, Arguments... arguments) {
+	const int64_t most = std::max(1, device_attribute(cudaDevAttrMultiProcessorCount) / Tile::cluster);
+	const unsigned clusters = static_cast<unsigned>(std::min<int64_t>(work.count(), most));
+	if (const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::bytes))
+		return cleared(static_cast<int>(status));
+	if (const int status = launch_clusters(kernel, clusters, Tile::cluster, Tile::threads, Tile::bytes, stream, arguments..., work))
+		return cleared(status);
+	return launched();
+}
+
+} // namespace hopper
+} // namespace triad
+#endif
