@@ -3,10 +3,7 @@
 // Source   CUDA driver API 13.0, cuTensorMapEncodeTiled; PTX ISA 9.0, "cp.async.bulk.tensor"
 #ifndef TRIAD_HOPPER_HEAD_MAP_CUH
 #define TRIAD_HOPPER_HEAD_MAP_CUH
-#include <cuda.h>
-#include <cudaTypedefs.h>
-#include <cuda_runtime.h>
-
+#include "hopper/encode_map.cuh"
 #include "hopper/swizzle.cuh"
 
 namespace triad::hopper {
@@ -22,23 +19,12 @@ struct HeadSizes {
 // map_heads describes a tensor as boxes of box_rows rows (at most 256) x 64 columns. data is a multiple of 16; no size is 0. What lies outside
 // of a head reads as zero. Returns 0 or a CUDA error code.
 inline int map_heads(HeadMap *map, const void *data, const HeadSizes &s, int box_rows) {
-	void *found = nullptr;
-	cudaDriverEntryPointQueryResult known;
-	const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &known);
-	if (status != cudaSuccess) return static_cast<int>(status);
-	if (known != cudaDriverEntryPointSuccess || found == nullptr) return static_cast<int>(cudaErrorNotSupported);
 	const auto size = [](int64_t n) { return static_cast<cuuint64_t>(n); };
 	const auto bytes = [&](int64_t n, int64_t stride) { return size(n > 1 ? stride * 2 : 16); };
 	const cuuint64_t shape[] = {size(s.columns), size(s.rows), size(s.heads), size(s.batch)};
 	const cuuint64_t strides[] = {bytes(s.rows, s.row_stride), bytes(s.heads, s.head_stride), bytes(s.batch, s.batch_stride)};
-	const cuuint32_t box[] = {box_columns, static_cast<cuuint32_t>(box_rows), 1, 1}, steps[] = {1, 1, 1, 1};
-	return static_cast<int>(reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found)(
-		map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, const_cast<void *>(data), shape, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-		CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
-}
-
-__device__ inline void prefetch_map(const HeadMap *map) {
-	asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<uint64_t>(map)) : "memory");
+	const cuuint32_t box[] = {box_columns, static_cast<cuuint32_t>(box_rows), 1, 1};
+	return encode_map(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, data, shape, strides, box);
 }
 
 // copy_rows copies a box from (batch, head, row, column) on to a shared-memory address, and reports all of its bytes, also those outside of the

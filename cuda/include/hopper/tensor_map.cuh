@@ -3,10 +3,7 @@
 // Source   CUDA driver API 13.0, cuTensorMapEncodeTiled; PTX ISA 9.0, "cp.async.bulk.tensor"
 #ifndef TRIAD_HOPPER_TENSOR_MAP_CUH
 #define TRIAD_HOPPER_TENSOR_MAP_CUH
-#include <cuda.h>
-#include <cudaTypedefs.h>
-#include <cuda_runtime.h>
-
+#include "hopper/encode_map.cuh"
 #include "hopper/swizzle.cuh"
 
 namespace triad::hopper {
@@ -16,21 +13,10 @@ using ByteMap = CUtensorMap;
 // map_bytes describes a matrix of bytes, rows x row_bytes at `data`, as boxes of box_rows x 128 bytes that land swizzled. What lies outside
 // the matrix reads as zero. data and stride are multiples of 16; box_rows <= 256. Returns 0 or a CUDA error code.
 inline int map_bytes(ByteMap *map, const void *data, int64_t rows, int64_t row_bytes, int64_t stride, int box_rows) {
-	void *found = nullptr;
-	cudaDriverEntryPointQueryResult known;
-	const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &known);
-	if (status != cudaSuccess) return static_cast<int>(status);
-	if (known != cudaDriverEntryPointSuccess || found == nullptr) return static_cast<int>(cudaErrorNotSupported);
 	const cuuint64_t shape[] = {static_cast<cuuint64_t>(row_bytes), static_cast<cuuint64_t>(rows)};
 	const cuuint64_t strides[] = {static_cast<cuuint64_t>(stride)};   // of all dimensions but the first
-	const cuuint32_t box[] = {tile_row_bytes, static_cast<cuuint32_t>(box_rows)}, steps[] = {1, 1};
-	return static_cast<int>(reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found)(
-		map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void *>(data), shape, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-		CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
-}
-
-__device__ inline void prefetch_map(const ByteMap *map) {
-	asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<uint64_t>(map)) : "memory");
+	const cuuint32_t box[] = {tile_row_bytes, static_cast<cuuint32_t>(box_rows)};
+	return encode_map(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, data, shape, strides, box);
 }
 
 // copy_box copies the box that begins at (row, byte) to a shared-memory address and reports all of its bytes, also those outside the
