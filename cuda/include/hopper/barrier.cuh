@@ -23,12 +23,13 @@ __device__ inline void barrier_arrive_expecting(uint32_t barrier, uint32_t bytes
 	asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// arrives at the barrier that lies at the same place in another block of the cluster, or in this one.
+// arrives at the barrier that lies at the same place in another block of the cluster, or in this one. What this thread stored is released to its own
+// block alone: with `.release.cluster` ptxas writes MEMBAR.ALL.GPU, and what products have read needs no such thing.
 __device__ inline void barrier_arrive_at(uint32_t barrier, uint32_t rank) {
 	asm volatile("{\n"
 	             ".reg .b32 there;\n"
 	             "mapa.shared::cluster.u32 there, %0, %1;\n"
-	             "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n"
+	             "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
 	             "}\n" ::"r"(barrier),
 	             "r"(rank)
 	             : "memory");
