@@ -236,32 +236,34 @@ struct Wgmma {
 	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
 		if (!copyable(p.a, p.m, p.k) || !copyable(p.b, p.n, p.k))
 			return by_scaling<FormatA, FormatB, 1>(p, triad::GuardedLoader{p.a, p.b, p.m, p.n, p.k}, stream);
-		if (few_rows(p)) return split<FormatA, FormatB>(p, stream);
+		if (few_rows(p)) return split<FormatA, FormatB, Rows>(p, Rows::most_splits, stream);
 		const bool large = ceil_div(p.m, triad::LargeTile::m) * ceil_div(p.n, triad::tile_n) >= multiprocessors();
 		return large ? copied<FormatA, FormatB, 2, triad::PairLoader>(p, triad::LargeTile::m / 2, stream)
 		             : copied<FormatA, FormatB, 1, triad::CopyLoader>(p, triad::SmallTile::m, stream);
 	}
 
-	// few_rows: so few tiles of 64 x 128 that the reduction must be divided for every multiprocessor to have some of the work.
-	static bool few_rows(const Product &p) { return few_row_tiles(p) <= multiprocessors(); }
-	static int64_t few_row_tiles(const Product &p) { return ceil_div(p.m, triad::FewRows::m) * ceil_div(p.n, triad::tile_n); }
+	using Rows = triad::FewRows<64, 5>;
 
-	template <int32_t FormatA, int32_t FormatB> static int split(const Product &p, cudaStream_t stream) {
-		using Rows = triad::FewRows;
+	// few_rows: so few tiles of 64 rows that the reduction may have to be divided for every multiprocessor to have some of the work.
+	static bool few_rows(const Product &p) { return tiles<Rows>(p) <= multiprocessors(); }
+	template <class Rows> static int64_t tiles(const Product &p) { return ceil_div(p.m, Rows::m) * ceil_div(p.n, Rows::n); }
+
+	template <int32_t FormatA, int32_t FormatB, class Rows> static int split(const Product &p, int most, cudaStream_t stream) {
 		triad::CopyLoader loader;
 		if (const int status = map(&loader.a, p.a, p.m, p.k, Rows::m)) return status;
-		if (const int status = map(&loader.b, p.b, p.n, p.k, triad::tile_n)) return status;
-		const int64_t tiles = few_row_tiles(p), k_blocks = ceil_div(p.k, triad::tile_k);
+		if (const int status = map(&loader.b, p.b, p.n, p.k, Rows::n)) return status;
+		const int64_t all = tiles<Rows>(p), k_blocks = ceil_div(p.k, triad::tile_k);
 		int splits = 1;
-		while (splits < Rows::most_splits && tiles * splits * 2 <= Rows::blocks_beside(splits * 2) * multiprocessors() && splits < k_blocks)
+		while (splits < most && all * splits * 2 <= Rows::blocks_beside(splits * 2) * multiprocessors() && splits < k_blocks)
 			splits *= 2;
 		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
-		void (*const kernel)(Product, triad::CopyLoader, bool) = p.scaling == block_scaling ? triad::product_wgmma_few_rows<FormatA, FormatB, true>
-		                                                                                   : triad::product_wgmma_few_rows<FormatA, FormatB, false>;
+		void (*const kernel)(Product, triad::CopyLoader, int, bool) =
+			p.scaling == block_scaling ? triad::product_wgmma_few_rows<FormatA, FormatB, true, Rows>
+			                           : triad::product_wgmma_few_rows<FormatA, FormatB, false, Rows>;
 		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Rows::bytes(Rows::most_splits));
 		if (status != cudaSuccess) return triad::cleared(static_cast<int>(status));
-		if (const int failed = triad::hopper::launch_clusters(kernel, static_cast<unsigned>(tiles), static_cast<unsigned>(splits), Rows::threads,
-		                                                      static_cast<size_t>(Rows::bytes(splits)), stream, p, loader, wide))
+		if (const int failed = triad::hopper::launch_clusters(kernel, static_cast<unsigned>(all), static_cast<unsigned>(splits), Rows::threads,
+		                                                      static_cast<size_t>(Rows::bytes(splits)), stream, p, loader, splits, wide))
 			return triad::cleared(failed);
 		return triad::launched();
 	}

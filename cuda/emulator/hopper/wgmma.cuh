@@ -46,14 +46,14 @@ template <int Pending> CUEMU_UNWATCHED inline void wait_for(CUEMU_HERE) {
 	cuemu::warp_call(&cuemu_wgmma_wait, &lane, file, line);
 }
 
-template <int Pending> inline void wait(float (&d)[64], CUEMU_HERE) {
+template <int Pending, int Count> inline void wait(float (&d)[Count], CUEMU_HERE) {
 	wait_for<Pending>(file, line);
 	asm volatile("" : : "r"(&d[0]) : "memory");
 }
 
-template <int32_t FormatA, int32_t FormatB>
-CUEMU_UNWATCHED inline void mma_fp8(float (&d)[64], uint64_t a, uint64_t b, int add, CUEMU_HERE) {
-	cuemu::Issued lane = {d, nullptr, cuemu::values_of<FormatA>(), cuemu::values_of<FormatB>(), nullptr, a, b, false, false, add != 0, 128,
+template <int32_t FormatA, int32_t FormatB, int Count>
+CUEMU_UNWATCHED inline void mma_fp8(float (&d)[Count], uint64_t a, uint64_t b, int add, CUEMU_HERE) {
+	cuemu::Issued lane = {d, nullptr, cuemu::values_of<FormatA>(), cuemu::values_of<FormatB>(), nullptr, a, b, false, false, add != 0, 2 * Count,
 	                      cuemu::this_warp(), file, line};
 	cuemu::warp_call(&cuemu_wgmma_issue, &lane, file, line);
 }

@@ -30,6 +30,15 @@ __device__ inline void add_pair(float *to, float first, float second) {
 #endif
 }
 
+// prefetch brings what lies at an address of global memory into the L2 cache.
+__device__ inline void prefetch(const void *at) {
+#ifdef __CUEMU__
+	(void)at;
+#else
+	asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+#endif
+}
+
 // fresh gives x as a value that the compiler knows nothing of: what is derived from it is computed here, and not kept in registers from before.
 __device__ inline int fresh(int x) {
 #ifndef __CUEMU__

@@ -64,13 +64,13 @@ __device__ inline RowFactors row_factors(const float (&a)[2], float b) {
 }
 
 // sum += part, times the factor of the row.
-__device__ inline void add_scaled(float (&sum)[accumulators], const float (&part)[accumulators], const RowFactors &by) {
+template <int Count> __device__ inline void add_scaled(float (&sum)[Count], const float (&part)[Count], const RowFactors &by) {
 	if (by.simple) {
 #pragma unroll
-		for (int i = 0; i < accumulators; i++) sum[i] = fmaf(part[i], by.row[i / 2 % 2].first, sum[i]);
+		for (int i = 0; i < Count; i++) sum[i] = fmaf(part[i], by.row[i / 2 % 2].first, sum[i]);
 	} else {
 #pragma unroll
-		for (int i = 0; i < accumulators; i++) sum[i] = fmaf(part[i] * by.row[i / 2 % 2].first, by.row[i / 2 % 2].second, sum[i]);
+		for (int i = 0; i < Count; i++) sum[i] = fmaf(part[i] * by.row[i / 2 % 2].first, by.row[i / 2 % 2].second, sum[i]);
 	}
 }
 
