@@ -260,7 +260,7 @@ struct Wgmma {
 		void (*const kernel)(Product, triad::CopyLoader, int, bool) =
 			p.scaling == block_scaling ? triad::product_wgmma_few_rows<FormatA, FormatB, true, Rows>
 			                           : triad::product_wgmma_few_rows<FormatA, FormatB, false, Rows>;
-		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Rows::bytes(Rows::most_splits));
+		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Rows::bytes(splits));
 		if (status != cudaSuccess) return triad::cleared(static_cast<int>(status));
 		if (const int failed = triad::hopper::launch_clusters(kernel, static_cast<unsigned>(all), static_cast<unsigned>(splits), Rows::threads,
 		                                                      static_cast<size_t>(Rows::bytes(splits)), stream, p, loader, splits, wide))
