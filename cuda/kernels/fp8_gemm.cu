@@ -12,17 +12,15 @@
 //   tiled   one block per 64x64 tile of c, tiles of the operands decoded into shared memory, 8x4 elements a thread in registers
 //   splitk  as tiled, with the reduction divided among blocks; the partial results go to the workspace and a second kernel adds them in
 //           a fixed order, so that the bits do not depend on the schedule
-//   sm90_wgmma_fast  the whole sum in the tensor cores of Hopper, in fewer bits; see fp8_gemm/fast.cuh
+//   sm90_wgmma_fast  the whole sum in the tensor cores of Hopper, in fewer bits; see fp8_gemm/wgmma_fast.cuh
 //   sm90_wgmma  products on the tensor cores of Hopper, summed there over 128 of the reduction; see fp8_gemm/wgmma.cuh
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "capability.cuh"
 #include "element.cuh"
-#include "fp8_gemm/fast.cuh"
-#include "fp8_gemm/few_rows.cuh"
 #include "fp8_gemm/product.cuh"
-#include "fp8_gemm/wgmma.cuh"
+#include "fp8_gemm/wgmma_launch.cuh"
 #include "register.cuh"
 #include "spec/fp8_gemm.cuh"
 
@@ -33,7 +31,10 @@ using triad::Fp8Matrix;
 using triad::Fp8Scale;
 using triad::Product;
 using triad::SplitScale;
+using triad::Wgmma;
+using triad::WgmmaFast;
 using triad::block_scaling;
+using triad::ceil_div;
 using triad::fetch_codes;
 using triad::row_scaling;
 using triad::scale_block;
@@ -152,8 +153,6 @@ __global__ void add_partials(Product p, const float *partials, int64_t splits) {
 
 constexpr int flat_threads = 128;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 Fp8Matrix matrix_of(const triad_tensor &x) { return {static_cast<const uint8_t *>(x.data), x.stride[0], x.stride[1]}; }
 
 // The scales of an operand; row_group is how many of its rows share one under block scaling.
@@ -222,97 +221,6 @@ struct SplitK {
 		const unsigned blocks = static_cast<unsigned>(ceil_div(p.m * p.n, flat_threads));
 		add_partials<<<blocks, flat_threads, 0, stream>>>(p, partials, splits);
 		return triad::launched();
-	}
-};
-
-struct Wgmma {
-	// Whether the copy engine can read an operand: rows that begin at multiples of 16 bytes, and sizes that fit its coordinates.
-	static bool copyable(const Fp8Matrix &x, int64_t rows, int64_t k) {
-		const bool aligned = reinterpret_cast<uintptr_t>(x.codes) % 16 == 0 && (rows == 1 || (x.row_stride % 16 == 0 && x.row_stride >= k));
-		return aligned && k > 0 && (k == 1 || x.k_stride == 1) && rows < INT32_MAX && k < INT32_MAX && x.row_stride < (int64_t{1} << 39);
-	}
-
-	template <int32_t FormatA, int32_t FormatB>
-	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
-		if (!copyable(p.a, p.m, p.k) || !copyable(p.b, p.n, p.k))
-			return by_scaling<FormatA, FormatB, 1>(p, triad::GuardedLoader{p.a, p.b, p.m, p.n, p.k}, stream);
-		if (few_rows(p)) return split<FormatA, FormatB, Rows>(p, Rows::most_splits, stream);
-		const bool large = ceil_div(p.m, triad::LargeTile::m) * ceil_div(p.n, triad::tile_n) >= multiprocessors();
-		return large ? copied<FormatA, FormatB, 2, triad::PairLoader>(p, triad::LargeTile::m / 2, stream)
-		             : copied<FormatA, FormatB, 1, triad::CopyLoader>(p, triad::SmallTile::m, stream);
-	}
-
-	using Rows = triad::FewRows<64, 5>;
-
-	// few_rows: so few tiles of 64 rows that the reduction may have to be divided for every multiprocessor to have some of the work.
-	static bool few_rows(const Product &p) { return tiles<Rows>(p) <= multiprocessors(); }
-	template <class Rows> static int64_t tiles(const Product &p) { return ceil_div(p.m, Rows::m) * ceil_div(p.n, Rows::n); }
-
-	template <int32_t FormatA, int32_t FormatB, class Rows> static int split(const Product &p, int most, cudaStream_t stream) {
-		triad::CopyLoader loader;
-		if (const int status = map(&loader.a, p.a, p.m, p.k, Rows::m)) return status;
-		if (const int status = map(&loader.b, p.b, p.n, p.k, Rows::n)) return status;
-		const int64_t all = tiles<Rows>(p), k_blocks = ceil_div(p.k, triad::tile_k);
-		int splits = 1;
-		while (splits < most && all * splits * 2 <= Rows::blocks_beside(splits * 2) * multiprocessors() && splits < k_blocks)
-			splits *= 2;
-		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
-		void (*const kernel)(Product, triad::CopyLoader, int, bool) =
-			p.scaling == block_scaling ? triad::product_wgmma_few_rows<FormatA, FormatB, true, Rows>
-			                           : triad::product_wgmma_few_rows<FormatA, FormatB, false, Rows>;
-		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Rows::bytes(splits));
-		if (status != cudaSuccess) return triad::cleared(static_cast<int>(status));
-		if (const int failed = triad::hopper::launch_clusters(kernel, static_cast<unsigned>(all), static_cast<unsigned>(splits), Rows::threads,
-		                                                      static_cast<size_t>(Rows::bytes(splits)), stream, p, loader, splits, wide))
-			return triad::cleared(failed);
-		return triad::launched();
-	}
-
-	template <int32_t FormatA, int32_t FormatB, int Waves, class Loader> static int copied(const Product &p, int box_rows, cudaStream_t stream) {
-		Loader loader;
-		if (const int status = map(&loader.a, p.a, p.m, p.k, box_rows)) return status;
-		if (const int status = map(&loader.b, p.b, p.n, p.k, triad::tile_n)) return status;
-		return by_scaling<FormatA, FormatB, Waves>(p, loader, stream);
-	}
-
-	static int multiprocessors() { return std::max(1, triad::device_attribute(cudaDevAttrMultiProcessorCount)); }
-
-	// The stride of a single row is free in a tensor, not in a map.
-	static int map(triad::hopper::ByteMap *to, const Fp8Matrix &x, int64_t rows, int64_t k, int box_rows) {
-		return triad::hopper::map_bytes(to, x.codes, rows, k, rows == 1 ? ceil_div(k, 16) * 16 : x.row_stride, box_rows);
-	}
-
-	template <int32_t FormatA, int32_t FormatB, int Waves, class Loader>
-	static int by_scaling(const Product &p, const Loader &loader, cudaStream_t stream) {
-		return p.scaling == block_scaling ? run<Waves>(triad::product_wgmma<FormatA, FormatB, true, Waves, Loader>, p, loader, stream)
-		                                  : run<Waves>(triad::product_wgmma<FormatA, FormatB, false, Waves, Loader>, p, loader, stream);
-	}
-
-	template <int Waves, class Loader>
-	static int run(void (*kernel)(Product, Loader, triad::TileOrder, bool), const Product &p, const Loader &loader, cudaStream_t stream) {
-		using Tile = triad::WgmmaTile<Waves>;
-		const triad::TileOrder order = {ceil_div(p.m, Tile::m), ceil_div(p.n, triad::tile_n * Loader::cluster), 2048 / Tile::m};
-		const int64_t clusters = std::min<int64_t>(order.count(), std::max(1, multiprocessors() / Loader::cluster));
-		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
-		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::shared_bytes);
-		if (status != cudaSuccess) return triad::cleared(static_cast<int>(status));
-		if (const int failed = triad::hopper::launch_clusters(kernel, static_cast<unsigned>(clusters), Loader::cluster, Tile::threads,
-		                                                      Tile::shared_bytes, stream, p, loader, order, wide))
-			return triad::cleared(failed);
-		return triad::launched();
-	}
-};
-
-struct WgmmaFast {
-	template <int32_t FormatA, int32_t FormatB>
-	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
-		constexpr int64_t height = 8; // rows of tiles of clusters that are in flight together
-		const auto source = [](const Fp8Matrix &x) { return triad::hopper::PairSource{x.codes, 0, x.row_stride / 2, true}; };
-		triad::hopper::PairWork work = {};
-		if (const int status = triad::hopper::map_pair<triad::FastTile>(&work, source(p.a), source(p.b), 1, p.m, p.n, p.k / 2, height))
-			return status;
-		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
-		return triad::hopper::launch_pair<triad::FastTile>(triad::product_wgmma_fast<FormatA, FormatB>, work, stream, p, wide);
 	}
 };
 

@@ -10,7 +10,8 @@ namespace hopper {
 
 constexpr int this_block = -1;
 
-// copy_tile: to this block, or where `blocks` is not this_block to each of the cluster whose bit is set. Of the tensor, valid_rows rows and valid_bytes bytes of each follow `from`; what is beyond reads as zero.
+// copy_tile: to this block, or where `blocks` is not this_block to each of the cluster whose bit is set. Of the tensor,
+// valid_rows rows and valid_bytes bytes of each follow `from`; what is beyond reads as zero.
 inline void copy_tile(SharedAddress to, const char *from, int64_t row_bytes, int rows, int64_t valid_rows, int64_t valid_bytes,
                       SharedAddress barrier, int blocks, const char *file, int line) {
 	if (to % tile_alignment != 0) cuemu_trap(file, line); // the swizzle is a function of the address

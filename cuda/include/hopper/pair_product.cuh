@@ -172,7 +172,9 @@ struct PairSource {
 };
 
 // map_pair fills in a launch's work, of batch products [m, k] [n, k]^T; 0, or CUDA's error code.
-template <class Tile> int map_pair(PairWork *work, const PairSource &a, const PairSource &b, int64_t batch, int64_t m, int64_t n, int64_t k, int64_t height) {
+template <class Tile>
+int map_pair(PairWork *work, const PairSource &a, const PairSource &b, int64_t batch, int64_t m, int64_t n, int64_t k,
+             int64_t height) {
 	const auto map = [&](PairOperand *to, const PairSource &x, int64_t rows, int box_rows) {
 		to->batch_step = x.batch_stride != 0;
 		const int64_t matrices = to->batch_step ? batch : 1;

@@ -18,6 +18,8 @@ struct Product {
 	int32_t scaling;
 };
 
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 // Writes element i of c in c's dtype.
 __device__ inline void store_element(void *c, int32_t dtype, int64_t i, float x) {
 	if (dtype == TRIAD_BF16) static_cast<__nv_bfloat16 *>(c)[i] = from_float<__nv_bfloat16>(x);

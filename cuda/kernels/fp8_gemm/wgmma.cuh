@@ -4,7 +4,8 @@
 //   core (its accumulator keeps about 14 bits, so no longer), then adds that in fp32 to its share of the result, scaled under block scaling.
 //   While one of the two adds, the other one's products run.
 //   Loaders: PairLoader, boxes by the copy engine for two blocks of a cluster beside each other, each of which brings half of the rows of a that
-//   both multiply (multicast): the L2 cache gives 32 KB of operands for a stage instead of 48. CopyLoader, boxes by the copy engine (rows aligned to 16 bytes); GuardedLoader, any strides, by the threads themselves.
+//   both multiply (multicast): the L2 cache gives 32 KB of operands for a stage instead of 48. CopyLoader, boxes by the copy engine (rows
+//   aligned to 16 bytes) for one block; GuardedLoader, any strides, by the threads themselves.
 #ifndef TRIAD_FP8_GEMM_WGMMA_CUH
 #define TRIAD_FP8_GEMM_WGMMA_CUH
 #include "accumulators.cuh"

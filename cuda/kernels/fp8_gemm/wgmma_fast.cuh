@@ -1,7 +1,7 @@
-// fast.cuh: the product of two fp8 matrices with one scale a tensor or a row, whose whole sum stays in Hopper's tensor cores, which keep about 14
+// wgmma_fast.cuh: the product of two fp8 matrices with one scale a tensor or a row, whose whole sum stays in Hopper's tensor cores, which keep about 14
 // bits of it (contract "fast"): no additions in fp32 beside the products, tiles of 128 x 256, and the pipeline of hopper/pair_product.cuh.
-#ifndef TRIAD_FP8_GEMM_FAST_CUH
-#define TRIAD_FP8_GEMM_FAST_CUH
+#ifndef TRIAD_FP8_GEMM_WGMMA_FAST_CUH
+#define TRIAD_FP8_GEMM_WGMMA_FAST_CUH
 #include "accumulators.cuh"
 #include "hopper/pair_product.cuh"
 #include "hopper/wgmma_wide.cuh"

@@ -1,4 +1,4 @@
-// few_rows.cuh: the product of two scaled fp8 matrices on Hopper's tensor cores where c has few tiles, as with a batch of 64 tokens. What then
+// wgmma_few_rows.cuh: the product of two scaled fp8 matrices on Hopper's tensor cores where c has few tiles, as with a batch of 64 tokens. What then
 // counts is how fast b comes from memory, so every multiprocessor must read a part of it.
 //   The blocks of a cluster have one tile of c, of 64 rows, and divide its reduction. A block's fifth warp keeps a ring of stages filled by the
 //   copy engine, the other four multiply as in wgmma.cuh. At the end each block sends its sums to the others, by columns:
@@ -6,8 +6,8 @@
 //       block 0  [ 0 1 2 3 ]     columns 32 c to 32 c + 32 of all blocks' sums go to one block, which adds
 //       block 1  [ 0 1 2 3 ] ->  them in the order of the blocks, so that the bits do not depend on the
 //       ...                      schedule, scales and writes them
-#ifndef TRIAD_FP8_GEMM_FEW_ROWS_CUH
-#define TRIAD_FP8_GEMM_FEW_ROWS_CUH
+#ifndef TRIAD_FP8_GEMM_WGMMA_FEW_ROWS_CUH
+#define TRIAD_FP8_GEMM_WGMMA_FEW_ROWS_CUH
 #include "wgmma.cuh"
 #include "hopper/arithmetic.cuh"
 
