@@ -12,7 +12,6 @@
 //   tiled   one block per 64x64 tile of c, tiles of the operands decoded into shared memory, 8x4 elements a thread in registers
 //   splitk  as tiled, with the reduction divided among blocks; the partial results go to the workspace and a second kernel adds them in
 //           a fixed order, so that the bits do not depend on the schedule
-//   sm90_wgmma_fast  the whole sum in the tensor cores of Hopper, in fewer bits; see fp8_gemm/wgmma_fast.cuh
 //   sm90_wgmma  products on the tensor cores of Hopper, summed there over 128 of the reduction; see fp8_gemm/wgmma.cuh
 #include <algorithm>
 
@@ -32,7 +31,6 @@ using triad::Fp8Scale;
 using triad::Product;
 using triad::SplitScale;
 using triad::Wgmma;
-using triad::WgmmaFast;
 using triad::block_scaling;
 using triad::ceil_div;
 using triad::fetch_codes;
@@ -267,30 +265,11 @@ void check_k(triad::Check &check, const triad_call *call) {
 	check.that(call->in[0].shape[1] < INT32_MAX, "the summed dim is %lld, not below 2^31 - 1", static_cast<long long>(call->in[0].shape[1]));
 }
 
-// check_fast: what WgmmaFast takes. The copy engine reads pairs of codes.
-void check_fast(triad::Check &check, const triad_call *call) {
-	check.that(static_cast<int>(call->attr[scaling_attribute]) != block_scaling, "scales a block are applied every 128 of the reduction");
-	for (int i = 0; i < call->n_out; i++) {
-		const Product p = product_of(call, i);
-		check.that(p.k > 0 && p.k % 2 == 0, "the summed dim is %lld, want an even number above 0", static_cast<long long>(p.k));
-		check.that(Wgmma::copyable(p.a, p.m, p.k) && Wgmma::copyable(p.b, p.n, p.k),
-		           "the copy engine takes operands whose rows begin at multiples of 16 bytes");
-	}
-}
-
 const triad::Limits wgmma = {triad::wgmma_capability(), triad::limit("sums of fewer than 2^31 - 1 products", check_k)};
 
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, forward,
              .contract("promoted").dtypes(forward_dtypes).outputs(1).limits(wgmma).launch(launch<Wgmma>))
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, backward,
              .contract("promoted").dtypes(backward_dtypes).outputs(3).limits(wgmma).launch(launch<Wgmma>))
-
-const triad::Limits fast = {triad::wgmma_capability(), triad::limit("sums of fewer than 2^31 - 1 products", check_k),
-                            triad::limit("one scale a tensor or a row, rows that begin at multiples of 16 bytes, an even summed dim", check_fast)};
-
-TRIAD_KERNEL(fp8_gemm, sm90_wgmma_fast, forward,
-             .contract("fast").dtypes(forward_dtypes).outputs(1).limits(fast).launch(launch<WgmmaFast>))
-TRIAD_KERNEL(fp8_gemm, sm90_wgmma_fast, backward,
-             .contract("fast").dtypes(backward_dtypes).outputs(3).limits(fast).launch(launch<WgmmaFast>))
 
 } // namespace

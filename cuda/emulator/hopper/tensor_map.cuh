@@ -24,14 +24,9 @@ inline int map_bytes(ByteMap *map, const void *data, int64_t rows, int64_t row_b
 
 inline void prefetch_map(const ByteMap *) {}
 
-inline void copy_box_to_each(SharedAddress to, const ByteMap *map, int32_t row, int32_t byte, SharedAddress barrier, int blocks,
-                             CUEMU_HERE) {
-	copy_tile(to, map->data + row * map->stride + byte, map->stride, map->box_rows, map->rows - row, map->row_bytes - byte, barrier, blocks,
-	          file, line);
-}
-
 inline void copy_box(SharedAddress to, const ByteMap *map, int32_t row, int32_t byte, SharedAddress barrier, CUEMU_HERE) {
-	copy_box_to_each(to, map, row, byte, barrier, this_block, file, line);
+	copy_tile(to, map->data + row * map->stride + byte, map->stride, map->box_rows, map->rows - row, map->row_bytes - byte, barrier, this_block, file,
+	          line);
 }
 
 } // namespace hopper

@@ -13,13 +13,6 @@ CUEMU_UNWATCHED inline void multiply_wide(float (&d)[32][4], uint64_t a, uint64_
 	cuemu::warp_call(&cuemu_wgmma_issue, &lane, file, line);
 }
 
-template <int32_t FormatA, int32_t FormatB>
-CUEMU_UNWATCHED inline void multiply_wide_fp8(float (&d)[32][4], uint64_t a, uint64_t b, int add, CUEMU_HERE) {
-	cuemu::Issued lane = {&d[0][0], nullptr, cuemu::values_of<FormatA>(), cuemu::values_of<FormatB>(), nullptr, a, b, false, false, add != 0, 256,
-	                      cuemu::this_warp(), file, line};
-	cuemu::warp_call(&cuemu_wgmma_issue, &lane, file, line);
-}
-
 } // namespace hopper
 } // namespace triad
 #endif

@@ -9,7 +9,7 @@
 //       consumer    wait full[s]        start stage s     wait for stage s - 1    arrive at empty[s - 1] of both blocks
 //
 //   Clusters are persistent and take tiles in the order of `TileOrder`; the producer is ahead of the consumers, and fills the ring for
-//   the next tile while these write the result. An operand lies along the reduction or across it: the tensor core reads 16-bit ones both ways.
+//   the next tile while these write the result. An operand lies along the reduction or across it.
 #ifndef TRIAD_HOPPER_PAIR_PRODUCT_CUH
 #define TRIAD_HOPPER_PAIR_PRODUCT_CUH
 #include <algorithm>

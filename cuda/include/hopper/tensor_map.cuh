@@ -27,14 +27,5 @@ __device__ inline void copy_box(uint32_t to, const ByteMap *map, int32_t row, in
 	             : "memory");
 }
 
-// copy_box_to_each: copy_box, to the same place in each block of the cluster whose bit is set in `blocks`; there it is reported to the barrier
-// at the same place.
-__device__ inline void copy_box_to_each(uint32_t to, const ByteMap *map, int32_t row, int32_t byte, uint32_t barrier, uint16_t blocks) {
-	asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], "
-	             "%5;" ::"r"(to),
-	             "l"(reinterpret_cast<uint64_t>(map)), "r"(byte), "r"(row), "r"(barrier), "h"(blocks)
-	             : "memory");
-}
-
 } // namespace triad::hopper
 #endif

@@ -3,15 +3,12 @@
 //   reduction; the other two multiply: each owns Waves x 64 rows and all 128 columns of a tile, sums 64 rows over one stage in the tensor
 //   core (its accumulator keeps about 14 bits, so no longer), then adds that in fp32 to its share of the result, scaled under block scaling.
 //   While one of the two adds, the other one's products run.
-//   Loaders: PairLoader, boxes by the copy engine for two blocks of a cluster beside each other, each of which brings half of the rows of a that
-//   both multiply (multicast): the L2 cache gives 32 KB of operands for a stage instead of 48. CopyLoader, boxes by the copy engine (rows
-//   aligned to 16 bytes) for one block; GuardedLoader, any strides, by the threads themselves.
+//   Loaders: CopyLoader, boxes by the copy engine (rows aligned to 16 bytes); GuardedLoader, any strides, by the threads themselves.
 #ifndef TRIAD_FP8_GEMM_WGMMA_CUH
 #define TRIAD_FP8_GEMM_WGMMA_CUH
 #include "accumulators.cuh"
 #include "product.cuh"
 #include "hopper/barrier.cuh"
-#include "hopper/cluster.cuh"
 #include "hopper/swizzle.cuh"
 #include "hopper/tensor_map.cuh"
 #include "hopper/wgmma.cuh"
@@ -28,7 +25,7 @@ static_assert(tile_k == scale_block, "a stage is what the tensor core may sum, a
 // ---- loaders: fill stage memory with block k_block of the operands for the tile at (row, col); `full` learns when it is there
 
 struct CopyLoader {
-	static constexpr int arrivals = 1, threads = 1, cluster = 1;   // one thread issues all
+	static constexpr int arrivals = 1, threads = 1;   // one thread issues all
 	hopper::ByteMap a, b;
 
 	__device__ void prepare() const {
@@ -44,28 +41,8 @@ struct CopyLoader {
 	}
 };
 
-// PairLoader's map of a has boxes of half the rows of a tile.
-struct PairLoader {
-	static constexpr int arrivals = 1, threads = 1, cluster = 2;
-	hopper::ByteMap a, b;
-
-	__device__ void prepare() const {
-		hopper::prefetch_map(&a);
-		hopper::prefetch_map(&b);
-	}
-	template <int Waves>
-	__device__ void fill(uint32_t a_tile, uint32_t full, int64_t row, int64_t col, int k_block) const {
-		using Tile = WgmmaTile<Waves>;
-		constexpr int half = Tile::m / 2;
-		const int first = static_cast<int>(hopper::cluster_rank()) * half;
-		hopper::barrier_arrive_expecting(full, Tile::stage_bytes);
-		hopper::copy_box_to_each(a_tile + first * tile_k, &a, static_cast<int32_t>(row) + first, k_block * tile_k, full, 3);
-		hopper::copy_box(a_tile + Tile::a_bytes, &b, static_cast<int32_t>(col), k_block * tile_k, full);
-	}
-};
-
 struct GuardedLoader {
-	static constexpr int arrivals = warpgroup, threads = warpgroup, cluster = 1;
+	static constexpr int arrivals = warpgroup, threads = warpgroup;
 	Fp8Matrix a, b;
 	int64_t m, n, k;
 
@@ -93,47 +70,29 @@ struct GuardedLoader {
 
 // ---- the kernel
 
-// TileTurn: which tiles a block takes, in turn. A cluster takes neighbours in a row of tiles; `order` counts clusters' tiles.
-template <class Loader> struct TileTurn {
-	static constexpr int cluster = Loader::cluster;
-	__device__ static int rank() { return cluster > 1 ? static_cast<int>(hopper::cluster_rank()) : 0; }
-	__device__ static int64_t first() { return blockIdx.x / cluster; }
-	__device__ static int64_t step() { return gridDim.x / cluster; }
-	__device__ static TilePlace place(const TileOrder &order, int64_t tile) {
-		TilePlace at = order.place(tile);
-		at.n = at.n * cluster + rank();
-		return at;
-	}
-};
-
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // What the threads of the first warpgroup that the loader wants do.
 template <int Waves, class Loader>
 __device__ inline void produce(const Product &p, const Loader &loader, const TileOrder &order, uint32_t memory, int k_blocks) {
 	using Tile = WgmmaTile<Waves>;
-	using Turn = TileTurn<Loader>;
 	RingPlace<Tile::stages> at;
-	for (int64_t tile = Turn::first(); tile < order.count(); tile += Turn::step()) {
-		const TilePlace place = Turn::place(order, tile);
+	for (int64_t tile = blockIdx.x; tile < order.count(); tile += gridDim.x) {
+		const TilePlace place = order.place(tile);
 		for (int k_block = 0; k_block < k_blocks; k_block++, at.next()) {
 			hopper::barrier_wait(memory + Tile::empty(at.stage), at.parity ^ 1);
 			loader.template fill<Waves>(memory + Tile::a(at.stage), memory + Tile::full(at.stage),
 			                            place.m * static_cast<int64_t>(Tile::m), place.n * static_cast<int64_t>(tile_n), k_block);
 		}
 	}
-	if constexpr (Loader::cluster > 1) // a block may not end while the other one can still arrive at its barriers
-		for (int s = 0; s < Tile::stages; s++, at.next()) hopper::barrier_wait(memory + Tile::empty(at.stage), at.parity ^ 1);
 }
 
 // What the other warpgroups do; `consumer` counts them.
-template <int32_t FormatA, int32_t FormatB, bool Blocks, int Waves, class Loader>
+template <int32_t FormatA, int32_t FormatB, bool Blocks, int Waves>
 __device__ inline void consume(const Product &p, const TileOrder &order, uint32_t memory, int k_blocks, int consumer, bool wide) {
 	using Tile = WgmmaTile<Waves>;
-	using Turn = TileTurn<Loader>;
-	const int thread = static_cast<int>(threadIdx.x) % warpgroup, lane = thread % 32;
+	const int thread = static_cast<int>(threadIdx.x) % warpgroup;
 	RingPlace<Tile::stages> at;
-	for (int64_t tile = Turn::first(); tile < order.count(); tile += Turn::step()) {
-		const TilePlace place = Turn::place(order, tile);
+	for (int64_t tile = blockIdx.x; tile < order.count(); tile += gridDim.x) {
+		const TilePlace place = order.place(tile);
 		const int64_t col0 = place.n * static_cast<int64_t>(tile_n);
 		const int64_t row0 = place.m * static_cast<int64_t>(Tile::m) + Tile::row(consumer, 0, thread, 0);
 		float sum[Waves][accumulators];
@@ -149,7 +108,7 @@ __device__ inline void consume(const Product &p, const TileOrder &order, uint32_
 #pragma unroll
 				for (int h = 0; h < 2; h++)
 					a_rows[w][h] = p.scale_a.scale + min(row0 + w * hopper::mma_rows + 8 * h, p.m - 1) * p.scale_a.row_stride;
-			b_row = p.scale_b.scale + min(place.n, (p.n - 1) / tile_n) * p.scale_b.row_stride;
+			b_row = p.scale_b.scale + place.n * p.scale_b.row_stride;
 			if (k_blocks > 0) next = block_scales<Waves>(p, a_rows, b_row, 0);
 		}
 		for (int k_block = 0; k_block < k_blocks; k_block++, at.next()) {
@@ -171,13 +130,7 @@ __device__ inline void consume(const Product &p, const TileOrder &order, uint32_
 				RowFactors factors;
 				if constexpr (Blocks) factors = row_factors(scales.a[w], scales.b);   // while the products run
 				hopper::wait<0>(part);
-				if (w == Waves - 1) {
-					if constexpr (Loader::cluster > 1) {
-						if (lane < Loader::cluster) hopper::barrier_arrive_at(memory + Tile::empty(at.stage), lane);
-					} else if (lane == 0) {
-						hopper::barrier_arrive(memory + Tile::empty(at.stage));
-					}
-				}
+				if (w == Waves - 1 && thread % 32 == 0) hopper::barrier_arrive(memory + Tile::empty(at.stage));
 				if constexpr (Blocks) {
 					add_scaled(sum[w], part, factors);
 				} else {
@@ -192,8 +145,6 @@ __device__ inline void consume(const Product &p, const TileOrder &order, uint32_
 	}
 }
 
-#endif
-
 // wide: rows of c can be written 16 bytes at a time.
 template <int32_t FormatA, int32_t FormatB, bool Blocks, int Waves, class Loader>
 __global__ void __launch_bounds__(LargeTile::threads, 1)
@@ -207,15 +158,11 @@ __global__ void __launch_bounds__(LargeTile::threads, 1)
 		loader.prepare();
 		for (int s = 0; s < Tile::stages; s++) {
 			hopper::barrier_init(memory + Tile::full(s), Loader::arrivals);
-			hopper::barrier_init(memory + Tile::empty(s), Tile::consumers * warpgroup / 32 * Loader::cluster);   // one arrival a warp
+			hopper::barrier_init(memory + Tile::empty(s), Tile::consumers * warpgroup / 32);   // one arrival a warp
 		}
 		hopper::fence_init();
 	}
 	__syncthreads();
-	if constexpr (Loader::cluster > 1) {
-		hopper::cluster_arrive();
-		hopper::cluster_wait();
-	}
 	constexpr bool hand_over = Waves == 2;   // 384 threads at 168 registers: 40 + 2 * 232 = 3 * 168
 	const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / warpgroup, 0);   // one value a warp, and the compiler knows
 	if (group == 0) {
@@ -223,7 +170,7 @@ __global__ void __launch_bounds__(LargeTile::threads, 1)
 		if (static_cast<int>(threadIdx.x) < Loader::threads) produce<Waves>(p, loader, order, memory, k_blocks);
 	} else {
 		if constexpr (hand_over) hopper::take_registers<232>();
-		consume<FormatA, FormatB, Blocks, Waves, Loader>(p, order, memory, k_blocks, group - 1, wide);
+		consume<FormatA, FormatB, Blocks, Waves>(p, order, memory, k_blocks, group - 1, wide);
 	}
 #endif
 }

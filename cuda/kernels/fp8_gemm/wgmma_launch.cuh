@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "register.cuh"
-#include "wgmma_fast.cuh"
 #include "wgmma_few_rows.cuh"
 
 namespace triad {
@@ -20,43 +19,34 @@ struct Wgmma {
 	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
 		if (!copyable(p.a, p.m, p.k) || !copyable(p.b, p.n, p.k))
 			return by_scaling<FormatA, FormatB, 1>(p, GuardedLoader{p.a, p.b, p.m, p.n, p.k}, stream);
-		if (few_rows(p)) return split<FormatA, FormatB, Rows>(p, Rows::most_splits, stream);
+		if (few_row_tiles(p) <= multiprocessors()) return split<FormatA, FormatB>(p, stream);
 		const bool large = ceil_div(p.m, LargeTile::m) * ceil_div(p.n, tile_n) >= multiprocessors();
-		return large ? copied<FormatA, FormatB, 2, PairLoader>(p, LargeTile::m / 2, stream)
-		             : copied<FormatA, FormatB, 1, CopyLoader>(p, SmallTile::m, stream);
-	}
-
-	using Rows = FewRows<64, 5>;
-
-	// few_rows: so few tiles of 64 rows that the reduction may have to be divided for every multiprocessor to have some of the work.
-	static bool few_rows(const Product &p) { return tiles<Rows>(p) <= multiprocessors(); }
-	template <class Rows> static int64_t tiles(const Product &p) { return ceil_div(p.m, Rows::m) * ceil_div(p.n, Rows::n); }
-
-	template <int32_t FormatA, int32_t FormatB, class Rows> static int split(const Product &p, int most, cudaStream_t stream) {
 		CopyLoader loader;
-		if (const int status = map(&loader.a, p.a, p.m, p.k, Rows::m)) return status;
-		if (const int status = map(&loader.b, p.b, p.n, p.k, Rows::n)) return status;
-		const int64_t all = tiles<Rows>(p), k_blocks = ceil_div(p.k, tile_k);
-		int splits = 1;
-		while (splits < most && all * splits * 2 <= Rows::blocks_beside(splits * 2) * multiprocessors() && splits < k_blocks)
-			splits *= 2;
-		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
-		void (*const kernel)(Product, CopyLoader, int, bool) =
-			p.scaling == block_scaling ? product_wgmma_few_rows<FormatA, FormatB, true, Rows>
-			                           : product_wgmma_few_rows<FormatA, FormatB, false, Rows>;
-		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Rows::bytes(splits));
-		if (status != cudaSuccess) return cleared(static_cast<int>(status));
-		if (const int failed = hopper::launch_clusters(kernel, static_cast<unsigned>(all), static_cast<unsigned>(splits), Rows::threads,
-		                                                      static_cast<size_t>(Rows::bytes(splits)), stream, p, loader, splits, wide))
-			return cleared(failed);
-		return launched();
+		if (const int status = map(&loader.a, p.a, p.m, p.k, large ? LargeTile::m : SmallTile::m)) return status;
+		if (const int status = map(&loader.b, p.b, p.n, p.k, tile_n)) return status;
+		return large ? by_scaling<FormatA, FormatB, 2>(p, loader, stream) : by_scaling<FormatA, FormatB, 1>(p, loader, stream);
 	}
 
-	template <int32_t FormatA, int32_t FormatB, int Waves, class Loader> static int copied(const Product &p, int box_rows, cudaStream_t stream) {
-		Loader loader;
-		if (const int status = map(&loader.a, p.a, p.m, p.k, box_rows)) return status;
-		if (const int status = map(&loader.b, p.b, p.n, p.k, tile_n)) return status;
-		return by_scaling<FormatA, FormatB, Waves>(p, loader, stream);
+	static int64_t few_row_tiles(const Product &p) { return ceil_div(p.m, FewRows::m) * ceil_div(p.n, FewRows::n); }
+
+	// split divides the reduction where there are fewer tiles than half of the multiprocessors: one block each has the memory's whole rate.
+	template <int32_t FormatA, int32_t FormatB> static int split(const Product &p, cudaStream_t stream) {
+		CopyLoader loader;
+		if (const int status = map(&loader.a, p.a, p.m, p.k, FewRows::m)) return status;
+		if (const int status = map(&loader.b, p.b, p.n, p.k, FewRows::n)) return status;
+		const int64_t tiles = few_row_tiles(p), k_blocks = ceil_div(p.k, tile_k);
+		int splits = 1;
+		while (splits < FewRows::most_splits && tiles * splits * 2 <= multiprocessors() && splits < k_blocks) splits *= 2;
+		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
+		void (*const kernel)(Product, CopyLoader, int, bool) = p.scaling == block_scaling ? product_wgmma_few_rows<FormatA, FormatB, true>
+		                                                                                 : product_wgmma_few_rows<FormatA, FormatB, false>;
+		const int bytes = FewRows::bytes(splits);
+		if (const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
+			return cleared(static_cast<int>(status));
+		if (const int status = hopper::launch_clusters(kernel, static_cast<unsigned>(tiles), static_cast<unsigned>(splits), FewRows::threads,
+		                                               static_cast<size_t>(bytes), stream, p, loader, splits, wide))
+			return cleared(status);
+		return launched();
 	}
 
 	static int multiprocessors() { return std::max(1, device_attribute(cudaDevAttrMultiProcessorCount)); }
@@ -75,30 +65,7 @@ struct Wgmma {
 	template <int Waves, class Loader>
 	static int run(void (*kernel)(Product, Loader, TileOrder, bool), const Product &p, const Loader &loader, cudaStream_t stream) {
 		using Tile = WgmmaTile<Waves>;
-		const TileOrder order = {ceil_div(p.m, Tile::m), ceil_div(p.n, tile_n * Loader::cluster), 2048 / Tile::m};
-		const int64_t clusters = std::min<int64_t>(order.count(), std::max(1, multiprocessors() / Loader::cluster));
-		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
-		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::shared_bytes);
-		if (status != cudaSuccess) return cleared(static_cast<int>(status));
-		if (const int failed = hopper::launch_clusters(kernel, static_cast<unsigned>(clusters), Loader::cluster, Tile::threads,
-		                                                      Tile::shared_bytes, stream, p, loader, order, wide))
-			return cleared(failed);
-		return launched();
-	}
-};
-
-struct WgmmaFast {
-	template <int32_t FormatA, int32_t FormatB>
-	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
-		constexpr int64_t height = 8; // rows of tiles of clusters that are in flight together
-		const auto source = [](const Fp8Matrix &x) { return hopper::PairSource{x.codes, 0, x.row_stride / 2, true}; };
-		hopper::PairWork work = {};
-		if (const int status = hopper::map_pair<FastTile>(&work, source(p.a), source(p.b), 1, p.m, p.n, p.k / 2, height))
-			return status;
-		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
-		return hopper::launch_pair<FastTile>(product_wgmma_fast<FormatA, FormatB>, work, stream, p, wide);
-	}
-};
+		const TileOrder order = {ceil_div(p.m, Tile::m), ceil_div(p.n, tile_n), 2048 / Tile::m};
 
 } // namespace triad
 #endif

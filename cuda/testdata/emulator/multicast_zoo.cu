@@ -5,7 +5,7 @@
 
 #include "hopper/barrier.cuh"
 #include "hopper/cluster.cuh"
-#include "hopper/tensor_map.cuh"
+#include "hopper/head_map.cuh"
 
 using namespace triad::hopper;
 
@@ -16,7 +16,7 @@ const char *const names[bugs] = {"right",         "each_not_released", "each_ear
                                  "each_nobody",   "each_ended", "each_other_barrier"};
 
 // Block 0 of a pair brings a tile to both in each round; the threads of both add up what they find, and tell block 0.
-__global__ void pairs(const __grid_constant__ ByteMap map, unsigned *out, Bug bug) {
+__global__ void pairs(const __grid_constant__ HeadMap map, unsigned *out, Bug bug) {
 	extern __shared__ __align__(128) unsigned char memory[];
 	unsigned char *const tile = memory + (tile_alignment - shared_address(memory) % tile_alignment) % tile_alignment;
 	const uint32_t to = shared_address(tile), full = to + tile_bytes, empty = full + 8, last = empty + 8, absent = last + 8;
@@ -38,11 +38,11 @@ __global__ void pairs(const __grid_constant__ ByteMap map, unsigned *out, Bug bu
 		if (thread == 0) barrier_arrive_expecting(full, tile_bytes);
 		if (thread == 0 && rank == 0) {
 			barrier_wait(empty, static_cast<uint32_t>(round % 2) ^ 1);
-			if (bug == each_rank) copy_box_to_each(to, &map, round, 0, full, 5); // BUG(each_rank)
-			else if (bug == each_nobody) copy_box_to_each(to, &map, round, 0, full, 0); // BUG(each_nobody)
-			else if (bug == each_other_barrier) copy_box_to_each(to, &map, round, 0, absent, 3); // BUG(each_other_barrier)
-			else if (bug == each_early) copy_box_to_each(to, &map, round, 0, full, 3); // BUG(each_early)
-			else copy_box_to_each(to, &map, round, 0, full, 3); // BUG(each_not_released)
+			if (bug == each_rank) copy_rows_to_each(to, &map, 0, round, 0, 0, full, 5); // BUG(each_rank)
+			else if (bug == each_nobody) copy_rows_to_each(to, &map, 0, round, 0, 0, full, 0); // BUG(each_nobody)
+			else if (bug == each_other_barrier) copy_rows_to_each(to, &map, 0, round, 0, 0, absent, 3); // BUG(each_other_barrier)
+			else if (bug == each_early) copy_rows_to_each(to, &map, 0, round, 0, 0, full, 3); // BUG(each_early)
+			else copy_rows_to_each(to, &map, 0, round, 0, 0, full, 3); // BUG(each_not_released)
 		}
 		barrier_wait(full, static_cast<uint32_t>(round % 2));
 		for (int row = 0; row < 64; row++) sum += tile[row * 128 + thread];
@@ -67,8 +67,8 @@ int main(int count, char **words) {
 	cudaMallocManaged(&source, 2 * tile_bytes);
 	cudaMallocManaged(&out, blocks * threads * sizeof(unsigned));
 	for (int i = 0; i < 2 * tile_bytes; i++) source[i] = static_cast<unsigned char>(i * 7 + i / 128);
-	ByteMap map;
-	if (map_bytes(&map, source, 128, 128, 128, 64) != 0) return puts("no map"), 2;
+	HeadMap map;
+	if (map_heads(&map, source, {1, 1, 128, 64, 0, 0, 64}, 64) != 0) return puts("no map"), 2;
 	const int failed = launch_clusters(pairs, blocks / 2, 2, threads, tile_alignment + tile_bytes + 64, nullptr, map, out, bug);
 	if (failed != 0 || cudaDeviceSynchronize() != cudaSuccess) return printf("launch: %d\n", failed), 2;
 	double sum = 0;
