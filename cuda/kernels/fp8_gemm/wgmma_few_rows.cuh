@@ -10,6 +10,7 @@
 #define TRIAD_FP8_GEMM_WGMMA_FEW_ROWS_CUH
 #include "wgmma.cuh"
 #include "hopper/arithmetic.cuh"
+#include "hopper/cluster.cuh"
 
 namespace triad {
 

@@ -66,6 +66,14 @@ struct Wgmma {
 	static int run(void (*kernel)(Product, Loader, TileOrder, bool), const Product &p, const Loader &loader, cudaStream_t stream) {
 		using Tile = WgmmaTile<Waves>;
 		const TileOrder order = {ceil_div(p.m, Tile::m), ceil_div(p.n, tile_n), 2048 / Tile::m};
+		const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(order.count(), multiprocessors()));
+		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
+		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::shared_bytes);
+		if (status != cudaSuccess) return cleared(static_cast<int>(status));
+		kernel<<<blocks, Tile::threads, Tile::shared_bytes, stream>>>(p, loader, order, wide);
+		return launched();
+	}
+};
 
 } // namespace triad
 #endif
