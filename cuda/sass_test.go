@@ -32,7 +32,7 @@ func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), ", sm90_wgmma, ") {
+		if !strings.Contains(string(text), ", sm90_wgmma, ") && !strings.Contains(string(text), ", sm90_tma, ") {
 			continue
 		}
 		library, err := b.Kernels(t.Context(), operator)
@@ -59,7 +59,7 @@ func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel
 
 // TestHopperLoops: in kernels that the copy engine feeds, ptxas has not moved exponentials behind the wait
 // for the product that they are to run beside; and what 8-bit products are scaled by is multiplied and added
-// by one FFMA.
+// by one FFMA; and no loop with products waits for memory.
 func TestHopperLoops(t *testing.T) {
 	t.Parallel()
 	exponentials, scaled := 0, 0
@@ -70,6 +70,9 @@ func TestHopperLoops(t *testing.T) {
 				t.Errorf("%s, %s, loop 0x%x: %d of %d exponentials stand behind the wait for all products",
 					operator, k.Name, l.First, behind, beside+behind)
 			}
+		}
+		if (l.Has("HGMMA") || l.Has("QGMMA")) && l.Has("MEMBAR") {
+			t.Errorf("%s, %s, loop 0x%x: products and a wait for memory (MEMBAR)", operator, k.Name, l.First)
 		}
 		if l.Has("QGMMA") {
 			scaled++
