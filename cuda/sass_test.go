@@ -32,7 +32,8 @@ func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), ", sm90_wgmma, ") && !strings.Contains(string(text), ", sm90_tma, ") {
+		if !strings.Contains(string(text), ", sm90_wgmma, ") &&
+			!strings.Contains(string(text), ", sm90_tma, ") {
 			continue
 		}
 		library, err := b.Kernels(t.Context(), operator)
