@@ -72,7 +72,7 @@ func TestHopperLoops(t *testing.T) {
 					operator, k.Name, l.First, behind, beside+behind)
 			}
 		}
-		if (l.Has("HGMMA") || l.Has("QGMMA")) && l.Has("MEMBAR") {
+		if (l.Has("HGMMA") || l.Has("QGMMA")) && l.WaitsForMemory() {
 			t.Errorf("%s, %s, loop 0x%x: products and a wait for memory (MEMBAR)", operator, k.Name, l.First)
 		}
 		if l.Has("QGMMA") {

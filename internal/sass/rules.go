@@ -2,6 +2,7 @@ package sass
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -57,4 +58,12 @@ func (l Loop) ProductsAddedApart() int {
 		}
 	}
 	return apart
+}
+
+// WaitsForMemory says whether a pass of the loop waits until what was written is known to the whole GPU. A
+// fence of the block alone, as before products of what threads stored, is none.
+func (l Loop) WaitsForMemory() bool {
+	return slices.ContainsFunc(l.Instructions, func(in Instruction) bool {
+		return in.Opcode == "MEMBAR.ALL.GPU" || in.Opcode == "MEMBAR.SC.GPU"
+	})
 }
