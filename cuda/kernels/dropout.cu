@@ -63,13 +63,10 @@ template <class T> __global__ void dropout_naive_kernel(const T *x, T *y, uint8_
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads, 8) dropout_vec_kernel(const T *x, T *y, uint8_t *mask, int64_t n, Rule rule) {
+__global__ void __launch_bounds__(threads) dropout_vec_kernel(const T *x, T *y, uint8_t *mask, int64_t n, Rule rule) {
 	constexpr int V = triad::vector<T>;
 	const int64_t first = (blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x) * V;
 	if (first >= n) return;
-	const bool whole = first + V <= n;
-	uint4 raw{}; // under way while the words are made
-	if (whole) raw = *reinterpret_cast<const uint4 *>(x + first);
 	triad::Pack<uint8_t, V> kept;
 #pragma unroll
 	for (int j = 0; j < V; j += 4) {
@@ -77,9 +74,9 @@ __global__ void __launch_bounds__(threads, 8) dropout_vec_kernel(const T *x, T *
 #pragma unroll
 		for (int w = 0; w < 4; w++) kept.at[j + w] = words.at[w] >= rule.threshold;
 	}
-	if (whole) {
+	if (first + V <= n) {
 		float v[V];
-		triad::unpack<T>(raw, v);
+		triad::load(x + first, v);
 #pragma unroll
 		for (int j = 0; j < V; j++) v[j] = kept.at[j] != 0 ? v[j] * rule.factor : 0.0f;
 		if (y != nullptr) triad::store(y + first, v);

@@ -127,8 +127,8 @@ figure() { # NAME of a test, and settings for it
 
 row="cuda/vec,triton,torch"
 # the operators without a step of their own
-operators="cross_entropy quantize_int8 dropout bias_mask_scale_add rmsnorm count_equal sum dot mse segment_sum repeat_kv top_k prefix_sum
-	transpose add silu gelu relu leaky_relu hardtanh copy reverse gemv int8_gemm rainbow_table rgb_invert"
+operators="quantize_int8 dropout bias_mask_scale_add rmsnorm sum dot count_equal repeat_kv cross_entropy transpose prefix_sum gemv
+	int8_gemm silu gelu add top_k segment_sum mse copy reverse relu leaky_relu hardtanh rainbow_table rgb_invert"
 for step in "$@"; do
 	case $step in
 	attention) bench attention attention cuda/sm90_tma,cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash ,fa4 flash_attention --dtype bf16 ;;
