@@ -59,7 +59,7 @@ func (a *Related) Equal(output string, by float64, at []int64) judge.Statement {
 		i = PlaceOf(at, i)
 		want := by * y1[i]
 		c := judge.Claim{Position: i, Got: y2[i], Low: t.Round(want), High: t.Round(want), Bits: by == 1}
-		if by != 1 && math.Abs(y1[i]) < least {
+		if by != 1 && math.Abs(y1[i]) <= least { // least itself may have been rounded up to
 			slack := (math.Abs(by) + 1) * format.SmallestSubnormal()
 			if t.FTZ {
 				slack = (math.Abs(by) + 1) * math.Max(judge.Tiny, slack)
