@@ -66,13 +66,19 @@ func fill(page string, tables map[string][]string) (string, error) {
 // widest is the width of a line of Markdown, in columns.
 const widest = 120
 
-// folded has items of lists on lines of at most widest columns. Tables stay as they are.
+// folded has sentences and items of lists on lines of at most widest columns. Tables stay as they are.
 func folded(lines []string) []string {
 	var all []string
 	for _, line := range lines {
 		words, item := strings.CutPrefix(line, "* ")
-		if !item {
+		switch {
+		case strings.HasPrefix(line, "|"):
 			all = append(all, line)
+			continue
+		case !item:
+			for _, part := range strings.Split(text.WrapSoft(line, widest), "\n") {
+				all = append(all, strings.TrimRight(part, " "))
+			}
 			continue
 		}
 		for i, part := range strings.Split(text.WrapSoft(words, widest-2), "\n") {

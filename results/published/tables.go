@@ -6,8 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
+	"triad/internal/catalog"
 	"triad/internal/report"
 )
 
@@ -213,12 +215,30 @@ func product(d map[string]int64) string {
 	return fmt.Sprintf("%d x %d x %d", d["m"], d["n"], d["k"])
 }
 
-// dtypeOf names the dtype of a record whose table has several.
+// dtypeOf names the dtype of a record whose table has several, and the attributes that are not the default.
 func dtypeOf(r record) string {
 	if slices.Contains(rowOperators, r.Op) {
 		return ""
 	}
-	return ", " + r.DType
+	words := ", " + r.DType
+	o, err := catalog.Get(r.Op)
+	if err != nil {
+		return words // an operator that is no more
+	}
+	for _, a := range o.Spec.Attributes {
+		v := r.Attributes[a.Name]
+		number, notOne := strconv.ParseFloat(v, 64)
+		text := fmt.Sprint(a.Default)
+		usual, _ := strconv.ParseFloat(text, 64)
+		switch {
+		case v == "" || v == "false" || v == text || notOne == nil && number == usual:
+		case v == "true":
+			words += ", " + a.Name
+		default:
+			words += ", " + a.Name + " " + v
+		}
+	}
+	return words
 }
 
 // best is the fastest of a family; false where none was timed.
