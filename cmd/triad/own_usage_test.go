@@ -36,7 +36,7 @@ var unjudged = []struct {
 	{
 		"not there", "", "", "softmax", words("--add", "nowhere.cu"), 2, "cannot read the file: no such file",
 	},
-	{"no kernel file", "mine.txt", "", "softmax", nil, 2, "want a .cu or a .py file"},
+	{"no kernel file", "mine.txt", "", "softmax", nil, 2, "want a .cu, a .cuh or a .py file"},
 	{
 		"does not compile", "mine.cu", rightRow + "extern \"C\" void solve(const float* x, float* y, int " +
 			"rows, int cols) { softmx<<<rows, 1>>>(x, y, rows, cols); }\n",
