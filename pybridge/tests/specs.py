@@ -64,8 +64,12 @@ class Sizes:
         while isinstance(shape, dict):
             name, choices = next(iter(shape.items()))
             shape = choices[self.attributes[name]]
-        numbers = {n: v for n, v in self.attributes.items() if not isinstance(v, str)}
-        return tuple(evaluate(text, self.dims | numbers) for text in shape)
+        return tuple(evaluate(text, self.dims | self.numbers()) for text in shape)
+
+    def numbers(self) -> dict[str, Any]:
+        """The attributes as expressions see them: an enumeration by its index."""
+        values = {a["name"]: a.get("values") for a in spec_of(self.op).get("attributes", [])}
+        return {n: values[n].index(v) if isinstance(v, str) else v for n, v in self.attributes.items()}
 
     def dtype_of(self, tensor: dict[str, Any]) -> torch.dtype:
         """The dtype of a tensor of the spec; fp64, which no spec names, is that of all but integers."""
@@ -79,9 +83,8 @@ class Sizes:
 
     def trivial(self) -> bool:
         """Whether the answer says little, as the spec has it: nothing to add up, one column."""
-        numbers = {n: v for n, v in self.attributes.items() if not isinstance(v, str)}
         return any(
-            evaluate(text, self.dims | numbers)
+            evaluate(text, self.dims | self.numbers())
             for text in spec_of(self.op)["check"].get("trivial", {}).get("shapes", [])
         )
 

@@ -103,10 +103,11 @@ class Implementations:
         assert signature is not None
         sizes = dict(dims)
         attributes = signature.resolve({}, sizes)
+        numbers = signature.numbers(attributes)
         parts = {"": dtype.split("_")[0], "$1": dtype.split("_")[0], "$2": dtype.split("_")[-1]}
         tensors = []
         for t in signature.inputs:
-            shape = [evaluate(e, {**sizes, **attributes}) for e in signature.shape_of(t, attributes)]
+            shape = [evaluate(e, sizes | numbers) for e in signature.shape_of(t, attributes)]
             kind = DTYPES[parts.get(t["dtype"], t["dtype"])]
             if device.type == "cuda":
                 tensors.append(torch.empty(shape, dtype=kind, device=device))

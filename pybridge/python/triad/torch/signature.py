@@ -81,12 +81,26 @@ class Signature:
         return {a["name"]: default(a, dims) if attributes.get(a["name"]) is None else attributes[a["name"]]
                 for a in self.attributes}
 
+    def numbers(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """What the spec's expressions see of the attributes: switches, whole numbers, and enumerations by
+        their index. An attribute that is None has its default, unless that depends on dims."""
+        found: dict[str, Any] = {}
+        for a in self.attributes:
+            value = attributes.get(a["name"])
+            if value is None and not depends(a):
+                value = a["default"]
+            if a["type"] == "enum":
+                found[a["name"]] = a["values"].index(value)
+            elif value is not None and a["type"] in ("bool", "int"):
+                found[a["name"]] = value
+        return found
+
     def bind(self, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any],
              declared: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
         """The dims by name, from the tensors' sizes. UsageError where ranks, sizes, dtypes or devices do not
         fit the spec."""
         declared = self.inputs if declared is None else declared
-        values: dict[str, Any] = {name: v for name, v in attributes.items() if isinstance(v, (bool, int))}
+        values = self.numbers(attributes)
         shapes = [self.shape_of(t, attributes) for t in declared]
         for t, shape, tensor in zip(declared, shapes, tensors):
             if tensor.dim() != len(shape):
