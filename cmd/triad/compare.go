@@ -115,6 +115,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	if _, err := a.databasePath(o.db); err != nil {
 		return err
 	}
+	if o.verb == "compare" && o.ownFlags.many && folderOf(&request) == nil {
+		return a.compareFiles(ctx, request, o)
+	}
 	if len(o.sanitizers) > 0 {
 		if o.against+o.shard+o.dump+o.junit != "" || o.github || o.resume || o.explain || o.verbose ||
 			o.untimed {

@@ -165,14 +165,14 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 			request.Options.Saved = []string{"own"}
 		}
 		if folder.CUDA != "" && !folder.Registers {
-			refused = all.read(reading, []string{folder.CUDA})
+			refused = all.read(reading, []string{folder.CUDA}, nil)
 		}
 	}
 	reading.Passes = request.Options.Passes
 	if len(reading.Passes) == 0 {
 		reading.Passes = []op.Pass{op.Forward, op.Backward}
 	}
-	refused = append(refused, all.read(reading, f.add)...)
+	refused = append(refused, all.read(reading, f.add, f.stems)...)
 	if len(refused) == 0 {
 		if err := all.checkMap(options.Map); err != nil {
 			return nil, nil, err
@@ -194,21 +194,29 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	return all, refused, nil
 }
 
-// read reads files and adds those that are understood; the errors are those of the others.
-func (o *ownFiles) read(reading ownkernels.Reading, files []string) (refused []error) {
-	var each []string
+// read reads files and adds those that are understood; the errors are those of the others. stems are those of
+// ownFlags.
+func (o *ownFiles) read(
+	reading ownkernels.Reading,
+	files []string,
+	stems map[string]string,
+) (refused []error) {
+	type function struct{ request, stem string }
+	var each []function
 	for _, text := range files {
 		reading.Request = text
-		each = append(each, reading.Each()...)
+		for _, one := range reading.Each() {
+			each = append(each, function{one, stems[text]})
+		}
 	}
 	reading.Options.Several = len(each) > 1
-	for _, text := range each {
-		reading.Request = text
+	for _, f := range each {
+		reading.Request, reading.Stem = f.request, f.stem
+		text := f.request
 		file, err := reading.Read()
 		same := func(x *ownkernels.File) bool { return x.Name == file.Name }
 		if err == nil && slices.ContainsFunc(o.Files, same) {
-			err = usage("--add %s: %s is there already: two files of one name cannot be told apart, "+
-				"rename one", text, file.Name)
+			err = usage("--add %s: %s is there already: name each function once", text, file.Name)
 		}
 		if err != nil {
 			refused = append(refused, err)

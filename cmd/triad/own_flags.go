@@ -23,13 +23,16 @@ type ownFlags struct {
 	mapped              []string
 	grid, block, shared string
 	contract            string
+	many                bool              // a folder, a pattern or a list stood in add
+	stems               map[string]string // of the words of add: what stands for a file in its name
 }
 
 func (f *ownFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.add, "add", nil, "judge a file of your own beside ours: "+
 		"FILE.cu[:function][@pass] or FILE.py[:function][@pass]; a folder or a pattern, e.g. 'new/**/*.cu', "+
-		"adds each file in it, - those of a list on standard input; may be repeated")
+		"adds each file in it, - those of a list on standard input: compare then judges these alone, a row "+
+		"each; may be repeated")
 	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
 	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. "+
 		"\"-DTILE=32 -Iinclude -use_fast_math\"; without a GPU -D, -U and -I alone apply")
@@ -148,11 +151,28 @@ func (f *ownFlags) wordsOf(mine *ownFiles) []string {
 	return words
 }
 
+// stemsOf gives each word of --add that names a file what stands for it in the name of an implementation.
+func stemsOf(words []string) map[string]string {
+	var files, paths []string
+	for _, word := range words {
+		if r, err := kernelfile.ParseRequest(word); err == nil && !strings.HasPrefix(word, "--") {
+			files, paths = append(files, word), append(paths, absolute(r.Path))
+		}
+	}
+	stems := map[string]string{}
+	for i, stem := range kernelfile.Stems(paths) {
+		stems[files[i]] = stem
+	}
+	return stems
+}
+
 // wordsOfFile are the words of a session that concern one added file: the file, and what was said of all.
 func wordsOfFile(impl string, added []string) []string {
 	var all []string
+	stems := stemsOf(added)
 	for _, word := range added {
 		r, err := kernelfile.ParseRequest(word)
+		r.Stem = stems[word]
 		switch function, one := strings.CutPrefix(impl, r.Implementation()+":"); {
 		case strings.HasPrefix(word, "--"), err == nil && r.Implementation() == impl:
 			all = append(all, word)

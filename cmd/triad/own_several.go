@@ -15,9 +15,9 @@ import (
 	"triad/internal/kernelfile"
 )
 
-// expand puts files in the place of the folders, patterns and lists of --add. A list, "-", is read from in,
-// a file a line. A pattern stands for the .cu and .py files that it matches, a folder for those below it, in
-// the order of their paths; a file that is there already is not added again.
+// expand puts files in the place of the folders, patterns and lists of --add, and notes that there were any.
+// A list, "-", is read from in, a file a line. A pattern stands for the .cu and .py files that it matches, a
+// folder for those below it, in the order of their paths; a file that is there already is not added again.
 func (f *ownFlags) expand(in io.Reader) error {
 	var all []string
 	listed := false
@@ -28,17 +28,17 @@ func (f *ownFlags) expand(in io.Reader) error {
 			if listed {
 				return usage("--add -: standard input is one list: name it once")
 			}
-			listed = true
+			listed, f.many = true, true
 			files, err = listedFiles(in)
 		} else if found, several, failed := matchedFiles(text); several || failed != nil {
-			files, err = withoutThose(found, all), failed
+			files, err, f.many = withoutThose(found, all), failed, true
 		}
 		if err != nil {
 			return err
 		}
 		all = append(all, files...)
 	}
-	f.add = all
+	f.add, f.stems = all, stemsOf(all)
 	return nil
 }
 

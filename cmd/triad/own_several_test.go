@@ -1,18 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"triad/internal/need"
-	"triad/internal/op"
 	"triad/internal/session"
 )
 
@@ -66,66 +60,6 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 			}
 		case err != nil || strings.Join(f.add, " ") != c.want:
 			t.Errorf("--add %s: %s (%v), want %s", c.add, strings.Join(f.add, " "), err, c.want)
-		}
-	}
-}
-
-// A folder of right and wrong files: each is judged once and ends as it should, whichever way it is named.
-func TestFolderOfCandidates(t *testing.T) {
-	need.Tool(t, "g++")
-	self, err := exec.LookPath("triad")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(t.TempDir())
-	operator := regexp.MustCompile(`void (\w+)`).FindStringSubmatch(rightRow)[1]
-	const files = 8
-	var names []string
-	for i := range files {
-		text := rightRow
-		if i%2 == 1 {
-			text = strings.Replace(text, "c < cols; c++) y[", "c < cols - 1; c++) y[", 1)
-		}
-		// Each file is another: none is the cached build of the one before.
-		name := fmt.Sprintf("candidates/%d/k%d.cu", i%3, i)
-		writeFiles(t, ".", fmt.Sprintf("// candidate %d\n%s", i, text), name)
-		names = append(names, name)
-	}
-	writeFiles(t, ".", rightRow, "candidates/other/k0.cu") // a name that is taken: the others are judged
-	for _, add := range []string{"candidates", "candidates/**/k*.cu", "-"} {
-		cmd := exec.Command(self, "compare", operator, "--impl", "mine", "--dims", "rows=3,cols=17",
-			"--dtype", "fp32", "--pass", "forward", "--device", "cpu", "--json", "--db", "r.db", "--add", add)
-		cmd.Stdin = strings.NewReader(strings.Join(names, "\n"))
-		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() != 1 {
-			t.Errorf("--add %s: %v, want exit code 1", add, err)
-		}
-		if strings.Contains(string(out), "mine/k0 is there already") != (add != "-") {
-			t.Errorf("--add %s: the second k0.cu is not refused, or another is", add)
-		}
-		ends, judged := worstOf(string(out)), map[string]int{}
-		for line := range strings.Lines(string(out)) {
-			var row struct{ Impl, Case, Pass string }
-			if json.Unmarshal([]byte(line), &row) == nil && row.Case != "" {
-				judged[row.Impl+" "+row.Case]++
-			}
-		}
-		for i := range files {
-			want := op.StatusPass
-			if i%2 == 1 {
-				want = op.StatusFail
-			}
-			if got := ends[fmt.Sprintf("mine/k%d", i)]; got != want {
-				t.Errorf("--add %s: k%d ends %v, want %v", add, i, got, want)
-			}
-		}
-		for row, n := range judged {
-			if n != 1 {
-				t.Errorf("--add %s: %s is judged %d times", add, row, n)
-			}
-		}
-		if len(judged) == 0 || len(judged)%files != 0 {
-			t.Errorf("--add %s: %d rows of %d files: want as many of each", add, len(judged), files)
 		}
 	}
 }

@@ -7,7 +7,7 @@
 // --wrap of that name (see GPUBuilder), so that the sizes come by here first. The emulator knows the error by itself.
 #ifndef TRIAD_WATCHED_LAUNCH_CUH
 #define TRIAD_WATCHED_LAUNCH_CUH
-#include "register.cuh"
+#include "call.cuh"
 
 #include <atomic>
 

@@ -12,6 +12,7 @@ import (
 // Request is what `--add FILE[:function[#number]][@pass]` says.
 type Request struct {
 	Path, Function string
+	Stem           string   // stands for the file in its name; "": its name without its ending
 	Rung           string   // the number by which the function chooses one of its kernels
 	Arguments      []string // of a template
 	Pass           op.Pass  // PassUnknown: every pass the file has a function for
@@ -49,7 +50,10 @@ func ParseRequest(text string) (Request, error) {
 // Implementation is the name under which the file is judged: mine/<stem>, or mine/<stem>:<function> where one
 // is named.
 func (r Request) Implementation() string {
-	name := "mine/" + strings.TrimSuffix(filepath.Base(r.Path), filepath.Ext(r.Path))
+	name := "mine/" + r.Stem
+	if r.Stem == "" {
+		name += Stems([]string{r.Path})[0]
+	}
 	if r.Function != "" {
 		name += ":" + r.Function
 	}

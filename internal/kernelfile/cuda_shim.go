@@ -17,14 +17,12 @@ import (
 func CUDAShim(include, name string, bindings []*Binding) string {
 	var head, tail strings.Builder
 	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
-		"#include \"arguments.cuh\"\n#include \"register.cuh\"\n#include \"watched_launch.cuh\"\n" +
-		"#include <cmath>\n#include <limits>\n#include <type_traits>\n#include <cuda_bf16.h>\n" +
-		"#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n")
+		"#include \"own_call.cuh\"\n")
 	extends := slices.ContainsFunc(bindings, func(b *Binding) bool { return b.extension })
 	if extends {
 		head.WriteString("#include \"torch/extension.h\"\n")
 	}
-	head.WriteString("\nnamespace triad_own {\n\n" + supportCode)
+	head.WriteString("\nnamespace triad_own {\n\n")
 	if slices.ContainsFunc(bindings, func(b *Binding) bool { return len(b.formSentences()) > 0 }) {
 		head.WriteString(formsCode)
 	}
@@ -44,57 +42,28 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	}
 	fmt.Fprintf(&tail, "#define main triad_own_main_of_the_file\n#include %s\n#undef main\n\n",
 		strconv.Quote(include))
+	var kernels []string
 	for i, b := range bindings {
 		tail.WriteString(b.workspaceCode(i) + b.launchCode(i))
-		for k, contract := range b.contracts() {
-			fmt.Fprintf(&tail, "static const ::triad::Registered "+
-				"triad_own_registered_%d_%d(::triad::Registration(%q, %q, %q)"+
-				".contract(%q).dtypes(%s).outputs(%du).nondeterministic(%du)"+
-				".accepts(triad_own::accepts_%d)%s.launch(triad_own_launch_%d).constraint(%q));\n",
-				i, k, b.Spec.Name, name, b.Pass.String(), contract.name, strings.Join(contract.bits, " | "),
-				b.outputBits(), b.varyingBits(), i, b.workspaceWord(i), i, b.Constraint())
+		for _, contract := range b.contracts() {
+			kernels = append(kernels, fmt.Sprintf("triad_own::kernel_of(%q, %q, %q, /*contract*/ %q, "+
+				"/*dtypes*/ %s, /*outputs*/ %du, /*nondeterministic*/ %du, triad_own::accepts_%d, "+
+				"/*workspace*/ %s, triad_own_launch_%d, %q)", b.Spec.Name, name, b.Pass.String(),
+				contract.name, strings.Join(contract.bits, " | "), b.outputBits(), b.varyingBits(), i,
+				b.workspaceName(i), i, b.Constraint()))
 		}
 		tail.WriteString("\n")
 	}
+	fmt.Fprintf(&tail, "static const triad_kernel triad_own_kernels[] = {\n\t%s};\n"+
+		"static const triad_kernel *triad_own_list[%d];\n"+
+		"extern \"C\" __attribute__((visibility(\"default\")))\n"+
+		"int triad_kernels(int32_t abi, const triad_kernel *const **list, int32_t *n) {\n"+
+		"\tif (abi != TRIAD_ABI) return TRIAD_UNSUPPORTED;\n"+
+		"\tfor (int i = 0; i < %[2]d; i++) triad_own_list[i] = &triad_own_kernels[i];\n"+
+		"\t*list = triad_own_list;\n\t*n = %[2]d;\n\treturn TRIAD_OK;\n}\n",
+		strings.Join(kernels, ",\n\t"), len(kernels))
 	return head.String() + tail.String()
 }
-
-const supportCode = `inline bool is_empty(const triad_call *call, int i) {
-	for (int d = 0; d < call->out[i].rank; d++) {
-		if (call->out[i].shape[d] == 0) return true;
-	}
-	return false;
-}
-inline int64_t ceildiv(int64_t a, int64_t b) { return b == 0 ? 0 : (a + b - 1) / b; }
-inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-inline int64_t factor(int64_t n, int which) { // the two factors of n that are nearest to each other
-	int64_t small = 1;
-	for (int64_t i = 1; i * i <= n; i++) small = n % i == 0 ? i : small;
-	return which == 1 ? small : n / small;
-}
-inline unsigned size_of_launch(int64_t n) {
-	return n < 0 || n > 0xffffffffll ? 0u : static_cast<unsigned>(n);
-}
-inline const triad_tensor &in(const triad_call *c, int i) { return c->in[i]; }
-inline const triad_tensor &out(const triad_call *c, int i) { return c->out[i]; }
-inline void *data_in(const triad_call *c, int i) { return c->in[i].data; }
-inline void *data_out(const triad_call *c, int i) { return c->out[i].data; }
-inline size_t bytes_of(const triad_tensor &t) {
-	return static_cast<size_t>(triad::elements(t) * triad::element_bytes(t.dtype));
-}
-inline int zero_output(const triad_call *c, int i) {
-	return static_cast<int>(cudaMemsetAsync(c->out[i].data, 0, bytes_of(c->out[i]), triad::stream_of(c)));
-}
-inline int copy_to_output(const triad_call *c, int i, int from) {
-	return static_cast<int>(cudaMemcpyAsync(c->out[i].data, c->in[from].data, bytes_of(c->out[i]),
-	                                        cudaMemcpyDeviceToDevice, triad::stream_of(c)));
-}
-inline double attribute(const triad_call *c, int i) { return c->attr[i]; }
-inline int dtype(const triad_call *c) { return c->in[0].dtype; }
-inline bool close(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::fabs(b) + 1e-30; }
-
-`
 
 // dimCode is the C++ that reads a dim from a tensor of the call that has it.
 func (b *Binding) dimCode(name string) string {
@@ -328,12 +297,12 @@ func (b *Binding) launchCode(n int) string {
 	return code.String()
 }
 
-// workspaceWord registers the size of the workspace, where there is one.
-func (b *Binding) workspaceWord(n int) string {
+// workspaceName is the function that gives the size of the workspace, where there is one.
+func (b *Binding) workspaceName(n int) string {
 	if !b.usesWorkspace() {
-		return ""
+		return "nullptr"
 	}
-	return fmt.Sprintf(".workspace(triad_own_workspace_%d)", n)
+	return fmt.Sprintf("triad_own_workspace_%d", n)
 }
 
 func (b *Binding) workspaceCode(n int) string {

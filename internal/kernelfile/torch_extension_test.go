@@ -40,7 +40,7 @@ func TestPyTorchExtension(t *testing.T) {
 	for _, want := range []string{
 		`#include "torch/extension.h"`,
 		"triad_own_tensor_0 = triad_own::tensor(triad_own::in(triad_own_call, 0));",
-		"triad_own::store(triad_own_call, {0}, ::run_cuda(triad_own_tensor_0))", "outputs(1u)",
+		"triad_own::store(triad_own_call, {0}, ::run_cuda(triad_own_tensor_0))", "/*outputs*/ 1u",
 	} {
 		if !strings.Contains(code, want) {
 			t.Errorf("the code does not have %q:\n%s", want, code)

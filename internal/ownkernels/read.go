@@ -28,6 +28,7 @@ type Workers struct {
 // Reading is what decides how a file is understood.
 type Reading struct {
 	Request string // FILE[:function][@pass], the words of --add
+	Stem    string // stands for the file in its name, as kernelfile.Stems gives it; "": its own name does
 	Spec    *op.Spec
 	Passes  []op.Pass
 	Options kernelfile.Options
@@ -93,12 +94,9 @@ func (r Reading) Read() (*File, error) {
 	if err != nil {
 		return nil, r.refuse("cannot read the file: %v", errors.Unwrap(err))
 	}
+	request.Stem = r.Stem
 	f := &File{Path: path, Name: request.Implementation(), reading: r}
 	f.lines = strings.Split(string(content), "\n")
-	if strings.ContainsAny(f.Name, " \t\"\\,") {
-		return nil, r.refuse("the file's name becomes the name of the implementation: rename it so that " +
-			"it has no blanks, commas or quotes")
-	}
 	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
 	f.NoBarrier = asCUDA.Shares && !asCUDA.Waits

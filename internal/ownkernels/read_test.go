@@ -119,8 +119,7 @@ func TestReadSeesAMissingBarrier(t *testing.T) {
 // What the user can correct is a usage error that names the words of --add.
 func TestReadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, says string }{
-		"a name with blanks": {"my kernel.cu", softmax, "rename it so that it has no blanks"},
-		"no function":        {"mine.cu", "int x;", "it has no function to judge"},
+		"no function": {"mine.cu", "int x;", "it has no function to judge"},
 	} {
 		r := reading(t, "softmax", c.file, c.text)
 		_, err := r.Read()

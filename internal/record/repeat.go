@@ -22,6 +22,7 @@ func Repeat(r Record, added []string) string {
 		}
 		return is
 	})
+	added, impl := onlyFile(r.Impl, added)
 	words := []string{"triad", "compare", operator, "--full", "--pass", c.Pass.String(), "--dtype", c.DType}
 	if len(c.Dims) > 0 {
 		var parts []string
@@ -40,7 +41,7 @@ func Repeat(r Record, added []string) string {
 	if c.Saved != "" {
 		words = append(words, "--saved", c.Saved)
 	}
-	words = append(words, "--impl", r.Impl, "--seed", fmt.Sprint(r.Seed))
+	words = append(words, "--impl", impl, "--seed", fmt.Sprint(r.Seed))
 	switch r.Device {
 	case "gpu":
 		words = append(words, "--device", "gpu")
@@ -69,4 +70,33 @@ func ShellQuote(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// FileWord begins a word of a session that judged many files, each for itself: the name of an implementation,
+// "=", and its file.
+const FileWord = "file:"
+
+// onlyFile leaves of the words of many files the one of an implementation, and gives the name that it has
+// where its file is added alone.
+func onlyFile(impl string, added []string) (words []string, alone string) {
+	alone = impl
+	for _, word := range added {
+		of, is := strings.CutPrefix(word, FileWord)
+		if !is {
+			words = append(words, word)
+			continue
+		}
+		name, path, _ := strings.Cut(of, "=")
+		if function, one := strings.CutPrefix(impl, name+":"); impl == name || one {
+			if one {
+				at := len(path)
+				if pass := strings.LastIndexByte(path, '@'); pass > strings.LastIndexByte(path, '/') {
+					at = pass
+				}
+				path = path[:at] + ":" + function + path[at:]
+			}
+			words, alone = append(words, path), "mine"
+		}
+	}
+	return words, alone
 }

@@ -1,0 +1,396 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/candidates"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/ownkernels"
+	"triad/internal/panics"
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/internal/session"
+	"triad/internal/worker"
+	"triad/results"
+)
+
+// filesRun judges many files, each for itself and few at once: a file is read, built, judged on every case
+// and recorded, and its worker ends, before the next takes its place. However many there are, no more is held
+// than a row a function.
+type filesRun struct {
+	*app
+	o       *compareOptions
+	request run.Request
+	refused op.Case // what a file that was not understood is recorded on
+	gpu     *gpu
+	workers worker.Options
+	session *session.Files
+	began   time.Time
+
+	mu     sync.Mutex
+	rows   [][]*candidates.Row // of each word of --add
+	judged int                 // files, by this command
+	open   bool                // a file was left for want of time
+	fault  error               // ended the run
+}
+
+// compareFiles is compare where --add names a folder, a pattern or a list.
+func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareOptions) error {
+	if err := o.checkFiles(&request); err != nil {
+		return err
+	}
+	if err := o.readyForCI(); err != nil {
+		return err
+	}
+	options, err := a.workerOptions(&o.caseFlags)
+	if err != nil {
+		return err
+	}
+	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	if err != nil {
+		return err
+	}
+	onGPU.apply(&request.Options)
+	plan, err := request.Operators[0].Spec.Expand(request.Options)
+	if err != nil {
+		return err
+	}
+	cases := slices.Clone(plan.Cases)
+	for _, s := range plan.Skipped {
+		cases = append(cases, s.Case)
+	}
+	if len(cases) == 0 {
+		return usage("there is no case to judge a file on: ask for other sizes, dtypes or distributions")
+	}
+	store, err := a.openStore(ctx, o.db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	so := sessionOptions{compareOptions: o, gpu: onGPU}
+	info := a.sessionInfo(ctx, canonical(o.filesWords(), request, &o.caseFlags), request, &so)
+	info.Added = o.addedFiles()
+	files, err := session.OpenFiles(ctx, store, info, o.resume)
+	if err != nil {
+		return err
+	}
+	request.Seed, request.Shard = files.Seed(), run.Shard{}
+	r := &filesRun{
+		app: a, o: o, request: request, refused: cases[0], gpu: onGPU, workers: options, session: files,
+		began: time.Now(), rows: make([][]*candidates.Row, len(o.ownFlags.add)),
+	}
+	err = r.all(ctx)
+	return r.end(store.Path(), err)
+}
+
+// checkFiles refuses what cannot be asked of many files, and leaves those of the shard.
+func (o *compareOptions) checkFiles(request *run.Request) error {
+	if _, err := o.ownFlags.options(request.Options); err != nil {
+		return err
+	}
+	if err := o.ownFlags.check(request, nil); err != nil {
+		return err
+	}
+	if o.against+o.dump != "" || o.explain || o.planOnly || o.verbose || o.strict || len(o.sanitizers) > 0 {
+		return usage("--add of a folder, a pattern or a list gives each file a verdict: --against, --dump, " +
+			"--explain, --plan, --verbose, --strict and --sanitize look at one; name its file")
+	}
+	for _, impl := range request.Impls {
+		if impl != ownkernels.Family && !strings.HasPrefix(impl, ownkernels.Family+"/") {
+			return usage("--impl %s: where --add names a folder, a pattern or a list, its files alone are "+
+				"judged: run the others by themselves", impl)
+		}
+	}
+	if s := request.Shard; s.Of > 1 {
+		var mine []string
+		for i, text := range o.ownFlags.add {
+			if i%s.Of == s.Index-1 {
+				mine = append(mine, text)
+			}
+		}
+		if len(mine) == 0 {
+			return usage("shard %d/%d has no file: there are %d; want at most so many shards", s.Index, s.Of,
+				len(o.ownFlags.add))
+		}
+		o.ownFlags.add = mine
+	}
+	return nil
+}
+
+// filesWords stand for what is judged where an interrupted run is looked for.
+func (o *compareOptions) filesWords() string {
+	hash := sha256.Sum256([]byte(strings.Join(append(o.ownFlags.words(), o.shardWords()...), "\x00")))
+	return o.verb + " files " + hex.EncodeToString(hash[:])
+}
+
+// addedFiles are the words of the session: each file with its name, then what was said of all.
+func (o *compareOptions) addedFiles() []string {
+	words := o.ownFlags.words()
+	for i, text := range o.ownFlags.add {
+		words[i] = record.FileWord + o.nameOf(text) + "=" + words[i]
+	}
+	return words
+}
+
+// nameOf is the name of a file's function, or the beginning of the names of all its functions.
+func (f *ownFlags) nameOf(text string) string {
+	request, err := kernelfile.ParseRequest(text)
+	if err != nil {
+		return ownkernels.Family + "/" + kernelfile.Stems([]string{text})[0]
+	}
+	request.Stem = f.stems[text]
+	return request.Implementation()
+}
+
+// all judges every file that the session has not recorded, as many at once as there are cores.
+func (r *filesRun) all(ctx context.Context) error {
+	done, err := r.before()
+	if err != nil {
+		return err
+	}
+	var group panics.Group
+	next := make(chan int)
+	progress := r.progress()
+	defer progress.Clear()
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := range next {
+				if err := r.one(ctx, i); err != nil {
+					r.mu.Lock()
+					r.fault = errors.Join(r.fault, err)
+					r.mu.Unlock()
+				}
+			}
+		})
+	}
+	for i, text := range r.o.ownFlags.add {
+		if done[r.o.nameOf(text)] {
+			continue
+		}
+		if r.ended(ctx) {
+			r.open = true
+			break
+		}
+		next <- i
+		progress.Show(run.Progress{Case: i, Cases: len(r.o.ownFlags.add), Elapsed: time.Since(r.began)})
+	}
+	close(next)
+	return errors.Join(group.Wait(), r.fault)
+}
+
+// ended says whether no other file is to be begun.
+func (r *filesRun) ended(ctx context.Context) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stop.Err() != nil || ctx.Err() != nil || r.fault != nil
+}
+
+// before fills the rows that a resumed session has recorded, and names the files they are of.
+func (r *filesRun) before() (done map[string]bool, err error) {
+	done = map[string]bool{}
+	if !r.o.resume {
+		return done, nil
+	}
+	at := map[string]int{}
+	for i, text := range r.o.ownFlags.add {
+		at[r.o.nameOf(text)] = i
+	}
+	err = r.session.Outcomes(func(o results.Outcome) {
+		i, named := at[o.Impl]
+		if !named {
+			file, _, _ := strings.Cut(o.Impl, ":")
+			if i, named = at[file]; !named {
+				return
+			}
+		}
+		done[r.o.nameOf(r.o.ownFlags.add[i])] = true
+		r.row(i, o.Impl).Add(o.Status, o.Message, o.Run)
+	})
+	return done, err
+}
+
+// row is the one of a function of a file, made where there is none.
+func (r *filesRun) row(i int, impl string) *candidates.Row {
+	for _, row := range r.rows[i] {
+		if row.Impl == impl {
+			return row
+		}
+	}
+	row := &candidates.Row{File: r.o.ownFlags.add[i], Impl: impl}
+	r.rows[i] = append(r.rows[i], row)
+	return row
+}
+
+// one judges a file and records what it found. The error ends the run.
+func (r *filesRun) one(ctx context.Context, i int) error {
+	began := time.Now()
+	records, err := r.judgeFile(ctx, r.o.ownFlags.add[i])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 { // it was stopped
+		r.open = true
+		return nil
+	}
+	if err := r.session.Record(records); err != nil {
+		return err
+	}
+	for _, x := range records {
+		r.row(i, x.Impl).Add(x.Status, x.Message, x.ID)
+	}
+	r.judged++
+	for _, row := range r.rows[i] {
+		row.Seconds = time.Since(began).Seconds()
+		if r.o.json {
+			if err := report.FileJSON(r.out, row, r.session.ID()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// judgeFile reads, builds and runs one file; no records where it was stopped. What goes wrong with the file
+// is a record, and so is an internal error: the others are judged.
+func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*record.Record, err error) {
+	defer func() {
+		if fault := panics.In(err); fault != nil {
+			fmt.Fprintf(r.err, "triad: %s: %v\n", text, fault.WithStack())
+			records, err = r.neither(text, op.StatusUnavailable, fmt.Errorf("an internal error of triad: %w",
+				err)), nil
+		}
+	}()
+	defer panics.Caught(&err, func() string { return "judging " + text })
+	flags := r.o.ownFlags
+	flags.add = []string{text}
+	request := r.request
+	mine, refused, err := r.addOwn(ctx, &flags, &request, r.gpu, r.o.environmentFlags, r.workers)
+	var u *op.UsageError
+	switch {
+	case err != nil && (r.stop.Err() != nil || ctx.Err() != nil):
+		return nil, nil
+	case errors.As(err, &u), isUsage(err):
+		return r.neither(text, op.StatusNotUnderstood, err), nil
+	case err != nil:
+		return nil, err
+	}
+	defer mine.Close()
+	for _, why := range refused {
+		records = append(records, r.neither(text, op.StatusNotUnderstood, why)...)
+	}
+	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: discard{}, Stop: r.stop}
+	result, err := runner.Compare(ctx, request)
+	switch {
+	case result.Interrupted && panics.In(err) == nil:
+		return nil, nil
+	case errors.As(err, &u):
+		return append(records, r.neither(text, op.StatusUnsupported, err)...), nil
+	case err != nil:
+		return nil, err
+	}
+	for i := range result.Records {
+		records = append(records, &result.Records[i])
+	}
+	if len(records) == 0 {
+		records = r.neither(text, op.StatusUnsupported, errors.New("no case that was asked for is one that "+
+			"it takes"))
+	}
+	return records, nil
+}
+
+// isUsage says whether an error is one that the user can correct.
+func isUsage(err error) bool {
+	var f *session.Failure
+	return errors.As(err, &f) && f.Code == session.ExitUsage
+}
+
+// neither is the record of a file that gets no verdict.
+func (r *filesRun) neither(text string, status op.Status, why error) []*record.Record {
+	first, _, _ := strings.Cut(why.Error(), "\n")
+	name := r.o.nameOf(text)
+	return []*record.Record{{
+		Case: r.refused, Seed: r.request.Seed, Impl: name, Backend: ownkernels.Family,
+		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status, Message: first,
+	}}
+}
+
+// end prints the table, writes what CI systems read, and ends the session.
+func (r *filesRun) end(database string, why error) error {
+	var rows []*candidates.Row
+	for _, of := range r.rows {
+		rows = append(rows, of...)
+	}
+	count := candidates.CountOf(rows)
+	code, reason := session.ExitGood, ""
+	if n := len(r.o.ownFlags.add); r.open {
+		reason = fmt.Sprintf("The run was stopped with %d of %d files left: the same command with --resume "+
+			"judges them.", n-r.filesDone(), n)
+	}
+	switch {
+	case why != nil:
+		code, reason = session.CodeOf(why), why.Error()
+	case count.Bad > 0:
+		code = session.ExitBad
+	case r.open || count.Open > 0 || count.Accepted == 0:
+		code = session.ExitNothing
+	}
+	err := r.session.Finish(why == nil && !r.open, code, why)
+	if !r.o.json {
+		err = errors.Join(err, report.Files(r.out, r.style(), rows, report.FilesSummary{
+			Session: r.session.ID(), Database: database, Seed: r.session.Seed(), Exit: int(code),
+			Reason: reason, Files: r.judged, Seconds: time.Since(r.began).Seconds(),
+		}))
+	}
+	err = errors.Join(err, r.tellFilesCI(rows))
+	return session.Ending{Code: code, Err: why}.Failure(err)
+}
+
+// filesDone is how many files have a row.
+func (r *filesRun) filesDone() int {
+	n := 0
+	for _, of := range r.rows {
+		if len(of) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// tellFilesCI writes what the flags for CI systems ask for: of each function the run that decides.
+func (r *filesRun) tellFilesCI(rows []*candidates.Row) error {
+	if r.o.junit == "" && !r.o.github {
+		return nil
+	}
+	var ids []string
+	for _, row := range rows {
+		ids = append(ids, row.Run)
+	}
+	records, err := r.session.Runs(ids)
+	if err != nil {
+		return err
+	}
+	if r.o.junit != "" {
+		err = toFile(nil, r.o.junit, func(w io.Writer) error {
+			return report.JUnit(w, records, r.session.Added(), false)
+		})
+	}
+	if r.o.github {
+		err = errors.Join(err, report.GitHub(r.err, records, r.session.Added(), false))
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package cuda
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// ownCall is the header with which the code begins that calls a kernel file of the user's own.
+const ownCall = "cuda/include/own_call.cuh"
+
+// withPrelude gives the flags of a build of files. Where the code begins with ownCall and nothing but what
+// every such file gets is among the flags, the compiler reads the header as it was compiled before: most of
+// the time of a small file goes into the headers. Without it, or where the compiler refuses it, the text of
+// the headers is read, with the same result.
+func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flags []string) []string {
+	usual := slices.Concat(b.common(), kernelFlags)
+	if _, begins := files[ownCall]; !begins || b.Compiler.Clang || len(flags) < len(usual) ||
+		!slices.Equal(flags[:len(usual)], usual) {
+		return flags
+	}
+	if more := flags[len(usual):]; len(more) > 0 && (len(more) != 2 || more[0] != "-iquote") {
+		return flags // a macro or another level of optimization: the compiler would refuse it
+	}
+	header, err := b.prelude(ctx)
+	if err != nil {
+		return flags
+	}
+	flags = slices.Clone(flags)
+	flags[slices.Index(flags, "cuda_runtime.h")] = header
+	return flags
+}
+
+// prelude compiles ownCall into the cache, once, and gives the path to include; the compiled header lies
+// beside it.
+func (b *Builder) prelude(ctx context.Context) (string, error) {
+	set, err := gather(b.Sources, ownCall)
+	if err != nil {
+		return "", err
+	}
+	files, _, err := set.rewritten()
+	if err != nil {
+		return "", err
+	}
+	emulator, err := b.emulatorTree()
+	if err != nil {
+		return "", err
+	}
+	maps.Copy(emulator, files)
+	flags := slices.Concat(b.common(), kernelFlags)
+	key := "own_call-" + hashFiles(emulator, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
+	name := path.Base(ownCall)
+	folder, _, _, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
+		began := time.Now()
+		src, header := filepath.Join(folder, "src"), filepath.Join(folder, name)
+		if err := writeTree(src, emulator); err != nil {
+			return record{}, err
+		}
+		if err := os.WriteFile(header, emulator[ownCall], 0o644); err != nil {
+			return record{}, err
+		}
+		args := slices.Concat(flags, []string{"-x", "c++-header", ownCall, "-o", header + ".gch"})
+		log, err := compile(ctx, src, b.Compiler.Path, args)
+		if err != nil {
+			return record{}, err
+		}
+		return record{
+			Compiler: b.Compiler.Version, Flags: flags, Seconds: time.Since(began).Seconds(),
+			Log: tail(log, 8<<10),
+		}, os.RemoveAll(src)
+	})
+	return filepath.Join(folder, name), err
+}

@@ -1,0 +1,63 @@
+package kernelfile
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Stems gives each path the last part of the name under which its file is judged: the file's name without its
+// ending. Files of the same name get as many of the folders above them as tell them apart; k.cu beside k.py
+// keeps its ending. Blanks, commas and quotes, which a name cannot have, become underscores.
+func Stems(paths []string) []string {
+	endings := map[string][]string{}
+	bare := func(path string) string {
+		return filepath.ToSlash(strings.TrimSuffix(filepath.Clean(path), filepath.Ext(path)))
+	}
+	for _, path := range paths {
+		if all := endings[bare(path)]; !slices.Contains(all, filepath.Ext(path)) {
+			endings[bare(path)] = append(all, filepath.Ext(path))
+		}
+	}
+	names := make([][]string, len(paths)) // each part of a path
+	for i, path := range paths {
+		whole := bare(path)
+		if len(endings[whole]) > 1 {
+			whole += filepath.Ext(path)
+		}
+		names[i] = strings.Split(strings.TrimPrefix(whole, "/"), "/")
+	}
+	stems, folders := make([]string, len(paths)), make([]int, len(paths))
+	for {
+		alike := map[string][]int{}
+		for i, parts := range names {
+			stems[i] = speakable(strings.Join(parts[max(len(parts)-1-folders[i], 0):], "/"))
+			alike[stems[i]] = append(alike[stems[i]], i)
+		}
+		longer := false
+		for _, group := range alike {
+			if !slices.ContainsFunc(group, func(i int) bool { return paths[i] != paths[group[0]] }) {
+				continue
+			}
+			for _, i := range group {
+				if folders[i]+1 < len(names[i]) {
+					folders[i]++
+					longer = true
+				}
+			}
+		}
+		if !longer {
+			return stems
+		}
+	}
+}
+
+// speakable is a stem as the name of an implementation can have it.
+func speakable(stem string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\"\\,", r) {
+			return '_'
+		}
+		return r
+	}, stem)
+}

@@ -1,0 +1,43 @@
+package results
+
+import (
+	"context"
+
+	"triad/internal/op"
+)
+
+// Outcome is what became of one run, without its verdicts.
+type Outcome struct {
+	Impl, Run string // Run is its ULID
+	Status    op.Status
+	Message   string
+}
+
+// Outcomes calls each with every outcome of a session, in the order of its plan. However many there are, no
+// more than one is held.
+func (s *Store) Outcomes(ctx context.Context, session string, each func(Outcome)) error {
+	tx, err := s.read(ctx)
+	if err != nil {
+		return s.explain("read the outcomes of "+session, err)
+	}
+	defer tx.Rollback()
+	rows, err := tx.Query(`SELECT p.implementation, r.run_ulid, r.status, r.message FROM session s
+		JOIN plan p USING (session_id) JOIN run r USING (plan_id)
+		WHERE s.session_ulid = ? AND r.status IS NOT NULL ORDER BY p.position`, session)
+	if err != nil {
+		return s.explain("read the outcomes of "+session, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var o Outcome
+		var status string
+		if err := rows.Scan(&o.Impl, &o.Run, &status, &o.Message); err != nil {
+			return s.explain("read the outcomes of "+session, err)
+		}
+		if o.Status, err = op.ParseStatus(status); err != nil {
+			return s.explain("read the outcomes of "+session, err)
+		}
+		each(o)
+	}
+	return s.explain("read the outcomes of "+session, rows.Err())
+}
