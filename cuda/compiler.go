@@ -110,7 +110,7 @@ func compile(ctx context.Context, folder, compiler string, args []string) (log s
 // The first capture of each is the file, the second the line, the third the message. nvcc writes file(line):
 // error: message.
 var (
-	errorLine = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|\):|:) (?:fatal )?error(?: ` +
+	errorLine = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|\):|:) (?:fatal )?[eE]rror(?: ` +
 		`#[\w-]+)?: (.*)$`)
 	placeLine = regexp.MustCompile(`(?m)^\s*(?:In file included from |from ` +
 		`)?([^\s:(][^:(\n]*)[:(](\d+)(?:[:,)].*)?$`)

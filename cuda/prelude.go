@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -12,6 +13,25 @@ import (
 
 // ownCall is the header with which the code begins that calls a kernel file of the user's own.
 const ownCall = "cuda/include/own_call.cuh"
+
+// Shared builds what the libraries of kernel files need beside themselves, the emulator and the compiled header,
+// and gives the folders of the cache in which they lie. A worker that is shown these builds neither.
+func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error) {
+	b := Builder{Sources: sources, Cache: folder}
+	var err error
+	if b.Compiler, err = FindHostCompiler(ctx); err != nil {
+		return nil, err
+	}
+	emulator, err := b.Emulator(ctx)
+	if err != nil {
+		return nil, err
+	}
+	folders := []string{filepath.Dir(emulator.Path)}
+	if header, err := b.prelude(ctx); err == nil && !b.Compiler.Clang {
+		folders = append(folders, filepath.Dir(header))
+	}
+	return folders, nil
+}
 
 // withPrelude gives the flags of a build of files. Where the code begins with ownCall and nothing but what
 // every such file gets is among the flags, the compiler reads the header as it was compiled before: most of

@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import peers
+import sandbox
 import wire
 
 COMPILE_SLOT = "torch/compile"
@@ -358,6 +359,7 @@ def main(kind: type[Worker] = Worker) -> NoReturn:
 def serve(kind: type[Worker]) -> int:
     parser = argparse.ArgumentParser(description="a Python worker of triad; the driver starts it")
     parser.add_argument("--operators", required=True, type=Path, help="the folder of the operator files")
+    sandbox.limit_self()
     # by the driver's own name for it: it compares the places that answers name
     worker = kind(parser.parse_args().operators.absolute())
     try:

@@ -112,7 +112,7 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	if err := o.checkPlan(); err != nil {
 		return err
 	}
-	if _, err := a.databasePath(o.db); err != nil {
+	if o.ownFlags.database, err = a.databasePath(o.db); err != nil {
 		return err
 	}
 	if o.verb == "compare" && o.ownFlags.many && folderOf(&request) == nil {

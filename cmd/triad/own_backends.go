@@ -150,6 +150,12 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	if err != nil {
 		return nil, nil, err
 	}
+	if f.confined() && f.box == nil {
+		if f.box, err = a.confine(ctx, g, f.database); err != nil {
+			return nil, nil, err
+		}
+	}
+	workers.Confine = f.box
 	operator := request.Operators[0]
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,

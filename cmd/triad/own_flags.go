@@ -15,6 +15,7 @@ import (
 	"triad/internal/ownkernels"
 	"triad/internal/record"
 	"triad/internal/run"
+	"triad/internal/worker"
 )
 
 // ownFlags add kernels of the user's own to a run.
@@ -23,8 +24,11 @@ type ownFlags struct {
 	mapped              []string
 	grid, block, shared string
 	contract            string
-	many                bool              // a folder, a pattern or a list stood in add
-	stems               map[string]string // of the words of add: what stands for a file in its name
+	sandbox, noSandbox  bool
+	box                 func(*worker.Adapter, []string) // has a worker run in the sandbox, once it is found
+	database            string                          // where results are recorded; "": in the user's own
+	many                bool                            // a folder, a pattern or a list stood in add
+	stems               map[string]string               // of the words of add: what stands for a file in its name
 }
 
 func (f *ownFlags) register(cmd *cobra.Command) {
@@ -36,6 +40,10 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
 	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. "+
 		"\"-DTILE=32 -Iinclude -use_fast_math\"; without a GPU -D, -U and -I alone apply")
+	fs.BoolVar(&f.sandbox, "sandbox", false, "with --add: compile and run the files in a sandbox, as those of "+
+		"a folder, a pattern or a list are (docs/fleet.md)")
+	fs.BoolVar(&f.noSandbox, "no-sandbox", false,
+		"with --add of a folder, a pattern or a list: trust the files, and run them without a sandbox")
 	fs.StringVar(&f.contract, "contract", "", "with --add: the contract that the file declares, e.g. eager "+
 		"for every step in the dtype (triad ops show OP lists them)")
 	fs.StringVar(&f.grid, "grid", "",
@@ -102,6 +110,10 @@ func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
 	}
 	none := len(f.add) == 0 && folder == nil
 	switch {
+	case f.sandbox && f.noSandbox:
+		return usage("--sandbox and --no-sandbox exclude each other")
+	case none && (f.sandbox || f.noSandbox):
+		return usage("--sandbox and --no-sandbox speak of files that --add names")
 	case none && speaks:
 		return usage("--map, --contract, --grid, --block, --shared and --nvcc-flags speak of a file that " +
 			"--add names")

@@ -13,6 +13,7 @@ import (
 
 	"triad/cuda"
 	"triad/internal/backend"
+	"triad/internal/sandbox"
 	"triad/internal/session"
 	"triad/internal/worker"
 	"triad/pybridge"
@@ -34,6 +35,9 @@ func (a *app) workerCommand() *cobra.Command {
 			if conn == nil || memory == nil || cache == "" {
 				return usage("worker cuda is started by triad, not by hand: it needs a socket, shared " +
 					"memory and --cache")
+			}
+			if err := sandbox.LimitSelf(os.Getenv); err != nil {
+				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
 			}
 			if err := cuda.ServeCatalog(cmd.Context(), cuda.Stalling(cuda.NewEmulator(a.files, cache), stall),
 				spec, conn, memory); err != nil {

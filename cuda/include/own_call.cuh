@@ -8,8 +8,13 @@
 #include "call.cuh"
 #include "watched_launch.cuh"
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
+#include <vector>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>

@@ -34,6 +34,7 @@ func (f *File) writePython(code string) error {
 	f.adapter = f.reading.Workers.Python(folder)
 	f.adapter.BackendName, f.adapter.FamilyNames = f.Name, []string{Family}
 	f.adapter.Slot, f.adapter.Slots = func(string) string { return Family }, nil
+	f.confine(folder, packageOf(f.Path))
 	return nil
 }
 
@@ -62,7 +63,46 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	f.adapter.BackendName, f.adapter.FamilyNames = f.Name, []string{Family}
 	f.adapter.Slot = func(string) string { return Family }
 	f.adapter.Names = func(string) string { return f.shim }
+	headers := cuda.HeaderFolders(f.reading.Options.Flags)
+	sees := append(headers, f.Path, folder)
+	for _, name := range fileversion.Included(f.Path, headers) {
+		if lies, err := filepath.EvalSymlinks(name); err == nil &&
+			within(lies, append(headers, filepath.Dir(f.Path))) {
+			sees = append(sees, name)
+		}
+	}
+	f.confine(sees...)
 	return nil
+}
+
+// within says whether a file lies in one of some folders: what a file includes from elsewhere, a sandbox does not
+// show it, since a file that nobody vouches for may include what is secret.
+func within(path string, folders []string) bool {
+	for _, folder := range folders {
+		if real, err := filepath.EvalSymlinks(folder); err == nil && strings.HasPrefix(path, real+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// confine has the worker of the file run in a sandbox, where it is asked for.
+func (f *File) confine(sees ...string) {
+	if f.reading.Workers.Confine != nil {
+		f.reading.Workers.Confine(f.adapter, sees)
+	}
+}
+
+// packageOf is the folder of a Python file, or where that is a package the folder of the outermost one.
+func packageOf(path string) string {
+	folder := filepath.Dir(path)
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "__init__.py")); err != nil ||
+			folder == filepath.Dir(folder) {
+			return folder
+		}
+		folder = filepath.Dir(folder)
+	}
 }
 
 // shimFolder makes the folder of the cache that a key names.

@@ -25,6 +25,10 @@ type Command struct {
 	// Deadline is how long Run waits for its end; 0: as long as the context lasts.
 	Deadline time.Duration
 
+	Most Usage // what it may use together with all that it starts; more, and it is killed
+	// Boxed: it runs another program, and exits with 128 and a signal's number where that died by one
+	Boxed bool
+
 	Grace Grace // nothing: DefaultGrace
 	// Kill sends a signal to a process, or with a negative number to a group; nil: syscall.Kill.
 	Kill func(pid int, signal syscall.Signal) error

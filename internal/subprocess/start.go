@@ -17,6 +17,8 @@ type Process struct {
 	exited  chan struct{} // closed when it was reaped
 	waitErr error
 	ending  atomic.Bool
+
+	exceeded atomic.Pointer[string] // what it was killed for
 }
 
 // keepGroup is whether children stay in the group of this process.
@@ -65,6 +67,7 @@ func Start(c Command) (*Process, error) {
 	if err := <-started; err != nil {
 		return nil, err
 	}
+	p.watch()
 	return p, nil
 }
 

@@ -41,5 +41,9 @@ func (p *Process) Exit() (sentence string, signal syscall.Signal) {
 	if w, ok := e.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return "died by signal " + w.Signal().String(), w.Signal()
 	}
+	if code := e.ExitCode(); p.command.Boxed && code > 128 && code < 128+65 {
+		signal := syscall.Signal(code - 128)
+		return "died by signal " + signal.String(), signal
+	}
 	return fmt.Sprintf("exited %d", e.ExitCode()), 0
 }

@@ -29,6 +29,9 @@ type Command struct {
 	Args []string
 	Env  []string
 	Dir  string
+
+	Most  subprocess.Usage // what it may use with all that it starts
+	Boxed bool             // Path runs the worker: see subprocess.Command
 }
 
 // logBytes is how much of a worker's output is kept for the report of an error.
@@ -98,6 +101,7 @@ func start(c Command, memoryBytes int64, grace subprocess.Grace,
 	p.child, err = subprocess.Start(subprocess.Command{
 		Path: c.Path, Args: c.Args, Env: c.Env, Dir: dir,
 		Files: []*os.File{theirs, memoryFile}, Stdout: p.log, Stderr: p.log, Grace: grace, Kill: kill,
+		Most: c.Most, Boxed: c.Boxed,
 	})
 	if err != nil {
 		return fail(fmt.Errorf("start %s: %w", c.Path, err))

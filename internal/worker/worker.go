@@ -159,9 +159,13 @@ func (w *worker) bury(do backend.Do) error {
 	alive := !w.child.Reaped()
 	reaped := w.end()
 	d := &Death{Status: op.StatusCrash, Log: w.log.Tail(), Wedged: !reaped}
+	exceeded := w.child.Exceeded()
 	switch {
 	case !reaped:
 		d.Sentence = fmt.Sprintf("closed its connection during %s and survived SIGKILL", do)
+	case exceeded != "":
+		d.Sentence = fmt.Sprintf("was killed during %s: %s (--no-sandbox lifts the limits of the sandbox)", do,
+			exceeded)
 	case alive:
 		d.Sentence = fmt.Sprintf("closed its connection during %s without an answer", do)
 	default:

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"triad/cuda"
+	"triad/internal/sandbox"
+	"triad/internal/session"
+	"triad/internal/worker"
+)
+
+// confined says whether the added files run in a sandbox.
+func (f *ownFlags) confined() bool { return (f.sandbox || f.many) && !f.noSandbox }
+
+// confine finds the sandbox of this machine, and gives what has a worker run in it. database is where results
+// are recorded: no worker reads it.
+func (a *app) confine(ctx context.Context, g *gpu, database string) (func(*worker.Adapter, []string), error) {
+	box, err := sandbox.Find(ctx)
+	if err != nil {
+		return nil, session.ToolchainFailure(err)
+	}
+	cache, err := a.cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	data, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	if database, err = a.databasePath(database); err != nil {
+		return nil, err
+	}
+	if database, err = filepath.Abs(database); err != nil {
+		return nil, err
+	}
+	built := filepath.Join(cache, "cuda")
+	seen := foldersIn(data)
+	if g == nil {
+		shared, err := cuda.Shared(ctx, a.files, built)
+		if err != nil {
+			return nil, session.ToolchainFailure(err)
+		}
+		seen = append(seen, shared...)
+	}
+	masked := []string{database}
+	for _, end := range []string{"-wal", "-shm", "-journal", "-sessions"} {
+		masked = append(masked, database+end)
+	}
+	return func(adapter *worker.Adapter, sees []string) {
+		start := adapter.Command
+		adapter.Command = func(ctx context.Context) (worker.Command, error) {
+			c, err := start(ctx)
+			if err != nil {
+				return c, err
+			}
+			inside := sandbox.Box{Empty: []string{cache, built}, Masked: below(sees, masked)}
+			inside.ReadOnly = append(inside.ReadOnly, seen...)
+			inside.ReadOnly = append(inside.ReadOnly, foldersBeginning(cache, "python-")...) // start made one
+			inside.ReadOnly = append(inside.ReadOnly, installationOf(c.Path)...)
+			inside.ReadOnly = append(inside.ReadOnly, pythonPath(c.Env)...)
+			inside.ReadOnly = append(inside.ReadOnly, sees...)
+			if g != nil {
+				inside.Devices, _ = filepath.Glob("/dev/nvidia*")
+			}
+			c.Path, c.Args = box.Wrap(c.Path, c.Args, inside)
+			c.Env = append(c.Env, sandbox.Environment()...)
+			c.Most, c.Boxed = sandbox.Most, true
+			return c, nil
+		}
+	}, nil
+}
+
+// foldersIn are the folders in a folder: what triad installed, and not the databases beside it.
+func foldersIn(folder string) []string { return foldersBeginning(folder, "") }
+
+func foldersBeginning(folder, prefix string) (all []string) {
+	entries, _ := os.ReadDir(folder) // what cannot be read is not shown
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) {
+			all = append(all, filepath.Join(folder, e.Name()))
+		}
+	}
+	return all
+}
+
+// installationOf are the folders of a program outside of the system: where it lies, and of a Python where the
+// one lies that its environment was made with.
+func installationOf(path string) []string {
+	folder := filepath.Dir(path)
+	if filepath.Base(folder) != "bin" {
+		return []string{path}
+	}
+	root := filepath.Dir(folder)
+	if _, err := os.Stat(filepath.Join(root, "pyvenv.cfg")); err != nil {
+		return []string{path}
+	}
+	all := []string{root}
+	if text, err := os.ReadFile(filepath.Join(root, "pyvenv.cfg")); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, _ := strings.Cut(line, "="); strings.TrimSpace(name) == "home" {
+				if bin := strings.TrimSpace(value); filepath.Dir(bin) != "/" &&
+					!strings.HasPrefix(bin, "/usr/") {
+					all = append(all, filepath.Dir(bin))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// pythonPath are the folders of the user's PYTHONPATH.
+func pythonPath(env []string) (all []string) {
+	for _, word := range env {
+		if path, is := strings.CutPrefix(word, "TRIAD_USER_PYTHONPATH="); is {
+			for _, folder := range filepath.SplitList(path) {
+				if filepath.IsAbs(folder) {
+					all = append(all, folder)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// below are the files that lie in one of some folders.
+func below(folders, files []string) (all []string) {
+	for _, file := range files {
+		for _, folder := range folders {
+			if strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/") {
+				all = append(all, file)
+			}
+		}
+	}
+	return all
+}

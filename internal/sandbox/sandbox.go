@@ -1,0 +1,146 @@
+// Package sandbox runs programs that nobody vouches for under bubblewrap: without a network, in a system that
+// can be read alone, with an empty home and a process table of its own. What a program sees is a list; nothing
+// else of this machine is there.
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"triad/internal/backend"
+	"triad/internal/subprocess"
+)
+
+// Box says what a program sees of this machine.
+type Box struct {
+	ReadOnly []string // files and folders, at their own paths; what is not there is left out
+	Empty    []string // folders that are empty and can be written to
+	Masked   []string // files below what is seen that have no contents
+	Devices  []string
+}
+
+// What a program in a sandbox may use.
+const (
+	scratchBytes  = 1 << 30  // of each folder that can be written to
+	fileBytes     = 1 << 30  // of one file
+	dataBytes     = 16 << 30 // of memory of one process
+	mostThreads   = 1024     // of a user's, threads counted
+	mostProcesses = 100
+	mostBytes     = 8 << 30 // of memory of all processes, shared memory not counted
+)
+
+// Most is what all processes of a sandbox may use together: the driver ends them where they use more.
+var Most = subprocess.Usage{Processes: mostProcesses, Bytes: mostBytes}
+
+// system are the folders of a system that programs need, and the files of /etc. What is not there is left out.
+var system = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/passwd",
+	"/etc/group", "/etc/nsswitch.conf", "/etc/localtime",
+}
+
+// Sandbox is bubblewrap as it was found on this machine.
+type Sandbox struct{ path string }
+
+// Find looks for bubblewrap and tries it. The error is a *backend.Unavailable that says what is missing.
+func Find(ctx context.Context) (*Sandbox, error) {
+	path, err := exec.LookPath("bwrap")
+	if err != nil {
+		return nil, &backend.Unavailable{Sentence: "files of a folder, a pattern or a list run in a sandbox, " +
+			"and bubblewrap is not here: install it (Debian and Ubuntu: apt install bubblewrap; Fedora: dnf " +
+			"install bubblewrap), or trust the files with --no-sandbox"}
+	}
+	s := &Sandbox{path}
+	name, args := s.Wrap("/bin/true", nil, Box{})
+	var said strings.Builder
+	_, err = subprocess.Run(ctx, subprocess.Command{
+		Path: name, Args: args, Stderr: &said, Deadline: 20 * time.Second,
+	})
+	if err != nil {
+		return nil, &backend.Unavailable{Sentence: fmt.Sprintf("files of a folder, a pattern or a list run in "+
+			"a sandbox, and bubblewrap cannot make one (%v: %s): permit user namespaces, or trust the files "+
+			"with --no-sandbox", err, strings.TrimSpace(said.String()))}
+	}
+	return s, nil
+}
+
+// Wrap gives the command that runs a program in a sandbox. Its open descriptors and its environment are those
+// that the command is started with.
+func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
+	all := []string{
+		"--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
+		"--cap-drop", "ALL", "--hostname", "sandbox", "--proc", "/proc", "--dev", "/dev",
+	}
+	size := strconv.Itoa(scratchBytes)
+	empty := append([]string{"/tmp"}, box.Empty...)
+	slices.Sort(empty)
+	for _, folder := range slices.Compact(empty) {
+		all = append(all, "--size", size, "--tmpfs", folder)
+	}
+	for _, at := range slices.Concat(system, box.ReadOnly) {
+		info, err := os.Lstat(at)
+		if err != nil {
+			continue
+		}
+		if to, err := os.Readlink(at); err == nil && info.Mode()&os.ModeSymlink != 0 && filepath.Dir(at) == "/" {
+			all = append(all, "--symlink", to, at) // /bin, where it is /usr/bin
+			continue
+		}
+		all = append(all, "--ro-bind", at, at)
+	}
+	for _, at := range box.Masked {
+		if _, err := os.Lstat(at); err == nil {
+			all = append(all, "--ro-bind", "/dev/null", at)
+		}
+	}
+	for _, at := range box.Devices {
+		all = append(all, "--dev-bind-try", at, at)
+	}
+	all = append(all, "--dir", Home, "--remount-ro", "/", "--chdir", "/tmp", "--", path)
+	return s.path, append(all, args...)
+}
+
+// Home is the home of a program in a sandbox.
+const Home = "/tmp/home"
+
+// limitsName is the environment variable that tells a worker to limit itself before it meets a user's file.
+const limitsName = "TRIAD_SANDBOX"
+
+// Environment are the variables that a worker in a sandbox gets last.
+func Environment() []string {
+	return []string{
+		"HOME=" + Home, "TMPDIR=/tmp", "XDG_CACHE_HOME=" + Home + "/.cache", "PYTHONDONTWRITEBYTECODE=1",
+		fmt.Sprintf("%s=data=%d,fsize=%d,nproc=%d,core=0", limitsName, int64(dataBytes), int64(fileBytes),
+			mostThreads),
+	}
+}
+
+// LimitSelf limits what this process and all that it starts may use, where the environment says so: a worker
+// calls it first. pybridge/sandbox.py does the same for Python.
+func LimitSelf(getenv func(string) string) error {
+	kinds := map[string]int{
+		"data": unix.RLIMIT_DATA, "fsize": unix.RLIMIT_FSIZE, "nproc": unix.RLIMIT_NPROC,
+		"core": unix.RLIMIT_CORE,
+	}
+	for _, word := range strings.FieldsFunc(getenv(limitsName), func(r rune) bool { return r == ',' }) {
+		name, value, _ := strings.Cut(word, "=")
+		kind, known := kinds[name]
+		n, err := strconv.ParseUint(value, 10, 64)
+		if !known || err != nil {
+			return fmt.Errorf("%s: %q: want a limit, as in core=0", limitsName, word)
+		}
+		if err := unix.Setrlimit(kind, &unix.Rlimit{Cur: n, Max: n}); err != nil {
+			return fmt.Errorf("limit %s to %d: %w", name, n, err)
+		}
+	}
+	return nil
+}
