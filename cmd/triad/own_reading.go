@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -41,10 +42,25 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request) e
 				mine.Files[i] = read
 				continue
 			}
-			mine.Files[i].Doubt(t.pass, settled.Doubt)
+			t.doubt(settled)
 		}
 	}
 	return nil
+}
+
+// doubt notes what a wrong answer of the file may rest on, and says what shows already.
+func (t *readingTrial) doubt(s kernelfile.Settled) {
+	if s.Doubt != "" {
+		t.file.Matched = append(t.file.Matched, fmt.Sprintf("%v: %s", t.pass, s.Doubt))
+		t.file.Doubt(t.pass, backend.Doubt{Why: s.Doubt})
+		return
+	}
+	b := t.file.Bindings[slices.IndexFunc(t.file.Bindings, func(b *kernelfile.Binding) bool {
+		return b.Pass == t.pass
+	})]
+	t.file.Doubt(t.pass, backend.Doubt{Why: s.Unshown})
+	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherSizes, Sizes: t.right})
+	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: b.DTypes()[0]})
 }
 
 // readingTrial runs one function of a file on ordinary numbers. Nothing is recorded.
@@ -54,7 +70,8 @@ type readingTrial struct {
 	pass         op.Pass
 	request      run.Request
 	until        time.Time
-	fault        error // an internal error of a trial
+	right        []op.Dims // the sizes at which the file is right as it was read
+	fault        error     // an internal error of a trial
 }
 
 // Read tries the file as it was read, or in another way.
@@ -122,6 +139,13 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	result, err := runner.Compare(t.ctx, request)
 	if panics.In(err) != nil {
 		t.fault = err
+	}
+	if file == t.file {
+		for _, r := range result.Records {
+			if r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract {
+				t.right = append(t.right, r.Case.Dims)
+			}
+		}
 	}
 	return tallyOf(result.Records, fixed)
 }

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"encoding/json"
+	"slices"
 
 	"triad/internal/op"
 )
@@ -96,13 +97,27 @@ type Implementation struct {
 	Constraint       string   `json:"constraint,omitempty"`
 	Device           string   `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
 	Source           string   `json:"source"` // content hash of its sources and flags
-	// why a wrong answer is no verdict, "" where it is one: a guess about a user's file; not on the wire
-	Doubt string `json:"-"`
+	// why a wrong answer is no verdict: guesses about a user's file; not on the wire
+	Doubts []Doubt `json:"-"`
 	// the family of a library whose operations a function of the user's calls, "torch": what is known of them
 	// is no fault of the function
 	Calls string `json:"-"`
 	// "quick2": at most two cases a dtype with --quick (torch.compile)
 	Limit string `json:"limit,omitempty"`
+}
+
+// Doubt is why a wrong answer of a function of the user's is no verdict: a guess about its file, and where
+// that cannot be to blame.
+type Doubt struct {
+	Why   string
+	Sizes []op.Dims // at which the function was right
+	DType string    // the guess is about the other ones
+}
+
+// About says whether the guess may be to blame for a wrong answer in a case.
+func (d Doubt) About(c op.Case) bool {
+	right := slices.ContainsFunc(d.Sizes, func(s op.Dims) bool { return slices.Equal(s, c.Dims) })
+	return !right && (d.DType == "" || c.DType != d.DType)
 }
 
 // BuildFacts are what the compiler said.

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ const (
 	GuessedAttribute
 	GuessedLayout
 	GuessedForm // how tensors lie, or what beside them a function takes
+	GuessedDType
 )
 
 // Assumption is something that a file leaves open and that was taken in one way: What says which, Flag is
@@ -33,6 +35,7 @@ type Assumption struct {
 	// the file has another value of the attribute in its lines: a wrong answer is not held against it
 	Contradicted string
 	anySize      bool // of a GuessedForm: a wrong one shows at every size
+	tiny         bool // of a GuessedAttribute: a number that ordinary ones hide, such as an eps
 }
 
 // Assumptions lists what was assumed of a function. What the user said is no assumption.
@@ -77,7 +80,7 @@ func (b *Binding) Assumptions() []Assumption {
 		if value := b.guessedAttribute(a); value != "" {
 			assumed := Assumption{
 				Kind: GuessedAttribute, What: a.Name + " is " + value, Attribute: a.Name,
-				Flag: fmt.Sprintf("--attr %s=%s", a.Name, value),
+				Flag: fmt.Sprintf("--attr %s=%s", a.Name, value), tiny: a.Type == "float" && isTiny(value),
 			}
 			if others := b.smallLiterals(); a.Type == "float" && len(others) > 0 {
 				assumed.Contradicted = others[0]
@@ -191,6 +194,12 @@ func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
 		}
 	}
 	return value
+}
+
+// isTiny says whether a number is not 0 and small beside ordinary ones.
+func isTiny(text string) bool {
+	n, err := strconv.ParseFloat(text, 64)
+	return err == nil && n != 0 && math.Abs(n) < 1e-3
 }
 
 // guessedLayout says in which order the sizes of the tensors are taken to lie, where they have three or more

@@ -82,12 +82,14 @@ type File struct {
 	dtypes    []string
 	text      string // of a Python file
 	extension bool   // it includes torch/extension.h
+	narrow    bool   // it names a type of 16 bits, or the dtype of its tensors
 }
 
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags define.
 func ReadCUDA(text string, defined ...string) *File {
 	f := &File{
 		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),
+		narrow: namesNarrow(cComment, text),
 	}
 	f.scope(0, len(f.tokens), nil, false)
 	f.markWritten()

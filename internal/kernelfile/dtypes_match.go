@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,37 @@ func (b *Binding) takeFP32() {
 	if b.untold {
 		b.asked = []string{op.FP32.String()}
 	}
+}
+
+// narrowType matches what shows that an author thought of other dtypes than fp32.
+var narrowType = regexp.MustCompile(`(?i)half|float16|fp16|bf16|\bdtype\b|element_ty|scalar_type`)
+
+// namesNarrow says whether the lines of a file, without its comments, name a type of 16 bits or ask for the
+// dtype of tensors.
+func namesNarrow(comment *regexp.Regexp, text string) bool {
+	return narrowType.MatchString(comment.ReplaceAllString(text, " "))
+}
+
+// guessedDTypes is the doubt about the dtypes beyond fp32 of a function that takes any, where neither its
+// file nor the user names one: its author may never have offered them.
+func (b *Binding) guessedDTypes() string {
+	if b.narrow || len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 ||
+		b.Cases[0].Main != op.FP32 {
+		return ""
+	}
+	var others []string
+	for _, c := range b.Cases[1:] {
+		if c.Main == op.FP16 || c.Main == op.BF16 {
+			others = append(others, c.DType)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return doubt([]Assumption{{
+		Kind: GuessedDType, What: "it takes " + strings.Join(others, " and "),
+		Flag: "--dtype " + strings.Join(others, ","),
+	}})
 }
 
 // instances finds the dtypes of the operator that the function's types take, and how it is called for each.

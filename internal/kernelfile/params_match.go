@@ -75,6 +75,7 @@ type Binding struct {
 	forward   *Binding         // of a backward that goes through autograd: the function that it is of
 	literals  []float64        // the numbers in the file
 	asked     []string         // the dtypes that its lines ask for; none where they ask for none
+	narrow    bool             // its file names a type of 16 bits, or the dtype of its tensors
 	untold    bool             // nothing asks for a dtype: its tensors are taken for fp32
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string
@@ -122,6 +123,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
 		without: map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
+		narrow:    file.narrow,
 		extension: file.extension,
 		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
 	}

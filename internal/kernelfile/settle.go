@@ -22,21 +22,32 @@ type Settled struct {
 	Taken *Alternative // the reading that is right where the first one is wrong; nil: the first one stays
 	// why a wrong answer is no verdict: what was assumed, and the flag to write; "" where it is one
 	Doubt string
+	// what trials that were not wrong leave open, and is said where a case is wrong then: of every case, of
+	// those of other sizes than the trials', of those of other dtypes than the first one
+	Unshown, OtherSizes, OtherDTypes string
 }
 
 // Settle decides whether a function was understood. Where something was assumed and the function is wrong on
 // ordinary numbers, other readings are tried: one that the operator's definition leaves open is taken where
 // it is right, one that it fixes is proposed. Where none is right, a function that is right nowhere was
-// perhaps not understood; a guessed launch may be wrong at some sizes alone.
+// perhaps not understood; a guessed launch may be wrong at some sizes alone, also where trials were right.
 func Settle(b *Binding, t Trial) Settled {
+	settled := Settled{OtherDTypes: b.guessedDTypes()}
 	assumed := b.Assumptions()
 	names, _ := b.exchangeable()
 	if len(assumed) == 0 && len(names) == 0 {
-		return Settled{}
+		return settled
 	}
 	first := t.Read(nil)
+	if first == (Tally{}) { // the trials say nothing
+		settled.Unshown = doubt(assumed)
+		return settled
+	}
 	if first.Wrong == 0 {
-		return Settled{Doubt: contradictions(assumed)}
+		settled.Doubt = contradictions(assumed)
+		settled.Unshown = doubt(slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers))
+		settled.OtherSizes = doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
+		return settled
 	}
 	untried := map[string]bool{} // attributes of which a value could not be tried in time
 	for _, other := range b.Alternatives() {
@@ -48,14 +59,14 @@ func Settle(b *Binding, t Trial) Settled {
 			return Settled{Taken: &other}
 		default:
 			_, words, _ := strings.Cut(other.Flags, " ")
-			return Settled{Doubt: "with " + words +
-				" it is right, and the file does not say it: say " + other.Flags}
+			settled.Doubt = "with " + words +
+				" it is right, and the file does not say it: say " + other.Flags
+			return settled
 		}
 	}
-	return Settled{Doubt: doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
+	settled.Doubt = doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
 		switch {
-		case a.Kind == GuessedLaunch,
-			a.Kind == GuessedForm && !a.anySize,
+		case !a.shownAtAnySize(),
 			a.Attribute != "" && untried[a.Attribute]:
 			return false
 		case first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
@@ -63,8 +74,19 @@ func Settle(b *Binding, t Trial) Settled {
 		}
 		// A function of Python that takes its sizes off its tensors may want others altogether.
 		return a.Kind == GuessedLayout && b.Function.Kind != Python && !t.Flat().clean()
-	}))}
+	}))
+	return settled
 }
+
+// shownAtAnySize says whether another value than the one assumed would have shown where trials were right: the
+// launch of a kernel, and what its room to work in begins with, may be wrong at larger sizes alone.
+func (a Assumption) shownAtAnySize() bool {
+	return a.Kind != GuessedLaunch && (a.Kind != GuessedForm || a.anySize)
+}
+
+// shownByNumbers says whether another value than the one assumed would have shown on ordinary numbers: that of
+// an eps shows where they are small.
+func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != "" }
 
 // contradictions is the doubt about attributes of which the file has another value than the one assumed.
 func contradictions(assumed []Assumption) string {

@@ -46,6 +46,10 @@ type settleCases struct {
 		FlatWrong            int    `toml:"flat_wrong"`
 		Taken, Doubt         string
 		Untried              bool
+		// what right trials leave open: of every case, of other sizes, of other dtypes
+		Unshown     string
+		OtherSizes  string `toml:"other_sizes"`
+		OtherDTypes string `toml:"other_dtypes"`
 	}
 }
 
@@ -69,6 +73,13 @@ func TestSettle(t *testing.T) {
 		if taken != c.Taken || !strings.Contains(got.Doubt, c.Doubt) || (got.Doubt == "") != (c.Doubt == "") {
 			t.Errorf("%s: took %q, doubts %q; want %q and %q (tried %q)", c.Name, taken, got.Doubt, c.Taken,
 				c.Doubt, try.asked)
+		}
+		for _, later := range [][2]string{
+			{got.Unshown, c.Unshown}, {got.OtherSizes, c.OtherSizes}, {got.OtherDTypes, c.OtherDTypes},
+		} {
+			if !strings.Contains(later[0], later[1]) || (later[0] == "") != (later[1] == "") {
+				t.Errorf("%s: leaves open %q, want %q", c.Name, later[0], later[1])
+			}
 		}
 		for _, other := range all[0].Alternatives() { // what the definition fixes is never taken
 			fixed := slices.ContainsFunc(

@@ -79,7 +79,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	}
 	for i := range reply.Implementations {
 		reply.Implementations[i].Source = f.source
-		reply.Implementations[i].Doubt = f.doubts[reply.Implementations[i].Pass]
+		reply.Implementations[i].Doubts = f.doubts[reply.Implementations[i].Pass]
 		if f.IsPython() && !f.launches {
 			reply.Implementations[i].Calls = "torch"
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"triad/cuda"
+	"triad/internal/backend"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -48,7 +49,7 @@ type File struct {
 	NoBarrier  bool                  // its threads share memory and it has no barrier
 
 	reading       Reading
-	doubts        map[op.Pass]string
+	doubts        map[op.Pass][]backend.Doubt
 	source        string // hash of the file, of what it includes and of how it is called
 	shim          string // path of the code that triad wrote to call it
 	adapter       *worker.Adapter
@@ -212,14 +213,14 @@ func (f *File) Assumed() map[string][]string {
 }
 
 // Doubt says of a pass why a wrong answer is no verdict: what was assumed when the file was read.
-func (f *File) Doubt(pass op.Pass, why string) {
+func (f *File) Doubt(pass op.Pass, why backend.Doubt) {
+	if why.Why == "" {
+		return
+	}
 	if f.doubts == nil {
-		f.doubts = map[op.Pass]string{}
+		f.doubts = map[op.Pass][]backend.Doubt{}
 	}
-	f.doubts[pass] = why
-	if why != "" {
-		f.Matched = append(f.Matched, fmt.Sprintf("%v: %s", pass, why))
-	}
+	f.doubts[pass] = append(f.doubts[pass], why)
 }
 
 // With reads the file again, in another way. The worker of the new one is its own.

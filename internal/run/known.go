@@ -127,9 +127,18 @@ func (r *Result) seen(operator string, f op.Finding) *FindingSeen {
 
 // doubted ends a bad record as NOT_UNDERSTOOD where the function was read with a guess that may be to blame.
 func (e entry) doubted(r *record.Record) {
-	if why := e.implementation.Doubt; why != "" && r.Status.Weight() == op.Bad &&
-		r.Status != op.StatusInconclusive {
-		r.Message = why + ". As it is read: " + strings.TrimSuffix(r.Status.String()+": "+r.Message, ": ")
+	if r.Status.Weight() != op.Bad || r.Status == op.StatusInconclusive {
+		return
+	}
+	var why []string
+	for _, d := range e.implementation.Doubts {
+		if d.About(r.Case) {
+			why = append(why, d.Why)
+		}
+	}
+	if len(why) > 0 {
+		r.Message = strings.Join(why, ". ") + ". As it is read: " +
+			strings.TrimSuffix(r.Status.String()+": "+r.Message, ": ")
 		r.Status = op.StatusNotUnderstood
 	}
 }

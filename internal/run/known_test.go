@@ -183,7 +183,7 @@ func TestDoubtedIsNotUnderstood(t *testing.T) {
 		op.StatusUnsupported: op.StatusUnsupported, op.StatusInconclusive: op.StatusInconclusive,
 	} {
 		r := record.Record{Status: status, Message: "y is 3"}
-		entry{implementation: backend.Implementation{Doubt: "rows is 1"}}.doubted(&r)
+		entry{implementation: backend.Implementation{Doubts: []backend.Doubt{{Why: "rows is 1"}}}}.doubted(&r)
 		if r.Status != want || want == op.StatusNotUnderstood &&
 			r.Message != "rows is 1. As it is read: "+status.String()+": y is 3" {
 			t.Errorf("%v: %v %q, want %v", status, r.Status, r.Message, want)
@@ -191,6 +191,32 @@ func TestDoubtedIsNotUnderstood(t *testing.T) {
 		r = record.Record{Status: status}
 		if (entry{}).doubted(&r); r.Status != status {
 			t.Errorf("without a doubt: %v, want %v", r.Status, status)
+		}
+	}
+}
+
+// A guess is not to blame for a wrong answer at sizes at which the function was right, nor in the dtype that it
+// is not about.
+func TestDoubtedElsewhere(t *testing.T) {
+	small, large := op.Dims{{Name: "n", Value: 3}}, op.Dims{{Name: "n", Value: 4096}}
+	launch := backend.Doubt{Why: "the block is 256", Sizes: []op.Dims{small}}
+	dtype := backend.Doubt{Why: "it takes fp16", DType: "fp32"}
+	for _, c := range []struct {
+		doubts []backend.Doubt
+		dims   op.Dims
+		dtype  string
+		want   op.Status
+	}{
+		{[]backend.Doubt{launch}, small, "fp16", op.StatusFail},
+		{[]backend.Doubt{launch}, large, "fp16", op.StatusNotUnderstood},
+		{[]backend.Doubt{dtype}, large, "fp32", op.StatusFail},
+		{[]backend.Doubt{dtype}, large, "fp16", op.StatusNotUnderstood},
+		{[]backend.Doubt{launch, dtype}, small, "fp16", op.StatusNotUnderstood},
+	} {
+		r := record.Record{Status: op.StatusFail, Case: op.Case{DType: c.dtype, Dims: c.dims}}
+		entry{implementation: backend.Implementation{Doubts: c.doubts}}.doubted(&r)
+		if r.Status != c.want {
+			t.Errorf("%v in %s with %v: %v, want %v", c.dims, c.dtype, c.doubts, r.Status, c.want)
 		}
 	}
 }
