@@ -245,11 +245,16 @@ def given(value: Any, name: str) -> Any:
     if value is None:
         raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is "
                         "written into")
-    if type(value) is torch.Tensor:
-        return value.contiguous()
     if isinstance(value, (tuple, list)):
-        return tuple(v.contiguous() if type(v) is torch.Tensor else v for v in value)
-    return value
+        return tuple(_laid_out(v) for v in value)
+    return _laid_out(value)
+
+
+def _laid_out(value: Any) -> Any:
+    """A tensor without gaps. One of no dimensions, such as a sum, is the one element that an operator has."""
+    if type(value) is not torch.Tensor:
+        return value
+    return value.contiguous() if value.dim() else value.reshape(1)
 
 
 def joined(value: Any, empty: dict[int, torch.Tensor]) -> Any:

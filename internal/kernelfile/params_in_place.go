@@ -38,8 +38,8 @@ func (b *Binding) matchInPlace() {
 	a.Role, a.Target, a.Index, a.Over = Output, out.Name, outputs[0], in.Name
 }
 
-// returnsSomething finds a return in a Python function.
-var returnsSomething = regexp.MustCompile(`\b(return|yield)\b`)
+// returnsSomething finds a return of a value in a Python function.
+var returnsSomething = regexp.MustCompile(`\breturn[ \t]*(?:[^\s;N]|N[^o]|No[^n])|\byield\b`)
 
 // fillsInPlace says whether a Python function, called as an exercise is with sizes beside its tensors, gives
 // nothing back.

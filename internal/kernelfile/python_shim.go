@@ -209,7 +209,8 @@ func (b *Binding) pythonCode() string {
 			}
 		}
 		result := strings.Join(outs, ", ")
-		fmt.Fprintf(&code, "    with called():\n        %s\n    return %s\n\n\n", call, result)
+		fmt.Fprintf(&code, "    with called():\n        %s\n    return given((%s), %q)\n\n\n", call, result,
+			b.Function.Name)
 	} else {
 		fmt.Fprintf(&code, "    with called():\n        value = %s\n", call)
 		given := fmt.Sprintf("given(value, %q)", b.Function.Name)
