@@ -192,6 +192,12 @@ class _Numbers(interpreter.ASTTransformer):
 # ---- libdevice
 
 
+def _round(x: np.ndarray) -> np.ndarray:
+    """To the nearest integer, halves away from zero, as CUDA's round."""
+    whole = np.trunc(x)
+    return whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(x.dtype.type(1), x), x.dtype.type(0))
+
+
 def _by_torch(function: Callable) -> Callable:
     """A function of torch's, of arrays."""
     return lambda x: function(torch.from_numpy(np.ascontiguousarray(x))).numpy()
@@ -206,7 +212,10 @@ _ELEMENTWISE = {
     "fmax": np.fmax, "rsqrt": lambda x: 1 / np.sqrt(x), "fast_expf": np.exp, "fast_tanhf": np.tanh,
     "fast_dividef": np.divide, "fast_logf": np.log, "fast_powf": np.power, "div_rn": np.divide,
     "erf": _by_torch(torch.erf), "erfc": _by_torch(torch.erfc), "erfinv": _by_torch(torch.erfinv),
-    "lgamma": _by_torch(torch.lgamma),
+    "lgamma": _by_torch(torch.lgamma), "round": _round, "nearbyint": np.rint, "add_rn": np.add,
+    "sub_rn": np.subtract, "mul_rn": np.multiply, "sqrt_rn": np.sqrt, "rcp_rn": np.reciprocal,
+    "exp10": lambda x: np.power(x.dtype.type(10), x), "fast_sinf": np.sin, "fast_cosf": np.cos,
+    "fast_log2f": np.log2, "fast_log10f": np.log10, "saturatef": lambda x: np.fmin(np.fmax(x, 0), 1),
 }
 
 

@@ -85,7 +85,7 @@ func TestPythonGetsWhatItsSizesSay(t *testing.T) {
 	shim := PythonShim("mine.py", "mine/mine", all)
 	for _, want := range []string{
 		"in_x = in_x.reshape((dim_cols,))", "out_y = torch.empty((dim_cols,)",
-		"return out_y.reshape((dim_rows, dim_cols,))", "if not (dim_rows == 1):",
+		"return given((out_y.reshape((dim_rows, dim_cols,)))", "if not (dim_rows == 1):",
 	} {
 		if !strings.Contains(shim, want) {
 			t.Errorf("no %q in\n%s", want, shim[strings.Index(shim, "def _forward(in_x"):])

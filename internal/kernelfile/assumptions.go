@@ -35,6 +35,7 @@ type Assumption struct {
 	// the file has another value of the attribute in its lines: a wrong answer is not held against it
 	Contradicted string
 	anySize      bool // of a GuessedForm: a wrong one shows at every size
+	double       bool // of a GuessedAttribute: its fp32 value is another than that of the file's lines
 	tiny         bool // of a GuessedAttribute: a number that ordinary ones hide, such as an eps
 }
 
@@ -88,6 +89,7 @@ func (b *Binding) Assumptions() []Assumption {
 			all = append(all, assumed)
 		}
 	}
+	all = append(all, b.doubleAttributes()...)
 	all = append(all, b.assumedForms()...)
 	if words := b.guessedLayout(); words != "" && len(b.Spec.Own.Flat) > 0 {
 		all = append(all, Assumption{
@@ -194,6 +196,29 @@ func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
 		}
 	}
 	return value
+}
+
+// doubleAttributes are the attributes whose value stands in the lines as a double: what it is multiplied with
+// may end in another last bit than with the float that the operator has. An eps is added, and hides that.
+func (b *Binding) doubleAttributes() []Assumption {
+	var all []Assumption
+	for _, a := range b.Spec.Attributes {
+		_, said := b.Options.Attrs[a.Name]
+		if said || a.Type != "float" || b.has(Attribute, a.Name) {
+			continue
+		}
+		_, value := b.attributeValue(a)
+		n, err := strconv.ParseFloat(value, 64)
+		if err == nil && !isTiny(value) && slices.Contains(b.doubles, n) {
+			all = append(all, Assumption{
+				Kind: GuessedAttribute, Attribute: a.Name, double: true,
+				What: fmt.Sprintf("%s is the float %s, where its lines have the double (%sf is the float)",
+					a.Name, value, value),
+				Flag: fmt.Sprintf("--attr %s=%s", a.Name, value),
+			})
+		}
+	}
+	return all
 }
 
 // isTiny says whether a number is not 0 and small beside ordinary ones.

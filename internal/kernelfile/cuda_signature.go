@@ -78,6 +78,7 @@ type File struct {
 	source
 	aliases  map[string]string
 	literals []float64 // numbers outside of comments
+	doubles  []float64 // of a CUDA file: those that are doubles, and others in fp32
 	// of a Python file whose lines ask for them: the dtypes that it takes; none where it asks for none
 	dtypes    []string
 	text      string // of a Python file
@@ -89,9 +90,13 @@ type File struct {
 func ReadCUDA(text string, defined ...string) *File {
 	f := &File{
 		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),
-		narrow: namesNarrow(cComment, text),
+		narrow: namesNarrow(cComment, text), doubles: doubles(text),
 	}
 	f.scope(0, len(f.tokens), nil, false)
+	if len(f.aliases) > 0 { // a header that stands behind the file may name the types before it
+		f.Functions = nil
+		f.scope(0, len(f.tokens), nil, false)
+	}
 	f.markWritten()
 	f.passLaunchesOn()
 	f.readExtension(text)

@@ -12,6 +12,22 @@ var (
 	realNumber    = regexp.MustCompile(`(?:^|[^\w.])((?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)`)
 )
 
+// doubleNumber matches a number of C++ that has no f at its end.
+var doubleNumber = regexp.MustCompile(
+	`(?:^|[^\w.])((?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)(?:[^\w.]|$)`)
+
+// doubles are the numbers of a CUDA text that are doubles and, rounded to fp32, others.
+func doubles(text string) []float64 {
+	var all []float64
+	for _, found := range doubleNumber.FindAllStringSubmatch(cComment.ReplaceAllString(text, " "), -1) {
+		n, err := strconv.ParseFloat(found[1], 64)
+		if err == nil && float64(float32(n)) != n {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // literals are the numbers of a text outside of its comments, each once.
 func literals(comment *regexp.Regexp, text string) []float64 {
 	var all []float64

@@ -74,6 +74,7 @@ type Binding struct {
 	triton    *tritonLaunch    // of a kernel of Triton
 	forward   *Binding         // of a backward that goes through autograd: the function that it is of
 	literals  []float64        // the numbers in the file
+	doubles   []float64        // those of them that are doubles, and others in fp32
 	asked     []string         // the dtypes that its lines ask for; none where they ask for none
 	narrow    bool             // its file names a type of 16 bits, or the dtype of its tensors
 	untold    bool             // nothing asks for a dtype: its tensors are taken for fp32
@@ -123,7 +124,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
 		without: map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
-		narrow:    file.narrow,
+		narrow: file.narrow, doubles: file.doubles,
 		extension: file.extension,
 		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
 	}

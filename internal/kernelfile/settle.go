@@ -66,7 +66,7 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	settled.Doubt = doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
 		switch {
-		case !a.shownAtAnySize(),
+		case !a.shownAtAnySize(), a.double,
 			a.Attribute != "" && untried[a.Attribute]:
 			return false
 		case first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either

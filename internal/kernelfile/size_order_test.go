@@ -60,7 +60,7 @@ func TestModelWidth(t *testing.T) {
 	for _, words := range []string{
 		"in_k = in_k.transpose(1, 2).reshape((dim_seq_kv, dim_heads_kv * dim_head_dim,)).contiguous()",
 		"out_o = torch.empty((dim_seq_q, dim_heads_q * dim_head_dim,)",
-		"return exchanged(out_o, (dim_batch, dim_heads_q, dim_seq_q, dim_head_dim,))",
+		"return given((exchanged(out_o, (dim_batch, dim_heads_q, dim_seq_q, dim_head_dim,)))",
 	} {
 		if !strings.Contains(shim, words) {
 			t.Errorf("no %q in\n%s", words, shim)

@@ -170,6 +170,13 @@ class Interpreter(unittest.TestCase):
         _libdevice_kernel[(1,)](x, y, N=64)
         torch.testing.assert_close(y, torch.tanh(x) + torch.erf(x) + x.abs().pow(1.5), rtol=1e-6, atol=1e-6)
 
+    def test_libdevice_rounds_halves_away_from_zero(self):
+        x = torch.tensor([-2.5, -0.5, 0.49999997, 0.5, 1.5, 2.4999998, float("-inf"), float("nan")])
+        y = torch.empty_like(x)
+        _round_kernel[(1,)](x, y, N=8)
+        want = torch.tensor([-3.0, -1.0, 0.0, 1.0, 2.0, 2.0, float("-inf"), float("nan")])
+        torch.testing.assert_close(y, want, rtol=0, atol=0, equal_nan=True)
+
 
 BF16 = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a, b: -a,
@@ -214,6 +221,11 @@ def _scale_kernel(x_ptr, y_ptr, scale, shift, N: tl.constexpr):
     for k in range(4):
         y += k.to(tl.float32)
     tl.store(y_ptr + i, y)
+
+
+@triton.jit
+def _round_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    tl.store(y_ptr + tl.arange(0, N), libdevice.round(tl.load(x_ptr + tl.arange(0, N))))
 
 
 @triton.jit
