@@ -34,7 +34,8 @@ type Library struct {
 }
 
 // Flags of every build for the emulator. Contraction of a*b+c depends on the processor, so there is none;
-// unique symbols would join the statics of two libraries. Kernels read eight halves as a float4, as nvcc permits.
+// unique symbols would join the statics of two libraries. Kernels read eight halves as a float4, as nvcc
+// permits.
 var (
 	commonFlags = []string{"-std=c++17", "-g1", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"}
 	kernelFlags = []string{

@@ -78,14 +78,14 @@ func Settle(b *Binding, t Trial) Settled {
 	return settled
 }
 
-// shownAtAnySize says whether another value than the one assumed would have shown where trials were right: the
-// launch of a kernel, and what its room to work in begins with, may be wrong at larger sizes alone.
+// shownAtAnySize says whether another value than the one assumed would have shown where trials were right:
+// the launch of a kernel, and what its room to work in begins with, may be wrong at larger sizes alone.
 func (a Assumption) shownAtAnySize() bool {
 	return a.Kind != GuessedLaunch && (a.Kind != GuessedForm || a.anySize)
 }
 
-// shownByNumbers says whether another value than the one assumed would have shown on ordinary numbers: that of
-// an eps shows where they are small.
+// shownByNumbers says whether another value than the one assumed would have shown on ordinary numbers: that
+// of an eps shows where they are small.
 func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != "" }
 
 // contradictions is the doubt about attributes of which the file has another value than the one assumed.

@@ -195,8 +195,8 @@ func TestDoubtedIsNotUnderstood(t *testing.T) {
 	}
 }
 
-// A guess is not to blame for a wrong answer at sizes at which the function was right, nor in the dtype that it
-// is not about.
+// A guess is not to blame for a wrong answer at sizes at which the function was right, nor in the dtype that
+// it is not about.
 func TestDoubtedElsewhere(t *testing.T) {
 	small, large := op.Dims{{Name: "n", Value: 3}}, op.Dims{{Name: "n", Value: 4096}}
 	launch := backend.Doubt{Why: "the block is 256", Sizes: []op.Dims{small}}
