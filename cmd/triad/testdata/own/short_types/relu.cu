@@ -1,4 +1,4 @@
-#include "short_types.h"
+#include "types.h"
 
 __global__ void ReluKernel(const f32 *Input, f32 *Output, u32 N) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
