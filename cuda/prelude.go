@@ -14,8 +14,8 @@ import (
 // ownCall is the header with which the code begins that calls a kernel file of the user's own.
 const ownCall = "cuda/include/own_call.cuh"
 
-// Shared builds what the libraries of kernel files need beside themselves, the emulator and the compiled header,
-// and gives the folders of the cache in which they lie. A worker that is shown these builds neither.
+// Shared builds what the libraries of kernel files need beside themselves, the emulator and the compiled
+// header, and gives the folders of the cache in which they lie. A worker that is shown these builds neither.
 func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error) {
 	b := Builder{Sources: sources, Cache: folder}
 	var err error

@@ -1,4 +1,4 @@
-"""Limits that a worker in a sandbox sets itself before it meets a user's file, as internal/sandbox does in Go."""
+"""Limits that a worker in a sandbox sets itself before it meets a user's file, as internal/sandbox in Go."""
 
 from __future__ import annotations
 

@@ -75,10 +75,8 @@ func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareO
 	if len(cases) == 0 {
 		return usage("there is no case to judge a file on: ask for other sizes, dtypes or distributions")
 	}
-	if o.ownFlags.confined() {
-		if o.ownFlags.box, err = a.confine(ctx, onGPU, o.ownFlags.database); err != nil {
-			return err
-		}
+	if o.ownFlags.box, err = a.boxOf(ctx, &o.ownFlags, onGPU); err != nil {
+		return err
 	}
 	store, err := a.openStore(ctx, o.db)
 	if err != nil {

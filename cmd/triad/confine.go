@@ -15,6 +15,14 @@ import (
 // confined says whether the added files run in a sandbox.
 func (f *ownFlags) confined() bool { return (f.sandbox || f.many) && !f.noSandbox }
 
+// boxOf is what has the workers of added files run in a sandbox; nil where they run as others do.
+func (a *app) boxOf(ctx context.Context, f *ownFlags, g *gpu) (func(*worker.Adapter, []string), error) {
+	if !f.confined() || f.box != nil {
+		return f.box, nil
+	}
+	return a.confine(ctx, g, f.database)
+}
+
 // confine finds the sandbox of this machine, and gives what has a worker run in it. database is where results
 // are recorded: no worker reads it.
 func (a *app) confine(ctx context.Context, g *gpu, database string) (func(*worker.Adapter, []string), error) {

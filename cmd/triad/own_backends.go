@@ -138,24 +138,21 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
 	o worker.Options,
 ) (*ownFiles, []error, error) {
+	folder := folderOf(request)
 	options, err := f.options(request.Options)
 	if err != nil {
 		return nil, nil, err
 	}
-	folder := folderOf(request)
 	if err := f.check(request, folder); err != nil || len(f.add) == 0 && folder == nil {
 		return nil, nil, err
 	}
 	workers, err := a.ownWorkers(folder, g, e, o)
+	if err == nil {
+		workers.Confine, err = a.boxOf(ctx, f, g)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.confined() && f.box == nil {
-		if f.box, err = a.confine(ctx, g, f.database); err != nil {
-			return nil, nil, err
-		}
-	}
-	workers.Confine = f.box
 	operator := request.Operators[0]
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
@@ -193,11 +190,20 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	if folder == nil {
 		all.Narrow(&request.Options)
 	}
-	if named := request.Impls; len(named) > 0 && len(f.add) > 0 &&
-		!slices.ContainsFunc(named, func(p string) bool { return strings.HasPrefix(p, ownkernels.Family) }) {
-		request.Impls = append(slices.Clone(named), ownkernels.Family)
+	if len(f.add) > 0 {
+		request.Impls = withOwn(request.Impls)
 	}
 	return all, refused, nil
+}
+
+// withOwn are the implementations that are asked for and, where none of them is of an added file, all of
+// those.
+func withOwn(named []string) []string {
+	if len(named) > 0 &&
+		!slices.ContainsFunc(named, func(p string) bool { return strings.HasPrefix(p, ownkernels.Family) }) {
+		return append(slices.Clone(named), ownkernels.Family)
+	}
+	return named
 }
 
 // read reads files and adds those that are understood; the errors are those of the others. stems are those of

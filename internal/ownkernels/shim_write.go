@@ -75,8 +75,8 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	return nil
 }
 
-// within says whether a file lies in one of some folders: what a file includes from elsewhere, a sandbox does not
-// show it, since a file that nobody vouches for may include what is secret.
+// within says whether a file lies in one of some folders: what a file includes from elsewhere a sandbox does
+// not show, since a file that nobody vouches for may include what is secret.
 func within(path string, folders []string) bool {
 	for _, folder := range folders {
 		if real, err := filepath.EvalSymlinks(folder); err == nil && strings.HasPrefix(path, real+"/") {

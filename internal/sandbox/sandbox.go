@@ -1,6 +1,6 @@
-// Package sandbox runs programs that nobody vouches for under bubblewrap: without a network, in a system that
-// can be read alone, with an empty home and a process table of its own. What a program sees is a list; nothing
-// else of this machine is there.
+// Package sandbox runs programs that nobody vouches for under bubblewrap: without a network, in a system
+// that can be read alone, with an empty home and a process table of its own. What a program sees is a list;
+// nothing else of this machine is there.
 package sandbox
 
 import (
@@ -41,7 +41,7 @@ const (
 // Most is what all processes of a sandbox may use together: the driver ends them where they use more.
 var Most = subprocess.Usage{Processes: mostProcesses, Bytes: mostBytes}
 
-// system are the folders of a system that programs need, and the files of /etc. What is not there is left out.
+// system are the folders of a system that programs need, and files of /etc. What is not there is left out.
 var system = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/passwd",
@@ -55,9 +55,8 @@ type Sandbox struct{ path string }
 func Find(ctx context.Context) (*Sandbox, error) {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
-		return nil, &backend.Unavailable{Sentence: "files of a folder, a pattern or a list run in a sandbox, " +
-			"and bubblewrap is not here: install it (Debian and Ubuntu: apt install bubblewrap; Fedora: dnf " +
-			"install bubblewrap), or trust the files with --no-sandbox"}
+		return nil, missing("bubblewrap is not here: install it (Debian and Ubuntu: apt install " +
+			"bubblewrap; Fedora: dnf install bubblewrap)")
 	}
 	s := &Sandbox{path}
 	name, args := s.Wrap("/bin/true", nil, Box{})
@@ -66,11 +65,16 @@ func Find(ctx context.Context) (*Sandbox, error) {
 		Path: name, Args: args, Stderr: &said, Deadline: 20 * time.Second,
 	})
 	if err != nil {
-		return nil, &backend.Unavailable{Sentence: fmt.Sprintf("files of a folder, a pattern or a list run in "+
-			"a sandbox, and bubblewrap cannot make one (%v: %s): permit user namespaces, or trust the files "+
-			"with --no-sandbox", err, strings.TrimSpace(said.String()))}
+		return nil, missing(fmt.Sprintf("bubblewrap cannot make one (%v: %s): permit user namespaces", err,
+			strings.TrimSpace(said.String())))
 	}
 	return s, nil
+}
+
+// missing is the error of a machine without a sandbox.
+func missing(why string) error {
+	return &backend.Unavailable{Sentence: "files of a folder, a pattern or a list run in a sandbox, and " +
+		why + ", or trust the files with --no-sandbox"}
 }
 
 // Wrap gives the command that runs a program in a sandbox. Its open descriptors and its environment are those
@@ -91,7 +95,8 @@ func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 		if err != nil {
 			continue
 		}
-		if to, err := os.Readlink(at); err == nil && info.Mode()&os.ModeSymlink != 0 && filepath.Dir(at) == "/" {
+		if to, err := os.Readlink(at); err == nil && info.Mode()&os.ModeSymlink != 0 &&
+			filepath.Dir(at) == "/" {
 			all = append(all, "--symlink", to, at) // /bin, where it is /usr/bin
 			continue
 		}

@@ -164,8 +164,11 @@ func (w *worker) bury(do backend.Do) error {
 	case !reaped:
 		d.Sentence = fmt.Sprintf("closed its connection during %s and survived SIGKILL", do)
 	case exceeded != "":
-		d.Sentence = fmt.Sprintf("was killed during %s: %s (--no-sandbox lifts the limits of the sandbox)", do,
-			exceeded)
+		d.Sentence = fmt.Sprintf(
+			"was killed during %s: %s (--no-sandbox lifts the limits of the sandbox)",
+			do,
+			exceeded,
+		)
 	case alive:
 		d.Sentence = fmt.Sprintf("closed its connection during %s without an answer", do)
 	default:

@@ -121,21 +121,26 @@ class BadInput(unittest.TestCase):
 class Keywords(unittest.TestCase):
     def test_they_are_the_flags(self):
         """Every flag of the command line is a keyword. Python itself sets --json and --yes; what --sanitize,
-        --plan and --against print are no records, --shard, --junit and --github are for commands, and what
-        Python prints is as with --verbose."""
+        --plan and --against print are no records, --shard, --junit, --github and --no-sandbox are for
+        commands, and what Python prints is as with --verbose."""
         import inspect
         for verb in ("compare", "gradcheck"):
             said = subprocess.run([triad.binary(), verb, "--help"], capture_output=True, text=True,
                                   check=True).stdout
             listed = {m.replace("-", "_") for m in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said,
                 re.MULTILINE)} - {"help", "json", "yes", "sanitize", "verbose", "plan", "against",
-                                     "shard", "junit", "github"}
+                                     "shard", "junit", "github", "no_sandbox"}
             # which times nothing
             known = (set(inspect.signature(triad.start).parameters) - {"op", "verb"}
                      - ({"no_timing"} if verb == "gradcheck" else set()))
             self.assertEqual({k.rstrip("_") for k in known}, listed)
             for name in known:
                 self.assertIn(name, triad.compare.__doc__)
+
+    def test_files_alone_are_added(self):
+        for add in ("-", data.name, data.name + "/**/*.cu", [__file__, data.name]):
+            with self.assertRaisesRegex(triad.UsageError, "want a file, or a list of files"):
+                triad.start("softmax", add=add)
 
     def test_words_with_commas(self):
         from triad.command import flags

@@ -27,7 +27,7 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
           | Sequence[PathLike] | None = None,
           map: Mapping[str, str] | None = None, grid: str | None = None, block: str | None = None, shared: str
           | None = None, contract: str | None = None, nvcc_flags: str | Sequence[str] | None = None,
-          offline: bool = False,
+          sandbox: bool = False, offline: bool = False,
           db: PathLike | None = None) -> Run:
     """Starts a comparison in the background and gives a Run: poll, cancel, wait. See compare for the
     keywords; verb is "compare" or "gradcheck"."""
@@ -39,6 +39,7 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
     for name in names:
         if not isinstance(name, str) or name.startswith("-"):
             raise UsageError(f"operator {name!r}: want its name, see triad.ops()")
+    _files_alone(add)
     database = "" if db is None else os.fspath(db)
     options = {"impl": impl, "dtype": dtype, "pass": pass_, "dims": dims, "attr": attr, "device": device,
                "gpu": gpu, "quick": quick, "full": full,
@@ -48,8 +49,18 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
                else os.fspath(dump),
                "add": add, "map": map, "grid": grid, "block": block, "shared": shared,
                "contract": contract,
-               "nvcc_flags": nvcc_flags, "offline": offline, "db": database or None, "yes": not offline}
+               "nvcc_flags": nvcc_flags, "sandbox": sandbox, "offline": offline, "db": database or None,
+               "yes": not offline}
     return Run([verb, *names, "--json", *flags(options)], database)
+
+
+def _files_alone(add: PathLike | Sequence[PathLike] | None) -> None:
+    """Refuses what --add takes beside files: it gives a row for each of many files, and no records."""
+    for item in [] if add is None else [add] if isinstance(add, (str, os.PathLike)) else add:
+        text = os.fspath(item)
+        if text == "-" or os.path.isdir(text) or not os.path.exists(text) and any(c in text for c in "*?[{"):
+            raise UsageError(f"add={text!r}: want a file, or a list of files; a verdict for each file of a "
+                             "folder or a pattern: triad compare OP --add in a shell")
 
 
 def compare(op: Words, **flags: Any) -> Comparison:
@@ -71,6 +82,7 @@ def compare(op: Words, **flags: Any) -> Comparison:
     contract      the one that your files declare: "eager" keeps every step in the dtype
     grid, block, shared, nvcc_flags    for a lone __global__ function how it is launched, and more words for
                                        nvcc
+    sandbox       compile and run your files in a sandbox (bubblewrap)
     no_timing     on a GPU: do not time what passed
     strict        count KNOWN as bad: faults of libraries that a documented finding covers
     resume        finish the newest interrupted run of the same request
