@@ -61,6 +61,7 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.Unshown})
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherSizes, Sizes: t.right})
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: b.DTypes()[0]})
+	t.file.Doubt(t.pass, backend.Doubt{Why: s.Ignored, Distribution: op.NoneIgnored})
 }
 
 // readingTrial runs one function of a file on ordinary numbers. Nothing is recorded.

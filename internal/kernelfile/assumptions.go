@@ -108,7 +108,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 		_, stride := strideOf(a.Name)
 		named := score(b.Spec, b.Pass, a.Name, a.Target) > scoreWeak || b.byElimination(a)
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
-			a.Form != AsItLies ||
+			a.Form != AsItLies && a.Form != Narrow ||
 			b.onlyTensor(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) ||

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,37 @@ func (b *Binding) literalSays(a op.AttributeSpec) string {
 		if slices.Contains(b.literals, number) {
 			return value
 		}
+	}
+	return ""
+}
+
+// guessedIgnored is the doubt about the targets that an operator ignores, where neither a parameter, the user
+// nor a number of the file says which they are: the function's author may have no such targets.
+func (b *Binding) guessedIgnored() string {
+	for _, t := range b.inputs {
+		fill, err := op.ParseFill(t.Fill)
+		if err != nil || fill.Ignoring == "" || b.has(Attribute, fill.Ignoring) {
+			continue
+		}
+		at := slices.IndexFunc(
+			b.Spec.Attributes,
+			func(a op.AttributeSpec) bool { return a.Name == fill.Ignoring },
+		)
+		_, said := b.Options.Attrs[fill.Ignoring]
+		_, value := b.attributeValue(b.Spec.Attributes[at])
+		n, err := strconv.ParseFloat(value, 64)
+		if said || err != nil || slices.Contains(b.literals, math.Abs(n)) {
+			continue
+		}
+		return fmt.Sprintf(
+			"a %s of %s is taken to be ignored, which no line says: say --attr %s=%s if it is meant "+
+				"so, else --distribution %s, where none is",
+			t.Name,
+			value,
+			fill.Ignoring,
+			value,
+			op.NoneIgnored,
+		)
 	}
 	return ""
 }

@@ -253,7 +253,7 @@ func (b *Binding) acceptCode(n int) string {
 			element, any, _ := own.element()
 			want, _ := tensorDType(b.tensor(a), group.DType)
 			element = sameBits(element, want)
-			if any || own.isBytes() {
+			if any || own.isBytes() || a.Form == Narrow {
 				continue
 			}
 			side, name := "in", b.tensor(a).Name

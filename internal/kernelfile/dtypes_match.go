@@ -148,7 +148,7 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		want, fixed := tensorDType(tensor, dtype)
 		element = sameBits(element, want)
 		switch {
-		case any || a.Untyped || own.isBytes() && fixed && want.Size() == 1:
+		case any || a.Untyped || a.Form == Narrow || own.isBytes() && fixed && want.Size() == 1:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values

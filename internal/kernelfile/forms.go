@@ -21,6 +21,7 @@ const (
 	// ByToken is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
 	// operator has [batch, heads, seq, dim].
 	ByToken
+	Narrow // an int for each of the operator's int64
 )
 
 // packing says how several inputs lie in one buffer.

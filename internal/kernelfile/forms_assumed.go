@@ -35,7 +35,8 @@ func (b *Binding) assumedForms() []Assumption {
 	var what, parameters []string
 	telling := true
 	for _, a := range b.Args {
-		if a.told || b.ordered && a.Form == ByToken || a.Form == AsItLies && !b.guessedNumber(a) {
+		if a.told || b.ordered && a.Form == ByToken ||
+			(a.Form == AsItLies || a.Form == Narrow) && !b.guessedNumber(a) {
 			continue
 		}
 		telling = telling && a.Form != Scratch && a.Form != Wide && a.Form != Pairs

@@ -152,6 +152,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if fn.showsSizes() && !b.takesSizes() {
 		b.covered = nil // a tensor shows its sizes
 	}
+	b.narrowIntegers()
 	if err := b.instances(); err != nil {
 		return nil, err
 	}

@@ -48,6 +48,7 @@ type settleCases struct {
 		Untried              bool
 		// what right trials leave open: of every case, of other sizes, of other dtypes
 		Unshown     string
+		Ignored     string
 		OtherSizes  string `toml:"other_sizes"`
 		OtherDTypes string `toml:"other_dtypes"`
 	}
@@ -76,6 +77,7 @@ func TestSettle(t *testing.T) {
 		}
 		for _, later := range [][2]string{
 			{got.Unshown, c.Unshown}, {got.OtherSizes, c.OtherSizes}, {got.OtherDTypes, c.OtherDTypes},
+			{got.Ignored, c.Ignored},
 		} {
 			if !strings.Contains(later[0], later[1]) || (later[0] == "") != (later[1] == "") {
 				t.Errorf("%s: leaves open %q, want %q", c.Name, later[0], later[1])

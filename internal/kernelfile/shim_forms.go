@@ -64,6 +64,9 @@ template <typename T> __host__ __device__ T lowest() {
 template <typename T> __global__ void fill_lowest(T *to, size_t n) {
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = lowest<T>();
 }
+template <typename To, typename From> __global__ void convert(To *to, const From *from, size_t n) {
+	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = static_cast<To>(from[i]);
+}
 // y[r, c] * factor * weight[c] + bias[c]; without weight or bias where they are null
 __global__ void scale_and_add(float *y, float factor, const float *weight, const float *bias, size_t n,
                               size_t cols) {
@@ -112,6 +115,8 @@ func (b *Binding) roomOf(a Argument) string {
 		return strings.Join(parts, " + ")
 	case Wide, Pairs:
 		return "2 * triad_own::bytes_of(" + b.tensorAt(a) + ")"
+	case Narrow:
+		return "triad_own::bytes_of(" + b.tensorAt(a) + ")"
 	case ByToken:
 		bytes := "triad_own::bytes_of(" + b.tensorAt(a) + ")"
 		for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Each)) {
@@ -171,6 +176,8 @@ func (b *Binding) formsBefore(args []Argument) string {
 			for k := range 2 {
 				code.WriteString(spreadCode(t, place, fmt.Sprint(k), 2))
 			}
+		case a.Form == Narrow && a.Role == Input:
+			code.WriteString(b.narrowBefore(a, place))
 		case a.Form == ByToken && a.Role == Input:
 			code.WriteString(checked(fmt.Sprintf("triad_own::by_token(triad_own_call, %s, %s, "+
 				"triad_own::token_bytes(%s), true)", t, place, t)))
@@ -267,6 +274,9 @@ func (b *Binding) formsAfter(args []Argument) string {
 			t := b.tensorAt(a)
 			code.WriteString(checked(fmt.Sprintf("triad_own::by_token(triad_own_call, %s, %s, "+
 				"triad_own::token_bytes(%s), false)", t, b.workPointer(i), t)))
+		}
+		if a.Form == Narrow && a.Role == Output {
+			code.WriteString(b.narrowAfter(a, b.workPointer(i)))
 		}
 	}
 	return code.String()
@@ -375,6 +385,8 @@ func (b *Binding) formSentences() []string {
 		case a.Form == ByToken:
 			all = append(all, fmt.Sprintf("%s is %s: %s is copied so, and the copy is timed", a.Name,
 				b.swappedShape(a), a.Target))
+		case a.Form == Narrow:
+			all = append(all, fmt.Sprintf("%s is int: %s is converted, and that is timed", a.Name, a.Target))
 		}
 	}
 	if b.each {

@@ -211,9 +211,14 @@ func TestDoubtedElsewhere(t *testing.T) {
 		{[]backend.Doubt{launch}, large, "fp16", op.StatusNotUnderstood},
 		{[]backend.Doubt{dtype}, large, "fp32", op.StatusFail},
 		{[]backend.Doubt{dtype}, large, "fp16", op.StatusNotUnderstood},
+		{[]backend.Doubt{{Why: "-100", Distribution: "normal"}}, large, "fp32", op.StatusFail},
+		{[]backend.Doubt{{Why: "-100", Distribution: "scaled"}}, large, "fp32", op.StatusNotUnderstood},
 		{[]backend.Doubt{launch, dtype}, small, "fp16", op.StatusNotUnderstood},
 	} {
-		r := record.Record{Status: op.StatusFail, Case: op.Case{DType: c.dtype, Dims: c.dims}}
+		r := record.Record{
+			Status: op.StatusFail,
+			Case:   op.Case{DType: c.dtype, Dims: c.dims, Distribution: "normal"},
+		}
 		entry{implementation: backend.Implementation{Doubts: c.doubts}}.doubted(&r)
 		if r.Status != c.want {
 			t.Errorf("%v in %s with %v: %v, want %v", c.dims, c.dtype, c.doubts, r.Status, c.want)

@@ -1,0 +1,50 @@
+package kernelfile
+
+import (
+	"fmt"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// narrowIntegers finds the pointers to int that stand for tensors of int64, such as labels and counts: people
+// write int, and every value that the operator has there fits one. They are converted before and after each
+// call.
+func (b *Binding) narrowIntegers() {
+	for i := range b.Args {
+		a := &b.Args[i]
+		if a.Role != Input && a.Role != Output || a.Form != AsItLies || a.tensor || a.Over != "" ||
+			b.Function.Kind == Python {
+			continue
+		}
+		element, any, ok := a.element()
+		if ok && !any && element == op.I32 && b.tensor(*a).DType == op.I64.String() {
+			a.Form = Narrow
+		}
+	}
+}
+
+// narrowBefore converts an input, from 64 bits into the room that the function reads.
+func (b *Binding) narrowBefore(a Argument, place string) string {
+	return b.convertCode(a, fmt.Sprintf("reinterpret_cast<int32_t *>(%s)", place),
+		fmt.Sprintf("static_cast<const int64_t *>(%s.data)", b.tensorAt(a)))
+}
+
+// narrowAfter converts an output, from the room that the function wrote.
+func (b *Binding) narrowAfter(a Argument, place string) string {
+	return b.convertCode(a, fmt.Sprintf("static_cast<int64_t *>(%s.data)", b.tensorAt(a)),
+		fmt.Sprintf("reinterpret_cast<const int32_t *>(%s)", place))
+}
+
+func (b *Binding) convertCode(a Argument, to, from string) string {
+	var code strings.Builder
+	fmt.Fprintf(
+		&code,
+		"\ttriad_own::convert<<<64, 256, 0, triad::stream_of(triad_own_call)>>>(\n\t\t%s,\n\t\t%s, "+
+			"static_cast<size_t>(triad::elements(%s)));\n",
+		to,
+		from,
+		b.tensorAt(a),
+	)
+	return code.String()
+}
