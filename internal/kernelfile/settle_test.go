@@ -76,7 +76,9 @@ func TestSettle(t *testing.T) {
 				c.Doubt, try.asked)
 		}
 		for _, later := range [][2]string{
-			{got.Unshown, c.Unshown}, {got.OtherSizes, c.OtherSizes}, {got.OtherDTypes, c.OtherDTypes},
+			{got.Unshown, c.Unshown},
+			{got.OtherSizes, c.OtherSizes},
+			{got.OtherDTypes, c.OtherDTypes},
 			{got.Ignored, c.Ignored},
 		} {
 			if !strings.Contains(later[0], later[1]) || (later[0] == "") != (later[1] == "") {
