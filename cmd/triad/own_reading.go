@@ -60,7 +60,11 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 	})]
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.Unshown})
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherSizes, Sizes: t.right})
-	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: b.DTypes()[0]})
+	sure := ""
+	if dtypes := b.DTypes(); len(dtypes) > 1 {
+		sure = dtypes[0]
+	}
+	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: sure})
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.Ignored, Distribution: op.NoneIgnored})
 }
 

@@ -10,8 +10,9 @@ import (
 
 // takeFP32 takes the tensors of an exercise in Python, solve with sizes beside its tensors, for fp32, where
 // neither its lines nor the user say a dtype: its author's tensors have no other.
-func (b *Binding) takeFP32() {
+func (b *Binding) takeFP32(file *File) {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
+	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
 	b.untold = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
 	if b.untold {
@@ -22,6 +23,9 @@ func (b *Binding) takeFP32() {
 // narrowType matches what shows that an author thought of other dtypes than fp32.
 var narrowType = regexp.MustCompile(`(?i)half|float16|fp16|bf16|\bdtype\b|element_ty|scalar_type`)
 
+// narrowName matches the name of a type of 16 bits.
+var narrowName = regexp.MustCompile(`(?i)half|float16|fp16|bf16`)
+
 // namesNarrow says whether the lines of a file, without its comments, name a type of 16 bits or ask for the
 // dtype of tensors.
 func namesNarrow(comment *regexp.Regexp, text string) bool {
@@ -31,6 +35,12 @@ func namesNarrow(comment *regexp.Regexp, text string) bool {
 // guessedDTypes is the doubt about the dtypes beyond fp32 of a function that takes any, where neither its
 // file nor the user names one: its author may never have offered them.
 func (b *Binding) guessedDTypes() string {
+	if b.untold && b.sixteen {
+		return doubt([]Assumption{{
+			Kind: GuessedDType, What: "its tensors are fp32, and its lines name a type of 16 bits",
+			Flag: "--dtype fp32",
+		}})
+	}
 	if b.narrow || len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 ||
 		b.Cases[0].Main != op.FP32 {
 		return ""

@@ -77,6 +77,7 @@ type Binding struct {
 	doubles   []float64        // those of them that are doubles, and others in fp32
 	asked     []string         // the dtypes that its lines ask for; none where they ask for none
 	narrow    bool             // its file names a type of 16 bits, or the dtype of its tensors
+	sixteen   bool             // its file names a type of 16 bits
 	untold    bool             // nothing asks for a dtype: its tensors are taken for fp32
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string
@@ -129,7 +130,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
-	b.takeFP32()
+	b.takeFP32(file)
 	b.readLines(file)
 	if err := b.checkMap(); err != nil {
 		return nil, err

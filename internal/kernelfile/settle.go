@@ -23,7 +23,7 @@ type Settled struct {
 	// why a wrong answer is no verdict: what was assumed, and the flag to write; "" where it is one
 	Doubt string
 	// what trials that were not wrong leave open, and is said where a case is wrong then: of every case, of
-	// those of other sizes than the trials', of those of other dtypes than the first one
+	// those of other sizes than the trials', of those of other dtypes than the first of several
 	Unshown, OtherSizes, OtherDTypes string
 	// of cases with targets that are ignored, by a function that may know none
 	Ignored string

@@ -104,8 +104,11 @@ func (f *File) limit(failed *backend.LoadFailure) {
 		return
 	}
 	status, sentence, ok := advice.BuildLimit(failed.Message, failed.Log, !f.reading.Workers.GPU)
-	if ok {
+	switch {
+	case ok:
 		failed.Status, failed.Message = status, sentence
+	case strings.Contains(failed.Message, inTheShim): // how it is called is a reading of ours
+		failed.Status = op.StatusUnsupported
 	}
 }
 
@@ -116,6 +119,9 @@ func (f *File) line(n int) string {
 	}
 	return f.lines[n-1]
 }
+
+// inTheShim is said of a message that is about the shim.
+const inTheShim = "this line is in the code that triad wrote"
 
 // placeMessage gives a compiler's first message with its line of the user's file, or says that it is about
 // the shim.
@@ -128,8 +134,7 @@ func (f *File) placeMessage(message, log string) string {
 	case found && !strings.Contains(at, filepath.Base(f.shim)):
 		return fmt.Sprintf("%s:%s: %s", at, line, text)
 	case strings.Contains(message, filepath.Base(f.shim)):
-		return message + "; this line is in the code that triad wrote to call your function, not in " +
-			"your file: " +
+		return message + "; " + inTheShim + " to call your function, not in your file: " +
 			"check the types of its parameters, or name them with --map"
 	}
 	return message

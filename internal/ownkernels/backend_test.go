@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"triad/internal/backend"
+	"triad/internal/op"
 )
 
 // A message of a compiler is placed in the user's file, or told to be about the shim.
@@ -21,6 +22,20 @@ func TestPlaceMessage(t *testing.T) {
 	} {
 		if got := f.placeMessage(c.message, c.log); !strings.Contains(got, c.want) {
 			t.Errorf("%q with %q: %q, want it to say %q", c.message, c.log, got, c.want)
+		}
+	}
+}
+
+// A file that the shim of triad's cannot call is no wrong one; one that does not compile is.
+func TestLimitOfTheShim(t *testing.T) {
+	f := &File{Name: "mine/a", Path: "/home/u/a.cu", shim: "/cache/own/0/a.triad.cu"}
+	for message, want := range map[string]op.Status{
+		"a.triad.cu:40: '::solve' has not been declared": op.StatusUnsupported,
+		"/home/u/a.cu:9: expected ';'":                   op.StatusBuildFail,
+	} {
+		failed := backend.LoadFailure{Status: op.StatusBuildFail, Message: f.placeMessage(message, "")}
+		if f.limit(&failed); failed.Status != want {
+			t.Errorf("%s: %v, want %v", message, failed.Status, want)
 		}
 	}
 }
