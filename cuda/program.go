@@ -77,6 +77,9 @@ var (
 	}
 )
 
+// countsFlag has each stretch of code tell the emulator that it runs.
+const countsFlag = "-fsanitize-coverage=trace-pc"
+
 // absentLibraries are includes that the emulator has nothing for.
 var absentLibraries = regexp.MustCompile(
 	`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub/|cutlass|cute/|cudnn|` +
@@ -106,7 +109,7 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 		return b.programOf(ctx, set, slices.Concat(b.debugFlags(), flags), p.Main)
 	}
 	if p.Counts {
-		flags = append(flags, "-fsanitize-coverage=trace-pc")
+		flags = append(flags, countsFlag)
 	}
 	return b.programOf(ctx, set, slices.Concat(b.programFlags(), flags), p.Main)
 }

@@ -209,14 +209,16 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 		return nil, err
 	}
 	q := o.request(program)
+	run := check.Run
 	if solve != nil {
-		return solve.checked(ctx, q)
+		run = solve.checked
+	} else {
+		q.Input, q.Args, q.Output = input, args, a.out
 	}
-	q.Input, q.Args, q.Output = input, args, a.out
 	if o.json {
 		q.Output = a.err
 	}
-	report, err := check.Run(ctx, q)
+	report, err := run(ctx, q)
 	if err == nil && o.explain {
 		err = a.addRegisters(ctx, source, o, report)
 	}

@@ -60,6 +60,7 @@ func (w *watchedCalls) run(ctx context.Context, file string, job backend.Job, or
 	}
 	q := w.options.request(program)
 	q.Args, q.Orders, q.Call = []string{call.Name()}, orders, describeCall(job)
+	q.Variant = fmt.Sprint(job.Implementation.Name, " ", job.Implementation.Pass)
 	return check.Run(ctx, q)
 }
 
@@ -73,7 +74,7 @@ func (w *watchedCalls) program(ctx context.Context, file string) (cuda.Program, 
 	if err != nil {
 		return cuda.Program{}, err
 	}
-	p, err := b.KernelProgram(ctx, file)
+	p, err := b.KernelProgram(ctx, file, w.options.explain)
 	if err == nil {
 		if w.programs == nil {
 			w.programs = map[string]cuda.Program{}

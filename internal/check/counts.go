@@ -21,6 +21,8 @@ import (
 // diverged most.
 type Counts struct {
 	Kernel      string `json:"kernel"`
+	Variant     string `json:"variant,omitempty"` // Request.Variant
+	Call        string `json:"call,omitempty"`    // Request.Call
 	Launches    int64  `json:"launches,omitempty"`
 	Blocks      int64  `json:"blocks,omitempty"` // of all launches
 	Threads     int64  `json:"threads,omitempty"`
@@ -61,6 +63,7 @@ func readCounts(ctx context.Context, q Request, name string) ([]Counts, error) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			continue
 		}
+		c.Variant, c.Call = q.Variant, q.Call
 		if c.Place != nil {
 			offsets = append(offsets, c.Place.Offset)
 		}
@@ -115,6 +118,36 @@ func merged(all []Counts, places map[uint64]Place) []Counts {
 	return out
 }
 
+// ofKernel says whether two counts are of one kernel, launched by one implementation.
+func (c *Counts) ofKernel(other *Counts) bool {
+	return c.Kernel == other.Kernel && c.Variant == other.Variant
+}
+
+// largestCalls joins the counts of two calls. Sizes differ: of a kernel that both launched they are those of
+// call with more threads.
+func largestCalls(first, second []Counts) []Counts {
+	threads := func(all []Counts, of Counts) int64 {
+		i := slices.IndexFunc(all, func(o Counts) bool { return o.Place == nil && o.ofKernel(&of) })
+		if i < 0 {
+			return -1
+		}
+		return all[i].Blocks * all[i].Threads
+	}
+	larger := func(c Counts) bool { return threads(second, c) > threads(first, c) }
+	var all []Counts
+	for _, c := range first {
+		if !larger(c) {
+			all = append(all, c)
+		}
+	}
+	for _, c := range second {
+		if larger(c) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // diverged is the access of a line's runs.
 const diverged = "run"
 
@@ -125,13 +158,21 @@ func bool2int(is bool) int {
 	return 0
 }
 
+// title names the kernel, and the call that was counted where there were several.
+func (c *Counts) title() string {
+	if c.Call == "" {
+		return c.Kernel
+	}
+	return c.Kernel + " in " + c.Call
+}
+
 // explained draws the counts: a table for each kernel.
 func (p *printer) explained(all []Counts) {
 	for _, c := range all {
 		if c.Place == nil {
 			p.line(
 				"Kernel %s: %d launches, %d blocks in all, %d threads and %d bytes of shared memory a block.",
-				c.Kernel,
+				c.title(),
 				c.Launches,
 				c.Blocks,
 				c.Threads,

@@ -10,7 +10,7 @@ import (
 	"triad/internal/docpage"
 )
 
-var updatePage = flag.Bool("update", false, "write the reports of docs/check.md")
+var updatePage = flag.Bool("update", false, "write the reports of docs/check.md, and testdata/explained.txt")
 
 // TestPage: the reports in docs/check.md are what check prints about these programs.
 func TestPage(t *testing.T) {

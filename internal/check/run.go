@@ -31,6 +31,7 @@ type Request struct {
 	Orders  []string      // in which it runs, of Orders; nil: all
 	Counts  bool          // count requests, sectors and wavefronts in the first run
 	Call    string        // which of several calls this is, for its findings; "" where there is one
+	Variant string        // the implementation that is called, for its counts; "" where there is one
 	// Locate gives the lines of addresses of the program; one that it does not know is left out.
 	Locate func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
 }
@@ -120,15 +121,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 
 // Merge takes up what another call of the same program showed. A finding at the same places is one.
 func (r *Report) Merge(other *Report) {
-	seen := map[string]bool{} // a kernel has the counts of its first call: sizes differ
-	for _, c := range r.Counts {
-		seen[c.Kernel] = true
-	}
-	for _, c := range other.Counts {
-		if !seen[c.Kernel] {
-			r.Counts = append(r.Counts, c)
-		}
-	}
+	r.Counts = largestCalls(r.Counts, other.Counts)
 	for _, f := range other.Findings {
 		if !slices.ContainsFunc(r.Findings, func(g Finding) bool { return g.same(&f) }) {
 			r.Findings = append(r.Findings, f)

@@ -44,9 +44,18 @@ func built(t *testing.T, file string, define ...string) Request {
 
 func builtOf(t *testing.T, source cuda.ProgramSource) Request {
 	t.Helper()
+	program, err := builder(t).Program(context.Background(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return requestOf(program)
+}
+
+// builder builds programs with the compiler of this machine.
+func builder(t *testing.T) *cuda.Builder {
+	t.Helper()
 	need.Tool(t, "g++")
-	ctx := context.Background()
-	compiler, err := cuda.FindHostCompiler(ctx)
+	compiler, err := cuda.FindHostCompiler(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +63,12 @@ func builtOf(t *testing.T, source cuda.ProgramSource) Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := cuda.Builder{Sources: triad.Files, Cache: filepath.Join(cache, "triad", "cuda"), Compiler: compiler}
-	program, err := b.Program(ctx, source)
-	if err != nil {
-		t.Fatal(err)
+	return &cuda.Builder{
+		Sources: triad.Files, Cache: filepath.Join(cache, "triad", "cuda"), Compiler: compiler,
 	}
+}
+
+func requestOf(program cuda.Program) Request {
 	return Request{
 		Program: program.Path, Output: io.Discard,
 		Locate: func(ctx context.Context, offsets []uint64) (map[uint64]Place, error) {

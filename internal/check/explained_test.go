@@ -1,0 +1,151 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"triad/cuda"
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// ladder is an operator of the catalog, whose rungs are called with one input and one output in fp32.
+type ladder struct {
+	operator string
+	in, out  []int64
+	rungs    []string
+}
+
+var ladders = []ladder{
+	{"transpose", []int64{64, 96}, []int64{96, 64}, []string{"naive", "tiled", "padded", "swizzled", "vec"}},
+	{"sum", []int64{8192}, []int64{1}, []string{"atomic", "tree", "warp", "vec"}},
+}
+
+// TestExplainedLadders: the figures of each rung of the transposes and of the sums are the recorded ones, and
+// tell what the rung is for.
+func TestExplainedLadders(t *testing.T) {
+	var text strings.Builder
+	sums := map[string]Counts{}
+	for _, l := range ladders {
+		for _, rung := range l.rungs {
+			fmt.Fprintf(&text, "%s %s\n", l.operator, rung)
+			for _, c := range inAll(explainedRung(t, l, rung)) {
+				key := strings.TrimSpace(c.Access + " " + c.Memory)
+				fmt.Fprintf(&text, "  %-40s %-13s %6d requests, %6d lanes, %6d parts, %6d at best\n", c.Kernel, key,
+					c.Requests, c.Lanes, c.Parts, c.Least)
+				all := sums[l.operator+" "+rung+" "+key]
+				all.Requests, all.Parts, all.Least = all.Requests+c.Requests, all.Parts+c.Parts, all.Least+c.Least
+				sums[l.operator+" "+rung+" "+key] = all
+			}
+		}
+	}
+	name := filepath.Join("testdata", "explained.txt")
+	if *updatePage {
+		if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != text.String() {
+		t.Errorf("the figures are\n%sand recorded (go test ./internal/check -run Explained -update):\n%s",
+			text.String(), want)
+	}
+	tellTheirStories(t, sums)
+}
+
+// tellTheirStories compares what is known of the rungs without a run.
+func tellTheirStories(t *testing.T, sums map[string]Counts) {
+	t.Helper()
+	of := func(key string) Counts {
+		if sums[key].Requests == 0 {
+			t.Errorf("%s: not counted", key)
+		}
+		return sums[key]
+	}
+	each := func(key string) int64 { return of(key).Parts / max(of(key).Requests, 1) }
+	for key, parts := range map[string]int64{
+		"transpose naive write device":   32, // each lane in a row of its own
+		"transpose tiled write device":   4,
+		"transpose tiled read shared":    32, // a column lies in one bank
+		"transpose padded read shared":   1,
+		"transpose swizzled read shared": 1,
+		"transpose vec read device":      16, // 16 bytes a lane
+	} {
+		if got := each(key); got != parts {
+			t.Errorf("%s: %d parts a request, want %d", key, got, parts)
+		}
+	}
+	if tree, warp := of("sum tree read shared"), of("sum warp read shared"); tree.Requests < 10*warp.Requests {
+		t.Errorf("sum: tree reads shared memory %d times, warp %d: shuffles should spare most", tree.Requests,
+			warp.Requests)
+	}
+	if warp, vec := of("sum warp read device"), of("sum vec read device"); warp.Requests < 3*vec.Requests {
+		t.Errorf("sum: warp reads device memory %d times, vec %d: a pack has four elements", warp.Requests,
+			vec.Requests)
+	}
+}
+
+// inAll adds up the accesses of each kernel.
+func inAll(r *Report) []Counts {
+	var all []Counts
+	at := map[string]int{}
+	for _, c := range r.Counts {
+		if c.Place == nil || c.Access == diverged {
+			continue
+		}
+		key := c.Kernel + c.Memory + c.Access
+		i, seen := at[key]
+		if !seen {
+			at[key] = len(all)
+			all = append(all, c)
+			continue
+		}
+		all[i].Requests, all[i].Lanes = all[i].Requests+c.Requests, all[i].Lanes+c.Lanes
+		all[i].Parts, all[i].Least = all[i].Parts+c.Parts, all[i].Least+c.Least
+	}
+	return all
+}
+
+// explainedRung runs one call of a kernel with its accesses counted.
+func explainedRung(t *testing.T, l ladder, rung string) *Report {
+	t.Helper()
+	program, err := builder(t).KernelProgram(t.Context(), l.operator, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var call bytes.Buffer
+	if err := cuda.WriteCall(&call, backend.Job{
+		Implementation: backend.Implementation{
+			Name: "cuda/" + rung, Op: l.operator, Pass: op.Forward,
+			Contract: map[string]string{"transpose": "exact", "sum": "fp32"}[l.operator],
+		},
+		DType: "fp32", Inputs: []tensor.Tensor{tensor.New("x", op.FP32, l.in)},
+		Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: l.out}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "call")
+	if err := os.WriteFile(file, call.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	q := requestOf(program)
+	q.Args, q.Orders, q.Counts = []string{file}, Orders[:1], true
+	q.Limit, q.Stall, q.Budget = time.Minute, 10*time.Second, time.Minute
+	r, err := Run(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		t.Errorf("%s %s: %s", l.operator, rung, f.Sentence())
+	}
+	return r
+}
