@@ -17,8 +17,8 @@ import (
 const kernelMain = "\n#include \"cuemu/kernel_main.h\"\n"
 
 // KernelProgram builds a program of a kernel file, named as in Builder.Kernels, with every access of its
-// kernels reported, and with counts the runs of its lines. Its argument is a file of WriteCall. A file that does
-// not compile gives a *BuildError.
+// kernels reported, and with counts the runs of its lines. Its argument is a file of WriteCall. A file that
+// does not compile gives a *BuildError.
 func (b *Builder) KernelProgram(ctx context.Context, file string, counts bool) (Program, error) {
 	set, err := gather(b.Sources, kernelFile(file))
 	if err != nil {
@@ -34,7 +34,7 @@ func (b *Builder) KernelProgram(ctx context.Context, file string, counts bool) (
 	}
 	flags := slices.Concat(b.programFlags(), []string{"-Icuda", "-Icuda/include"}, emulated)
 	if counts {
-		flags = append(flags, countsFlag)
+		flags = append(flags, b.countsFlags()...)
 	}
 	return b.programOf(ctx, set, flags, kernelMain)
 }

@@ -77,9 +77,6 @@ var (
 	}
 )
 
-// countsFlag has each stretch of code tell the emulator that it runs.
-const countsFlag = "-fsanitize-coverage=trace-pc"
-
 // absentLibraries are includes that the emulator has nothing for.
 var absentLibraries = regexp.MustCompile(
 	`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub/|cutlass|cute/|cudnn|` +
@@ -109,7 +106,7 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 		return b.programOf(ctx, set, slices.Concat(b.debugFlags(), flags), p.Main)
 	}
 	if p.Counts {
-		flags = append(flags, countsFlag)
+		flags = append(flags, b.countsFlags()...)
 	}
 	return b.programOf(ctx, set, slices.Concat(b.programFlags(), flags), p.Main)
 }
@@ -174,6 +171,16 @@ func (b *Builder) programFlags() []string {
 		return slices.Concat(programFlags, programFlagsClang)
 	}
 	return slices.Concat(programFlags, programFlagsGCC)
+}
+
+// countsFlags have each stretch of code tell the emulator that it runs. g++ would take a structure of 16
+// bytes apart into its members, whose accesses nvcc makes as one.
+func (b *Builder) countsFlags() []string {
+	flags := []string{"-fsanitize-coverage=trace-pc"}
+	if !b.Compiler.Clang {
+		flags = append(flags, "-fno-tree-sra")
+	}
+	return flags
 }
 
 // gatherProgram reads a program with the files it includes, and makes flags of its folders and macros.

@@ -64,6 +64,25 @@ func TestCheckSolve(t *testing.T) {
 	}
 }
 
+// TestCheckExplainsCalls: --explain shows the largest call of a solve(), and an operator's implementations
+// each for itself.
+func TestCheckExplainsCalls(t *testing.T) {
+	file := checkFile(t, strings.Replace(product, "INDEX", "i / N * K + k", 1))
+	sizes := strings.Fields("--size a=M*K --size b=K*N --size c=M*N")
+	text, code := runTriad(t, append([]string{"check", "--explain", file}, sizes...)...)
+	want := "Kernel product in solve(M=37, N=38, K=39): 1 launches, 11 blocks in all, 128 threads and 0 bytes"
+	if code != 0 || !strings.Contains(text, want) || strings.Count(text, "Kernel product") != 1 ||
+		!strings.Contains(text, "program.cu:6 ") {
+		t.Errorf("solve: exit %d, no %q in\n%s", code, want, text)
+	}
+	text, code = runTriad(t, "check", "--explain", "reverse")
+	for _, want := range []string{"_kernel<T> in cuda/naive forward fp32, x ", "read device", "run  "} {
+		if code != 0 || !strings.Contains(text, want) {
+			t.Errorf("reverse: exit %d, no %q in\n%s", code, want, text)
+		}
+	}
+}
+
 // folderOf2 are the files of a program whose kernel, with a race of its lines 4 and 6, is not beside its
 // main().
 var folderOf2 = map[string]string{

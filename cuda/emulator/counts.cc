@@ -98,8 +98,9 @@ void finish(const Request &r) {
 	if (r.shared) {
 		t.parts += wavefronts(r, &t.least);
 	} else {
-		t.parts += sectors(r);
-		t.least += (bytes + 31) / 32;
+		const uint64_t touched = sectors(r), full = (bytes + 31) / 32;
+		t.parts += touched;
+		t.least += full < touched ? full : touched;  // lanes with one address share its bytes
 	}
 }
 
@@ -162,6 +163,12 @@ void count_run(Worker &w, Pc pc) {
 	lanes[nth]++;
 }
 
+static const char *access_name(int how) {
+	if (how == RUN) return "run";
+	if (how & ATOMIC) return how & WRITES ? "atomic" : "load";
+	return how & WRITES ? "write" : "read";
+}
+
 static void write_counts() {
 	FILE *f = fopen(getenv("CUEMU_COUNTS"), "w");
 	if (!f) return;
@@ -177,7 +184,7 @@ static void write_counts() {
 	for (const auto &l : totals) {
 		const int how = std::get<3>(l.first);
 		fprintf(f, "{\"kernel\":\"%s\",\"place\":{\"offset\":%u},\"memory\":\"%s\",\"access\":\"%s\"", std::get<0>(l.first).c_str(),
-		        std::get<1>(l.first), how == RUN ? "" : std::get<2>(l.first) ? "shared" : "device", how == RUN ? "run" : how & ATOMIC ? "atomic" : how & WRITES ? "write" : "read");
+		        std::get<1>(l.first), how == RUN ? "" : std::get<2>(l.first) ? "shared" : "device", access_name(how));
 		number("requests", l.second.requests);
 		number("lanes", l.second.lanes);
 		number("parts", l.second.parts);

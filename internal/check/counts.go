@@ -76,8 +76,8 @@ func readCounts(ctx context.Context, q Request, name string) ([]Counts, error) {
 	return merged(all, places), nil
 }
 
-// merged adds up what lies on one line: instantiations of a template, and parts of an access.
-func merged(all []Counts, places map[uint64]Place) []Counts {
+// located gives each count the line of its address, and leaves out what lies outside the program's files.
+func located(all []Counts, places map[uint64]Place) []Counts {
 	var out []Counts
 	for _, c := range all {
 		if c.Place != nil {
@@ -87,6 +87,35 @@ func merged(all []Counts, places map[uint64]Place) []Counts {
 			}
 			c.Place = &at
 		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// withoutHalves leaves out the atomic loads of lines that have an atomic update as well: the emulator loads a
+// float before it replaces the sum, where a GPU has one instruction. Another atomic load is a read.
+func withoutHalves(all []Counts) []Counts {
+	const load = "load"
+	var out []Counts
+	for _, c := range all {
+		if c.Access == load {
+			half := slices.ContainsFunc(all, func(o Counts) bool {
+				return o.Access == "atomic" && o.ofKernel(&c) && o.Memory == c.Memory && *o.Place == *c.Place
+			})
+			if half {
+				continue
+			}
+			c.Access = "read"
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// merged adds up what lies on one line: instantiations of a template, and parts of an access.
+func merged(all []Counts, places map[uint64]Place) []Counts {
+	var out []Counts
+	for _, c := range withoutHalves(located(all, places)) {
 		i := slices.IndexFunc(out, func(o Counts) bool {
 			return o.Kernel == c.Kernel && o.Memory == c.Memory && o.Access == c.Access && o.Place != nil &&
 				c.Place != nil && *o.Place == *c.Place

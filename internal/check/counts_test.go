@@ -32,6 +32,13 @@ __global__ void vectors(const float4 *x, float4 *y) {
 __global__ void shifted(const float *x, float *y) {
 	y[threadIdx.x] = x[threadIdx.x + 1];
 }
+__global__ void members(const float4 *x, float *y) {
+	float4 v = x[threadIdx.x];
+	y[threadIdx.x] = v.x + v.y * v.z - v.w;
+}
+__global__ void tally(float *y) {
+	atomicAdd(&y[threadIdx.x % 2], 1.0f);
+}
 int main() {
 	float *x, *y;
 	cudaMalloc(&x, 4100);
@@ -41,6 +48,8 @@ int main() {
 	strided<<<2, 48>>>(x, y);
 	vectors<<<1, 64>>>((float4 *)x, (float4 *)y);
 	shifted<<<1, 32>>>(x, y);
+	members<<<1, 32>>>((float4 *)x, y);
+	tally<<<1, 64>>>(y);
 	cudaFree(x);
 	cudaFree(y);
 }
@@ -69,6 +78,11 @@ func TestCounts(t *testing.T) {
 			"vectors 16 write device": "2 64 32 32",
 			"shifted 19 read device":  "1 32 5 4",
 			"shifted 19 write device": "1 32 4 4",
+			// one access of 16 bytes a lane, whose members are used one by one
+			"members 22 read device":  "1 32 16 16",
+			"members 23 write device": "1 32 4 4",
+			// two warps, each with one sector: the load before an emulated addition is no request
+			"tally 26 atomic device": "2 64 2 2",
 		}
 		for _, c := range r.Counts {
 			if c.Place == nil || c.Access == diverged {

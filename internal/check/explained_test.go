@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,14 +18,23 @@ import (
 
 // ladder is an operator of the catalog, whose rungs are called with one input and one output in fp32.
 type ladder struct {
-	operator string
-	in, out  []int64
-	rungs    []string
+	Operator, Contract string
+	In, Out            []int64
+	Rungs              []string
 }
 
-var ladders = []ladder{
-	{"transpose", []int64{64, 96}, []int64{96, 64}, []string{"naive", "tiled", "padded", "swizzled", "vec"}},
-	{"sum", []int64{8192}, []int64{1}, []string{"atomic", "tree", "warp", "vec"}},
+// readLadders reads testdata/ladders.json.
+func readLadders(t *testing.T) []ladder {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "ladders.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []ladder
+	if err := json.Unmarshal(text, &all); err != nil || len(all) == 0 {
+		t.Fatalf("%d ladders, %v", len(all), err)
+	}
+	return all
 }
 
 // TestExplainedLadders: the figures of each rung of the transposes and of the sums are the recorded ones, and
@@ -32,16 +42,17 @@ var ladders = []ladder{
 func TestExplainedLadders(t *testing.T) {
 	var text strings.Builder
 	sums := map[string]Counts{}
-	for _, l := range ladders {
-		for _, rung := range l.rungs {
-			fmt.Fprintf(&text, "%s %s\n", l.operator, rung)
+	for _, l := range readLadders(t) {
+		for _, rung := range l.Rungs {
+			fmt.Fprintf(&text, "%s %s\n", l.Operator, rung)
 			for _, c := range inAll(explainedRung(t, l, rung)) {
-				key := strings.TrimSpace(c.Access + " " + c.Memory)
-				fmt.Fprintf(&text, "  %-40s %-13s %6d requests, %6d lanes, %6d parts, %6d at best\n", c.Kernel, key,
-					c.Requests, c.Lanes, c.Parts, c.Least)
-				all := sums[l.operator+" "+rung+" "+key]
-				all.Requests, all.Parts, all.Least = all.Requests+c.Requests, all.Parts+c.Parts, all.Least+c.Least
-				sums[l.operator+" "+rung+" "+key] = all
+				access := c.Access + " " + c.Memory
+				fmt.Fprintf(&text, "  %-40s %-13s %6d requests, %6d lanes, %6d parts, %6d at best\n",
+					c.Kernel, access, c.Requests, c.Lanes, c.Parts, c.Least)
+				key := l.Operator + " " + rung + " " + access
+				all := sums[key]
+				all.Requests, all.Parts = all.Requests+c.Requests, all.Parts+c.Parts
+				sums[key] = all
 			}
 		}
 	}
@@ -79,13 +90,15 @@ func tellTheirStories(t *testing.T, sums map[string]Counts) {
 		"transpose padded read shared":   1,
 		"transpose swizzled read shared": 1,
 		"transpose vec read device":      16, // 16 bytes a lane
+		"sum atomic atomic device":       1,  // all lanes add to one number
 	} {
 		if got := each(key); got != parts {
 			t.Errorf("%s: %d parts a request, want %d", key, got, parts)
 		}
 	}
-	if tree, warp := of("sum tree read shared"), of("sum warp read shared"); tree.Requests < 10*warp.Requests {
-		t.Errorf("sum: tree reads shared memory %d times, warp %d: shuffles should spare most", tree.Requests,
+	tree, warp := of("sum tree read shared"), of("sum warp read shared")
+	if tree.Requests < 10*warp.Requests {
+		t.Errorf("sum: tree reads shared memory %d times, warp %d: shuffles spare most", tree.Requests,
 			warp.Requests)
 	}
 	if warp, vec := of("sum warp read device"), of("sum vec read device"); warp.Requests < 3*vec.Requests {
@@ -118,18 +131,18 @@ func inAll(r *Report) []Counts {
 // explainedRung runs one call of a kernel with its accesses counted.
 func explainedRung(t *testing.T, l ladder, rung string) *Report {
 	t.Helper()
-	program, err := builder(t).KernelProgram(t.Context(), l.operator, true)
+	program, err := builder(t).KernelProgram(t.Context(), l.Operator, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var call bytes.Buffer
 	if err := cuda.WriteCall(&call, backend.Job{
 		Implementation: backend.Implementation{
-			Name: "cuda/" + rung, Op: l.operator, Pass: op.Forward,
-			Contract: map[string]string{"transpose": "exact", "sum": "fp32"}[l.operator],
+			Name: "cuda/" + rung, Op: l.Operator, Pass: op.Forward,
+			Contract: l.Contract,
 		},
-		DType: "fp32", Inputs: []tensor.Tensor{tensor.New("x", op.FP32, l.in)},
-		Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: l.out}},
+		DType: "fp32", Inputs: []tensor.Tensor{tensor.New("x", op.FP32, l.In)},
+		Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: l.Out}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +158,7 @@ func explainedRung(t *testing.T, l ladder, rung string) *Report {
 		t.Fatal(err)
 	}
 	for _, f := range r.Findings {
-		t.Errorf("%s %s: %s", l.operator, rung, f.Sentence())
+		t.Errorf("%s %s: %s", l.Operator, rung, f.Sentence())
 	}
 	return r
 }
