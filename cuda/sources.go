@@ -129,11 +129,29 @@ func (s *sourceSet) rewritten() (map[string][]byte, []rewrite.Note, error) {
 	return out, notes, nil
 }
 
+// asynchronousHeaders are those of instructions that run beside the thread that asks for them: triad's own,
+// and CUDA's.
+var (
+	asynchronousHeaders = []string{
+		"cuda/include/hopper/async_copy.cuh", "cuda/include/hopper/barrier.cuh",
+		"cuda/include/hopper/wgmma.cuh",
+	}
+	asynchronousCUDA = []string{
+		"cuda/barrier", "cuda/pipeline", "cuda_awbarrier.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h",
+		"cooperative_groups/memcpy_async.h",
+	}
+)
+
 // asynchronous says whether the set includes instructions that run beside the thread that asks for them.
 func (s *sourceSet) asynchronous() bool {
-	for _, part := range []string{"async_copy", "barrier", "wgmma"} {
-		if _, includes := s.files["cuda/include/hopper/"+part+".cuh"]; includes {
+	for at, file := range s.files {
+		if slices.Contains(asynchronousHeaders, at) {
 			return true
+		}
+		for _, include := range rewrite.Includes(file.text) {
+			if slices.Contains(asynchronousCUDA, include.Name) {
+				return true
+			}
 		}
 	}
 	return false
