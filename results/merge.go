@@ -148,6 +148,11 @@ func mergeAttached(ctx context.Context, conn *sql.Conn) (m Merged, err error) {
 		return m, err
 	}
 	for _, step := range mergeSteps {
+		if step.table == "plan" {
+			if _, err := tx.ExecContext(ctx, machinesOfParts); err != nil {
+				return m, fmt.Errorf("machines of sessions: %w", err)
+			}
+		}
 		statement, err := step.statement(tx)
 		if err != nil {
 			return m, fmt.Errorf("%s: %w", step.table, err)
@@ -253,8 +258,13 @@ var mergeSteps = []mergeStep{
 	{table: "implementation", own: "implementation_id"},
 	{table: "test_case", own: "case_id"},
 	{
-		table: "plan", own: "plan_id", joins: joinSession + joinCase,
-		refs: map[string]string{"session_id": "s.session_id", "case_id": "c.case_id"},
+		table: "plan", own: "plan_id", joins: joinSession + joinCase, order: "o.position",
+		refs: map[string]string{
+			"session_id": "s.session_id", "case_id": "c.case_id",
+			// of a session in several parts, each has positions from 0
+			"position": "o.position + (SELECT coalesce(max(position) + 1, 0) FROM plan " +
+				"WHERE session_id = s.session_id)",
+		},
 	},
 	{
 		table: "run", own: "run_id", where: "o.status IS NOT NULL", order: "o.run_ulid",
@@ -291,6 +301,17 @@ func ofTwoRuns(table, order string) mergeStep {
 		refs:  map[string]string{"run_a_id": "a.run_id", "run_b_id": "b.run_id"},
 	}
 }
+
+// machinesOfParts gives a session that is running here, and whose parts ran elsewhere, machine and toolchain
+// of the part that brings its first runs.
+const machinesOfParts = `UPDATE session SET machine_id = m.machine_id, toolchain_id = t.toolchain_id
+	FROM other.session o JOIN other.machine om ON om.machine_id = o.machine_id
+	JOIN machine m ON m.content_hash = om.content_hash
+	JOIN other.toolchain ot ON ot.toolchain_id = o.toolchain_id
+	JOIN toolchain t ON t.content_hash = ot.content_hash
+	WHERE o.session_ulid = session.session_ulid AND session.state = 'running'
+	AND NOT EXISTS (SELECT 1 FROM plan p WHERE p.session_id = session.session_id)
+	AND EXISTS (SELECT 1 FROM other.plan p WHERE p.session_id = o.session_id)`
 
 // endSessions gives sessions that were not done when they were merged before the end that they came to since.
 const endSessions = `UPDATE session SET state = o.state, ended_utc = o.ended_utc, exit_code = o.exit_code,

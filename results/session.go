@@ -48,8 +48,8 @@ func (s *Store) write(ctx context.Context, verb string, do func(tx *sql.Tx) erro
 	return s.explain(verb, tx.Commit())
 }
 
-// Start writes a new session and all that it is going to run, in one transaction. ID and Started are filled
-// in. Sessions whose process is gone are marked as interrupted on the way.
+// Start writes a new session and all that it is going to run, in one transaction. Started is filled in, and
+// ID where there is none: the parts of one session in several databases have the same. Sessions whose process is gone are marked as interrupted on the way.
 func (s *Store) Start(ctx context.Context, info record.Session, plan []record.Item) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,10 @@ func (s *Store) Start(ctx context.Context, info record.Session, plan []record.It
 		if err != nil {
 			return err
 		}
-		if info.ID, err = nextID(tx, "session", "session_ulid", s.now()); err != nil {
-			return err
+		if info.ID == "" {
+			if info.ID, err = nextID(tx, "session", "session_ulid", s.now()); err != nil {
+				return err
+			}
 		}
 		info.Started = s.now()
 		if x.id, err = insertSession(tx, info); err != nil {

@@ -78,6 +78,7 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
 	o.addPlan(cmd)
 	o.addShard(cmd)
+	o.on.add(cmd)
 }
 
 // plan turns flags into what run understands.
@@ -142,6 +143,9 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	}
 	if err := o.checkPlan(); err != nil {
 		return err
+	}
+	if o.on.engine != "" {
+		return a.benchOn(ctx, request, o)
 	}
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {

@@ -27,6 +27,7 @@ type compareOptions struct {
 	sanitizers                     []string // tools of compute-sanitizer
 	verb, db, dump, against        string
 	ciFlags
+	on    onFlags
 	args  []string // as typed
 	after func(run.Result)
 }
@@ -55,6 +56,7 @@ where the worst element is.`,
 	o.addOnGPU(cmd)
 	o.addPlan(cmd)
 	o.addShard(cmd)
+	o.on.add(cmd)
 	o.addAgainst(cmd)
 	o.addCI(cmd)
 	return cmd
@@ -111,6 +113,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	}
 	if err := o.checkPlan(); err != nil {
 		return err
+	}
+	if o.on.engine != "" {
+		return a.compareOn(ctx, request, o)
 	}
 	if o.ownFlags.database, err = a.databasePath(o.db); err != nil {
 		return err

@@ -41,6 +41,7 @@ compare. Beyond compare it
 	o.add(cmd, "backward")
 	o.addPlan(cmd)
 	o.addShard(cmd)
+	o.on.add(cmd)
 	return cmd
 }
 
@@ -64,6 +65,9 @@ func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) 
 		return err
 	}
 	request.Gradients = true
+	if o.on.engine != "" {
+		return a.compareOn(ctx, request, o)
+	}
 	return a.judge(ctx, request, o)
 }
 

@@ -45,6 +45,7 @@ type app struct {
 	// around puts a test's backends in the place of a run's; nil: they stay.
 	around func([]backend.Backend) []backend.Backend
 	fault  *fault
+	partOf string // the session that a part of it on another machine records under; "" elsewhere
 	halt   func() // cancels ctx
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
 	stop  context.Context
@@ -148,7 +149,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 	})
 	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
 		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(),
-		a.benchCommand(), a.opsCommand(), a.resultsCommand(), a.sassCommand(), a.serveCommand())
+		a.partCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand(), a.sassCommand(), a.serveCommand())
 	return root
 }
 

@@ -90,7 +90,7 @@ func (a *app) sessionInfo(
 	o *sessionOptions,
 ) record.Session {
 	info := record.Session{
-		Request: request, Command: o.args, Version: triad.Version, Commit: commit(ctx),
+		ID: a.partOf, Request: request, Command: o.args, Version: triad.Version, Commit: commit(ctx),
 		Level: r.Options.Level.String(),
 		Seed:  r.Seed, Machine: o.gpu.describe(machine()),
 		Toolchain: record.Toolchain{"triad": triad.Version, "go": goVersion()},

@@ -2,7 +2,10 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+
+	"triad/internal/op"
 )
 
 // Shard is one of several parts of a plan that machines run side by side: number Index, from 1, of Of. The
@@ -26,11 +29,25 @@ func (p *Plan) cut(s Shard) error {
 	p.judged = slices.DeleteFunc(p.judged, elsewhere)
 	p.timed = slices.DeleteFunc(p.timed, func(w timedWork) bool { return elsewhere(w.work) })
 	if len(p.judged)+len(p.timed) == 0 {
-		return usagef("shard %d/%d has no case: the plan has %d; want at most so many shards", s.Index, s.Of,
-			len(shards))
+		return &EmptyShard{s, len(shards)}
 	}
 	return nil
 }
+
+// EmptyShard is the usage error of a shard without a case.
+type EmptyShard struct {
+	Shard
+	Cases int // of the whole plan
+}
+
+// Error is the sentence.
+func (e *EmptyShard) Error() string {
+	return fmt.Sprintf("shard %d/%d has no case: the plan has %d; want at most so many shards", e.Index, e.Of,
+		e.Cases)
+}
+
+// Unwrap gives it as a usage error.
+func (e *EmptyShard) Unwrap() error { return &op.UsageError{Message: e.Error()} }
 
 // shardsOf gives the shard, from 1, of each case by its key.
 func shardsOf(cases []PlannedCase, n int) map[string]int {

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"triad"
+	"triad/internal/fleet"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/internal/session"
+	"triad/results"
+)
+
+// onFlags hand a run to other machines.
+type onFlags struct {
+	engine, slurm, shared string
+	shards                int
+	given                 *pflag.FlagSet // of the verb
+}
+
+func (f *onFlags) add(cmd *cobra.Command) {
+	f.given = cmd.Flags()
+	cmd.Flags().StringVar(&f.engine, "on", "", "run on other machines: slurm (docs/fleet.md)")
+	cmd.Flags().IntVar(&f.shards, "shards", 8, "with --on: cut the plan into so many tasks")
+	cmd.Flags().StringVar(&f.slurm, "slurm", "",
+		"with --on slurm: options for sbatch, e.g. \"--partition=h200 --gres=gpu:1\"")
+	cmd.Flags().StringVar(&f.shared, "shared", "",
+		"with --on: a folder that all machines see (default: beside the database)")
+}
+
+// local are the flags that the driver acts on itself.
+var local = []string{
+	"on", "shards", "slurm", "shared", "db", "json", "resume", "junit", "github", "seed", "strict",
+}
+
+// check refuses what cannot be asked of a run on other machines.
+func (o *compareOptions) checkOn(request run.Request) error {
+	switch f := o.on; {
+	case f.engine != "slurm":
+		return usage("--on %q: want slurm", f.engine)
+	case f.shards < 1 || f.shards > mostShards:
+		return usage("--shards %d: want a number from 1 to %d", f.shards, mostShards)
+	case o.shard != "" || o.planOnly || o.explain || o.verbose || len(o.sanitizers) > 0 ||
+		o.dump+o.against != "":
+		return usage("--on cuts the run itself and prints the union: --shard, --plan, --explain, --verbose, " +
+			"--sanitize, --dump and --against are flags of a run on this machine")
+	case o.ownFlags.many:
+		return usage("--on judges files that are named one by one: for a folder, a pattern or a list use " +
+			"--shard on each machine")
+	case folderOf(&request) != nil:
+		return usage("--on judges operators of the catalog: run a folder's operator on this machine")
+	}
+	return nil
+}
+
+// forwarded is the command line of the tasks: what was typed, without what the driver does itself.
+func (o *compareOptions) forwarded(r run.Request, seed uint64) ([]string, error) {
+	args := []string{o.verb}
+	for _, operator := range r.Operators {
+		args = append(args, operator.Spec.Name)
+	}
+	var err error
+	o.on.given.Visit(func(f *pflag.Flag) {
+		if slices.Contains(local, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if f.Value.Type() == "stringSlice" { // read as CSV again
+				var text strings.Builder
+				w := csv.NewWriter(&text)
+				err = errors.Join(err, w.Write([]string{value}))
+				w.Flush()
+				value = strings.TrimSuffix(text.String(), "\n")
+			}
+			args = append(args, "--"+f.Name+"="+value)
+		}
+	})
+	return append(args, "--seed="+strconv.FormatUint(seed, 10)), err
+}
+
+// onFleet is one run on other machines.
+type onFleet struct {
+	*app
+	o       *compareOptions
+	request run.Request
+	store   *results.Store
+	session *results.Session
+	began   time.Time
+}
+
+// compareOn is compare and gradcheck on other machines.
+func (a *app) compareOn(ctx context.Context, request run.Request, o *compareOptions) error {
+	if err := errors.Join(o.checkOn(request), o.readyForCI()); err != nil {
+		return err
+	}
+	return a.onFleet(ctx, request, o, []string{o.verb}, func(r *onFleet, result run.Result, s report.Summary) error {
+		var err error
+		if o.json {
+			err = report.JSONLines(a.out, result.Records)
+		} else {
+			err = report.Compare(a.out, a.style(), result.Records, result.Differences, s)
+		}
+		return errors.Join(err, a.writeCI(o, result, r.session.Info().Added))
+	})
+}
+
+// benchOn is bench on other machines.
+func (a *app) benchOn(ctx context.Context, request run.Request, o *benchOptions) error {
+	if err := o.checkOn(request); err != nil {
+		return err
+	}
+	return a.onFleet(ctx, request, &o.compareOptions, o.words(request.Timing),
+		func(_ *onFleet, result run.Result, s report.Summary) error {
+			if o.json {
+				return report.JSONLines(a.out, result.Records)
+			}
+			return report.Bench(a.out, a.style(), result.Records, timed(result), s)
+		})
+}
+
+// onFleet starts or resumes the session, drives its tasks, and prints the union.
+func (a *app) onFleet(ctx context.Context, request run.Request, o *compareOptions, words []string,
+	tell func(*onFleet, run.Result, report.Summary) error,
+) (err error) {
+	r := &onFleet{app: a, o: o, request: request, began: time.Now()}
+	if r.store, err = a.openStore(ctx, o.db); err != nil {
+		return err
+	}
+	defer r.store.Close()
+	words = slices.Concat(words, o.ownFlags.words(), []string{"on", o.on.engine, strconv.Itoa(o.on.shards)})
+	so := sessionOptions{compareOptions: o}
+	info := a.sessionInfo(ctx, canonical(strings.Join(words, " "), request, &o.caseFlags), request, &so)
+	info.Added = o.ownFlags.add
+	if o.resume {
+		if r.session, _, err = r.store.Resume(ctx, info.Request); err != nil {
+			return session.ResumeFailure(err)
+		}
+	} else if r.session, err = r.store.Start(ctx, info, nil); err != nil {
+		return session.Fail(session.ExitBad, err)
+	}
+	ended, err := r.drive(ctx)
+	return r.end(context.WithoutCancel(ctx), ended, err, tell)
+}
+
+// drive runs the shards that are open and merges their parts.
+func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
+	folder, err := r.folder()
+	if err != nil {
+		return ended, err
+	}
+	plan := fleet.Plan{
+		Session: r.session.ID(), Version: triad.Version, Host: hostName(), Shards: r.o.on.shards,
+	}
+	if plan.Args, err = r.o.forwarded(r.request, r.session.Info().Seed); err != nil {
+		return ended, err
+	}
+	if err := folder.Create(plan); err != nil {
+		return ended, session.Fail(session.ExitNothing, err)
+	}
+	engine, err := r.engine()
+	if err != nil {
+		return ended, err
+	}
+	progress := r.progress()
+	defer progress.Clear()
+	d := fleet.Driver{
+		Folder: folder, Plan: plan, Engine: engine, Stop: r.stop,
+		Merge: func(ctx context.Context, part string) error {
+			_, err := r.store.Merge(context.WithoutCancel(ctx), part)
+			return err
+		},
+		Progress: func(done, all int) {
+			progress.Show(run.Progress{Case: done, Cases: all, Elapsed: time.Since(r.began)})
+		},
+		Tell: func(sentence string) {
+			progress.Clear()
+			fmt.Fprintln(r.err, "triad:", sentence)
+		},
+	}
+	ended, err = d.Run(ctx)
+	if err == nil && !ended.Stopped && len(ended.Failed) == 0 {
+		err = os.RemoveAll(string(folder)) // all of it is in the database
+	}
+	return ended, err
+}
+
+// folder is where the parts of the session come together.
+func (r *onFleet) folder() (fleet.Folder, error) {
+	parent := r.o.on.shared
+	if parent == "" {
+		parent = r.store.Path() + "-parts"
+	} else if info, err := os.Stat(parent); err != nil || !info.IsDir() {
+		return "", usage("--shared %s: it is no folder: name one that all machines see", parent)
+	}
+	parent, err := filepath.Abs(parent)
+	return fleet.Folder(filepath.Join(parent, r.session.ID())), err
+}
+
+func (r *onFleet) engine() (fleet.Engine, error) {
+	triad, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find triad itself: %w", err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	return &fleet.Slurm{Triad: triad, Dir: dir, Options: strings.Fields(r.o.on.slurm)}, nil
+}
+
+// end prints the union of what was found and ends the session.
+func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
+	tell func(*onFleet, run.Result, report.Summary) error,
+) error {
+	result, read := r.union(ctx, ended)
+	err = errors.Join(err, read)
+	end := session.EndingOf(result, nil, err, r.o.strict)
+	for _, f := range ended.Failed {
+		if code := session.ExitCode(f.Outcome.Exit); code == session.ExitUsage && len(result.Records) == 0 {
+			end.Code = code
+		} else if end.Code != session.ExitBad {
+			end.Code = session.ExitNothing
+		}
+		end.Reason = fmt.Sprintf("Shard %d of %d was not done: %s", f.Shard, r.o.on.shards, f.Outcome.Reason)
+	}
+	for _, exit := range ended.Exits { // such as a truth that is not proven
+		if exit == int(session.ExitBad) {
+			end.Code = session.ExitBad
+		}
+	}
+	complete := err == nil && !result.Interrupted && len(ended.Failed) == 0
+	err = errors.Join(r.session.Finish(ctx, complete, int(end.Code)), tell(r, result, report.Summary{
+		Session: r.session.ID(), Seed: r.session.Info().Seed, Exit: int(end.Code), Database: r.store.Path(),
+		Reason: end.Reason, Timed: timed(result),
+	}))
+	return end.Failure(err)
+}
+
+// union is what the parts found, as a run on one machine has it.
+func (r *onFleet) union(ctx context.Context, ended fleet.Ended) (result run.Result, err error) {
+	id := r.session.ID()
+	result.Interrupted = ended.Stopped
+	if result.Records, _, err = r.store.List(ctx, results.Filter{Session: id, Limit: -1}); err != nil {
+		return result, err
+	}
+	slices.Reverse(result.Records)
+	if len(r.request.Impls) > 0 {
+		result.Unavailable = unavailable(result.Records)
+	}
+	var comparisons, rulers error
+	result.Comparisons, comparisons = r.store.Comparisons(ctx, id)
+	result.Rulers, rulers = r.store.Rulers(ctx, id)
+	return result, errors.Join(comparisons, rulers)
+}
+
+// unavailable are the sentences of what was asked for by name and is not there.
+func unavailable(records []record.Record) (sentences []string) {
+	for _, r := range records {
+		if r.Status == op.StatusUnavailable && !slices.Contains(sentences, r.Message) {
+			sentences = append(sentences, r.Message)
+		}
+	}
+	return sentences
+}

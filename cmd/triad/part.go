@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"triad"
+	"triad/internal/fleet"
+	"triad/internal/run"
+	"triad/internal/session"
+	"triad/results"
+)
+
+// partCommand is how an engine starts triad on another machine: it runs one shard of the plan in a shared
+// folder and leaves the part and how it ended there. It succeeds where that could be left.
+func (a *app) partCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "part FOLDER SHARD",
+		Short:  "run one shard of a plan in a shared folder; started by an engine",
+		Hidden: true,
+		Args:   cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shard, err := strconv.Atoi(args[1])
+			if err != nil || shard < 1 {
+				return usage("part %s %s: want a folder and the number of a shard", args[0], args[1])
+			}
+			folder := fleet.Folder(args[0])
+			plan, err := folder.Plan()
+			if err != nil {
+				return fmt.Errorf("read the plan of %s: %w", args[0], err)
+			}
+			outcome := a.part(cmd.Context(), folder, plan, shard)
+			outcome.Host = hostName()
+			if outcome.Reason != "" {
+				fmt.Fprintf(a.err, "triad: shard %d/%d: %s\n", shard, plan.Shards, outcome.Reason)
+			}
+			return folder.End(shard, outcome)
+		},
+	}
+}
+
+// part runs one shard. Its database grows on a disk of this machine and is brought to the shared folder when
+// it has ended: SQLite's locks need no network file system then, and nobody reads half of it. What an earlier
+// task of the shard left is gone on with.
+func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, shard int) (o fleet.Outcome) {
+	if plan.Version != triad.Version {
+		o.Exit = int(session.ExitUsage)
+		o.Reason = fmt.Sprintf("%s has triad %s, and %s, which cut the run, has triad %s: install the same on "+
+			"both", hostName(), triad.Version, plan.Host, plan.Version)
+		return o
+	}
+	scratch, err := os.MkdirTemp("", "triad-part-")
+	if err != nil {
+		o.Exit, o.Reason = int(session.ExitNothing), fmt.Sprintf("make a scratch folder: %v", err)
+		return o
+	}
+	defer os.RemoveAll(scratch)
+	database := filepath.Join(scratch, "part.db")
+	args := append(plan.Args, fmt.Sprintf("--shard=%d/%d", shard, plan.Shards), "--db="+database)
+	if before := folder.Part(shard); fleet.Bring(before, database) == nil {
+		if unfinished(ctx, database) {
+			args = append(args, "--resume")
+		} else {
+			os.Remove(database)
+		}
+	}
+	o = a.shard(ctx, args, plan.Session)
+	if o.Complete, o.Part = partIn(ctx, database); o.Part {
+		if err := fleet.Bring(database, folder.Part(shard)); err != nil {
+			o = fleet.Outcome{Exit: int(session.ExitNothing), Reason: err.Error()}
+		}
+	}
+	o.Complete = o.Complete || o.Exit == 0 && !o.Part // an empty shard
+	o.Stopped = a.stop.Err() != nil
+	return o
+}
+
+// shard runs the command line of a shard in this process.
+func (a *app) shard(ctx context.Context, args []string, of string) (o fleet.Outcome) {
+	a.partOf = of
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	begun := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
+	err := a.guarded(func() error { return root.ExecuteContext(ctx) })
+	var empty *run.EmptyShard
+	if errors.As(err, &empty) {
+		return o
+	}
+	code, err := session.Command(err, begun, ctx.Err() != nil)
+	o.Exit = int(code)
+	if err != nil {
+		o.Reason = err.Error()
+	}
+	return o
+}
+
+// partIn says whether the newest session of a database has all of its plan, and whether there is one.
+func partIn(ctx context.Context, path string) (complete, found bool) {
+	if _, err := os.Stat(path); err != nil {
+		return false, false
+	}
+	store, err := results.Open(ctx, path, results.Options{})
+	if err != nil {
+		return false, false
+	}
+	defer store.Close()
+	sessions, err := store.Sessions(ctx, "", 1)
+	if err != nil || len(sessions) == 0 {
+		return false, false
+	}
+	return sessions[0].State == "complete", true
+}
+
+func unfinished(ctx context.Context, path string) bool {
+	complete, found := partIn(ctx, path)
+	return found && !complete
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "a machine without a name"
+	}
+	return name
+}

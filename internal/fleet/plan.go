@@ -1,0 +1,128 @@
+// Package fleet runs the shards of one request on other machines and brings their parts home. It cuts, waits
+// and counts; an engine (Slurm) starts the tasks, a task is `triad part`, and the union is results.Merge. All
+// parts record under one session, whose plan holds each run once: work that is done twice is merged once.
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Plan is what every task of a run reads from the shared folder.
+type Plan struct {
+	Session string   `json:"session"` // ULID that all parts record under
+	Version string   `json:"version"` // of the triad that cut the run
+	Host    string   `json:"host"`    // where that runs
+	Args    []string `json:"args"`    // the command line, without shard and database
+	Shards  int      `json:"shards"`
+}
+
+// Outcome is how one task ended. It is written after the part, so who sees it finds the part whole.
+type Outcome struct {
+	Complete bool   `json:"complete"` // nothing of the shard is missing
+	Stopped  bool   `json:"stopped"`  // it was told to end
+	Part     bool   `json:"part"`     // there is a database
+	Exit     int    `json:"exit"`
+	Reason   string `json:"reason"` // what went wrong, "" where nothing did
+	Host     string `json:"host"`
+}
+
+// Folder is the shared folder of a run.
+type Folder string
+
+// Part is the database of a shard, from 1.
+func (f Folder) Part(shard int) string { return f.in("part-%d.db", shard) }
+
+func (f Folder) outcome(shard int) string { return f.in("part-%d.json", shard) }
+
+func (f Folder) in(format string, a ...any) string {
+	return filepath.Join(string(f), fmt.Sprintf(format, a...))
+}
+
+// Create makes the folder and writes the plan.
+func (f Folder) Create(p Plan) error {
+	if err := os.MkdirAll(string(f), 0o755); err != nil {
+		return fmt.Errorf("make the shared folder: %w", err)
+	}
+	return writeJSON(f.in("plan.json"), p)
+}
+
+// Plan reads what Create wrote.
+func (f Folder) Plan() (p Plan, err error) {
+	err = readJSON(f.in("plan.json"), &p)
+	return p, err
+}
+
+// Outcome says how the task of a shard ended; found is false where none has.
+func (f Folder) Outcome(shard int) (o Outcome, found bool, err error) {
+	err = readJSON(f.outcome(shard), &o)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, false, nil
+	}
+	return o, err == nil, err
+}
+
+// End writes how the task of a shard ended.
+func (f Folder) End(shard int, o Outcome) error { return writeJSON(f.outcome(shard), o) }
+
+// forget takes the outcome of a shard away, so that it is done again.
+func (f Folder) forget(shard int) error {
+	if err := os.Remove(f.outcome(shard)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget how shard %d ended: %w", shard, err)
+	}
+	return nil
+}
+
+// Bring puts a file into the folder under another name, whole or not at all.
+func Bring(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return fmt.Errorf("bring %s: %w", from, err)
+	}
+	return writeWhole(to, data)
+}
+
+func writeJSON(path string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return writeWhole(path, append(text, '\n'))
+}
+
+// writeWhole writes beside the file and renames: a reader on another machine sees all of it or nothing.
+func writeWhole(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func readJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
