@@ -50,14 +50,19 @@ func (a *app) tellCI(s *session.Session, result run.Result, o *compareOptions) e
 	if !s.Recorded() {
 		return nil
 	}
+	return a.writeCI(o, result, s.Info.Added)
+}
+
+// writeCI writes what the flags for CI systems ask for of a result; added are the files of --add.
+func (a *app) writeCI(o *compareOptions, result run.Result, added []string) error {
 	var err error
 	if o.junit != "" {
 		err = toFile(nil, o.junit, func(w io.Writer) error {
-			return report.JUnit(w, result.Records, s.Info.Added, o.strict)
+			return report.JUnit(w, result.Records, added, o.strict)
 		})
 	}
 	if o.github {
-		err = errors.Join(err, report.GitHub(a.err, result.Records, s.Info.Added, o.strict))
+		err = errors.Join(err, report.GitHub(a.err, result.Records, added, o.strict))
 	}
 	return err
 }

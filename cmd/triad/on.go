@@ -27,7 +27,7 @@ import (
 
 // onFlags hand a run to other machines.
 type onFlags struct {
-	engine, slurm, shared string
+	engine, slurm, parts string
 	shards                int
 	given                 *pflag.FlagSet // of the verb
 }
@@ -38,13 +38,13 @@ func (f *onFlags) add(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.shards, "shards", 8, "with --on: cut the plan into so many tasks")
 	cmd.Flags().StringVar(&f.slurm, "slurm", "",
 		"with --on slurm: options for sbatch, e.g. \"--partition=h200 --gres=gpu:1\"")
-	cmd.Flags().StringVar(&f.shared, "shared", "",
+	cmd.Flags().StringVar(&f.parts, "parts", "",
 		"with --on: a folder that all machines see (default: beside the database)")
 }
 
 // local are the flags that the driver acts on itself.
 var local = []string{
-	"on", "shards", "slurm", "shared", "db", "json", "resume", "junit", "github", "seed", "strict",
+	"on", "shards", "slurm", "parts", "db", "json", "resume", "junit", "github", "seed", "strict",
 }
 
 // check refuses what cannot be asked of a run on other machines.
@@ -204,11 +204,11 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 
 // folder is where the parts of the session come together.
 func (r *onFleet) folder() (fleet.Folder, error) {
-	parent := r.o.on.shared
+	parent := r.o.on.parts
 	if parent == "" {
 		parent = r.store.Path() + "-parts"
 	} else if info, err := os.Stat(parent); err != nil || !info.IsDir() {
-		return "", usage("--shared %s: it is no folder: name one that all machines see", parent)
+		return "", usage("--parts %s: it is no folder: name one that all machines see", parent)
 	}
 	parent, err := filepath.Abs(parent)
 	return fleet.Folder(filepath.Join(parent, r.session.ID())), err
