@@ -272,3 +272,63 @@ func TestMergeOfDamagedFiles(t *testing.T) {
 		t.Errorf("%d runs", runs)
 	}
 }
+
+// Parts of one session, each with positions of its own and one run in both, merged into a session that is
+// running: each entry of the plan once, each run once, in any order, with the machine of the part that came.
+func TestMergePartsOfASession(t *testing.T) {
+	folder := t.TempDir()
+	ofFleet := record.Session{
+		ID: "01M83TKPCKQXYG5ZNHCC6YF87Q", Request: "fleet", Version: "1", Level: "quick",
+		Machine: record.Machine{OS: "linux"}, Toolchain: record.Toolchain{},
+	}
+	part := func(name string, from int) string {
+		path := filepath.Join(folder, name)
+		s := openTest(t, path, Options{})
+		defer s.Close()
+		info := ofFleet
+		info.Machine.GPU = "NVIDIA H200"
+		x, err := s.Start(ctx, info, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			r := passed(from+i, "cuda/warp")
+			if err := x.Record(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.Finish(ctx, true, 0); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	one, two := part("one.db", 1), part("two.db", 3) // 3 is in both: a shard that ran twice
+	for _, order := range [][]string{{one, two}, {two, one, two}, {one, one, two, one}} {
+		s := openTest(t, filepath.Join(t.TempDir(), "all.db"), Options{})
+		x, err := s.Start(ctx, ofFleet, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range order {
+			if _, err := s.Merge(ctx, from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.Finish(ctx, true, 0); err != nil {
+			t.Fatal(err)
+		}
+		records, total, err := s.List(ctx, Filter{Session: x.ID(), Limit: -1})
+		if err != nil || total != 5 || len(records) != 5 {
+			t.Errorf("%v: %d runs, %v, want 5", order, total, err)
+		}
+		sessions, err := s.Sessions(ctx, "", -1)
+		if err != nil || len(sessions) != 1 || sessions[0].Session.Machine.GPU != "NVIDIA H200" {
+			t.Errorf("%v: %+v, %v, want one session on an H200", order, sessions, err)
+		}
+		var entries int
+		if err := s.reader.QueryRow("SELECT count(*) FROM plan").Scan(&entries); err != nil || entries != 5 {
+			t.Errorf("%v: %d entries of the plan, %v, want 5", order, entries, err)
+		}
+		s.Close()
+	}
+}

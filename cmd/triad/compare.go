@@ -176,8 +176,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		}
 		return err
 	})
-	if o.after != nil {
-		o.after(result)
+	for _, look := range []func(run.Result){o.after, a.partRan} {
+		if look != nil {
+			look(result)
+		}
 	}
 	if end.Usage() {
 		return end.Failure(err)
@@ -190,10 +192,18 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 
 // tellReport ends a comparison with the command that makes its page.
 func (a *app) tellReport(s *session.Session, result run.Result, o *compareOptions) error {
-	if o.json || !s.Recorded() || len(result.Records) == 0 {
+	if !s.Recorded() {
 		return nil
 	}
-	line := "Look at it: triad results report " + s.ID()
+	return a.tellPage(s.ID(), result, o)
+}
+
+// tellPage prints the command that makes the page of a session.
+func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
+	if o.json || len(result.Records) == 0 {
+		return nil
+	}
+	line := "Look at it: triad results report " + id
 	if o.db != "" {
 		line += " --db " + record.ShellQuote(o.db)
 	}

@@ -28,8 +28,8 @@ import (
 // onFlags hand a run to other machines.
 type onFlags struct {
 	engine, slurm, parts string
-	shards                int
-	given                 *pflag.FlagSet // of the verb
+	shards               int
+	given                *pflag.FlagSet // of the verb
 }
 
 func (f *onFlags) add(cmd *cobra.Command) {
@@ -118,7 +118,8 @@ func (a *app) compareOn(ctx context.Context, request run.Request, o *compareOpti
 		} else {
 			err = report.Compare(a.out, a.style(), result.Records, result.Differences, s)
 		}
-		return errors.Join(err, a.writeCI(o, result, r.session.Info().Added))
+		return errors.Join(err, a.writeCI(o, result, r.session.Info().Added),
+			a.tellPage(r.session.ID(), result, o))
 	})
 }
 
@@ -196,6 +197,9 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 		},
 	}
 	ended, err = d.Run(ctx)
+	if refused := (*fleet.EngineError)(nil); errors.As(err, &refused) {
+		err = session.Fail(session.ExitNothing, err)
+	}
 	if err == nil && !ended.Stopped && len(ended.Failed) == 0 {
 		err = os.RemoveAll(string(folder)) // all of it is in the database
 	}
@@ -232,6 +236,10 @@ func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 ) error {
 	result, read := r.union(ctx, ended)
 	err = errors.Join(err, read)
+	if err != nil && len(result.Records) == 0 { // there is nothing to print
+		end := session.Ending{Code: session.CodeOf(err), Err: err}
+		return end.Failure(r.session.Finish(ctx, false, int(end.Code)))
+	}
 	end := session.EndingOf(result, nil, err, r.o.strict)
 	for _, f := range ended.Failed {
 		if code := session.ExitCode(f.Outcome.Exit); code == session.ExitUsage && len(result.Records) == 0 {
@@ -241,15 +249,18 @@ func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 		}
 		end.Reason = fmt.Sprintf("Shard %d of %d was not done: %s", f.Shard, r.o.on.shards, f.Outcome.Reason)
 	}
-	for _, exit := range ended.Exits { // such as a truth that is not proven
-		if exit == int(session.ExitBad) {
+	var power report.Power
+	for _, o := range ended.Complete {
+		if o.Exit == int(session.ExitBad) { // such as a truth that is not proven
 			end.Code = session.ExitBad
 		}
+		power.Cases, power.Powered = power.Cases+o.Power.Cases, power.Powered+o.Power.Powered
+		power.Trivial += o.Power.Trivial
 	}
 	complete := err == nil && !result.Interrupted && len(ended.Failed) == 0
 	err = errors.Join(r.session.Finish(ctx, complete, int(end.Code)), tell(r, result, report.Summary{
 		Session: r.session.ID(), Seed: r.session.Info().Seed, Exit: int(end.Code), Database: r.store.Path(),
-		Reason: end.Reason, Timed: timed(result),
+		Reason: end.Reason, Timed: timed(result), Power: power,
 	}))
 	return end.Failure(err)
 }

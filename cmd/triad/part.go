@@ -83,7 +83,10 @@ func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, sh
 
 // shard runs the command line of a shard in this process.
 func (a *app) shard(ctx context.Context, args []string, of string) (o fleet.Outcome) {
-	a.partOf = of
+	a.partOf, a.partRan = of, func(result run.Result) {
+		p := powerOf(result)
+		o.Power = fleet.Power{Cases: p.Cases, Powered: p.Powered, Trivial: p.Trivial}
+	}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(a.out)

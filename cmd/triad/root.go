@@ -18,6 +18,7 @@ import (
 	"triad"
 	"triad/internal/backend"
 	"triad/internal/panics"
+	"triad/internal/run"
 	"triad/internal/session"
 	"triad/internal/worker"
 )
@@ -43,10 +44,11 @@ type app struct {
 	reserve *worker.Reserve // of a watch; nil elsewhere
 	pending *worker.Pending // Ctrl-C prints them
 	// around puts a test's backends in the place of a run's; nil: they stay.
-	around func([]backend.Backend) []backend.Backend
-	fault  *fault
-	partOf string // the session that a part of it on another machine records under; "" elsewhere
-	halt   func() // cancels ctx
+	around  func([]backend.Backend) []backend.Backend
+	fault   *fault
+	partOf  string           // the session that a part of it on another machine records under; "" elsewhere
+	partRan func(run.Result) // of a part: gets what was found; nil elsewhere
+	halt    func()           // cancels ctx
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
 	stop  context.Context
 	began time.Time

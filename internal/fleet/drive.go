@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 )
@@ -31,9 +32,9 @@ type Driver struct {
 	// Progress gets the shards that are done, and all; Tell a sentence.
 	Progress func(done, all int)
 	Tell     func(sentence string)
-	Every    time.Duration // between two looks at the tasks; 0: 2 s
+	Every    time.Duration // between two looks at the tasks at most; 0: 4 s
 	Grace    time.Duration // how long cancelled tasks may take to end; 0: 40 s
-	Settle   int           // looks after which a task that is gone without an outcome is lost; 0: 3
+	Settle   time.Duration // how long the outcome of a task that is gone may take to be seen; 0: 3 s
 }
 
 // Failure is a shard that failed twice.
@@ -45,9 +46,9 @@ type Failure struct {
 
 // Ended is how a run on a fleet ended.
 type Ended struct {
-	Exits   map[int]int // exit code of each complete shard
-	Failed  []Failure
-	Stopped bool
+	Complete map[int]Outcome // by shard
+	Failed   []Failure
+	Stopped  bool
 }
 
 // tries is how often a shard is begun: a task that fails is queued again once.
@@ -58,36 +59,39 @@ type drive struct {
 	*Driver
 	open    []int // shards that are with the engine
 	begun   map[int]int
-	missing map[int]int // looks since a task was gone without an outcome
+	missing map[int]time.Time // since when a task is gone without an outcome
 	ended   Ended
 	said    time.Time // when the engine's silence was told
 }
 
 // Run hands over the shards that are not complete, merges parts as they come, and returns when all have ended
 // or the stop has. A shard whose task fails or is lost is queued again once.
-func (d *Driver) Run(ctx context.Context) (Ended, error) {
+func (d *Driver) Run(ctx context.Context) (ended Ended, err error) {
 	if d.Every == 0 {
-		d.Every = 2 * time.Second
+		d.Every = 4 * time.Second
 	}
 	if d.Grace == 0 {
 		d.Grace = 40 * time.Second
 	}
 	if d.Settle == 0 {
-		d.Settle = 3
+		d.Settle = 3 * time.Second
 	}
 	r := &drive{
-		Driver: d, begun: map[int]int{}, missing: map[int]int{}, ended: Ended{Exits: map[int]int{}},
+		Driver: d, begun: map[int]int{}, missing: map[int]time.Time{}, ended: Ended{Complete: map[int]Outcome{}},
 	}
+	defer func() {
+		if err != nil && len(r.begun) > 0 { // what the tasks leave is for --resume
+			r.cancel(context.WithoutCancel(ctx), false)
+		}
+	}()
 	if err := r.begin(ctx); err != nil {
 		return r.ended, err
 	}
-	tick := time.NewTicker(d.Every)
-	defer tick.Stop()
-	for len(r.open) > 0 {
+	for wait := d.Every / 20; len(r.open) > 0; wait = min(d.Every, wait*5/4) {
 		select {
 		case <-d.Stop.Done():
 			return r.stop(ctx)
-		case <-tick.C:
+		case <-time.After(wait): // short runs are not kept waiting, long ones do not ask too often
 		}
 		if err := r.look(ctx); err != nil {
 			return r.ended, err
@@ -109,12 +113,12 @@ func (r *drive) begin(ctx context.Context) error {
 			}
 		}
 		if found && o.Complete {
-			r.ended.Exits[shard] = o.Exit
+			r.ended.Complete[shard] = o
 			continue
 		}
 		r.open = append(r.open, shard)
 	}
-	r.Progress(len(r.ended.Exits), r.Plan.Shards)
+	r.Progress(len(r.ended.Complete), r.Plan.Shards)
 	return r.submit(ctx, slices.Clone(r.open))
 }
 
@@ -129,8 +133,20 @@ func (r *drive) submit(ctx context.Context, shards []int) error {
 		r.begun[shard]++
 		delete(r.missing, shard)
 	}
-	return r.Engine.Submit(ctx, r.Folder, shards)
+	if err := r.Engine.Submit(ctx, r.Folder, shards); err != nil {
+		return &EngineError{err}
+	}
+	return nil
 }
+
+// EngineError says that the engine took no tasks.
+type EngineError struct{ Err error }
+
+// Error is what the engine said.
+func (e *EngineError) Error() string { return e.Err.Error() }
+
+// Unwrap gives Err.
+func (e *EngineError) Unwrap() error { return e.Err }
 
 // look takes what has ended since the last look.
 func (r *drive) look(ctx context.Context) error {
@@ -148,8 +164,9 @@ func (r *drive) look(ctx context.Context) error {
 			delete(r.missing, shard)
 			continue
 		}
-		if r.missing[shard]++; r.missing[shard] >= r.Settle { // a shared folder may show files late
-			if err := r.failed(ctx, shard, Outcome{Reason: "its task ended without a result: " + why}); err != nil {
+		if r.lost(shard) {
+			o := Outcome{Reason: "its task ended without a result: " + why}
+			if err := r.failed(ctx, shard, o); err != nil {
 				return err
 			}
 		}
@@ -157,8 +174,21 @@ func (r *drive) look(ctx context.Context) error {
 	return nil
 }
 
+// lost says whether a shard whose task is gone has no outcome for so long that none will come: a shared
+// folder may show files late.
+func (r *drive) lost(shard int) bool {
+	if _, noted := r.missing[shard]; !noted {
+		r.missing[shard] = time.Now()
+	}
+	return time.Since(r.missing[shard]) >= r.Settle
+}
+
 // gather merges the parts that have come.
 func (r *drive) gather(ctx context.Context) error {
+	// Reading the folder makes NFS ask for what is new in it.
+	if _, err := os.ReadDir(string(r.Folder)); err != nil {
+		return fmt.Errorf("look into the shared folder: %w", err)
+	}
 	for _, shard := range slices.Clone(r.open) {
 		o, found, err := r.Folder.Outcome(shard)
 		if err != nil {
@@ -174,7 +204,7 @@ func (r *drive) gather(ctx context.Context) error {
 		}
 		switch {
 		case o.Complete:
-			r.ended.Exits[shard] = o.Exit
+			r.ended.Complete[shard] = o
 			r.close(shard)
 		case r.ended.Stopped:
 			r.close(shard)
@@ -184,7 +214,7 @@ func (r *drive) gather(ctx context.Context) error {
 			}
 		}
 	}
-	r.Progress(len(r.ended.Exits), r.Plan.Shards)
+	r.Progress(len(r.ended.Complete), r.Plan.Shards)
 	return nil
 }
 
@@ -236,10 +266,8 @@ func (r *drive) stop(ctx context.Context) (Ended, error) {
 		}
 		if err == nil {
 			for _, shard := range slices.Clone(r.open) {
-				if _, isGone := gone[shard]; isGone {
-					if r.missing[shard]++; r.missing[shard] >= r.Settle {
-						r.close(shard)
-					}
+				if _, isGone := gone[shard]; isGone && r.lost(shard) {
+					r.close(shard)
 				}
 			}
 		}

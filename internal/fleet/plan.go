@@ -29,6 +29,14 @@ type Outcome struct {
 	Exit     int    `json:"exit"`
 	Reason   string `json:"reason"` // what went wrong, "" where nothing did
 	Host     string `json:"host"`
+	Power    Power  `json:"power"`
+}
+
+// Power counts the cases of a part that can tell right from wrong.
+type Power struct {
+	Cases   int `json:"cases"`
+	Powered int `json:"powered"`
+	Trivial int `json:"trivial"`
 }
 
 // Folder is the shared folder of a run.
