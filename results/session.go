@@ -49,7 +49,8 @@ func (s *Store) write(ctx context.Context, verb string, do func(tx *sql.Tx) erro
 }
 
 // Start writes a new session and all that it is going to run, in one transaction. Started is filled in, and
-// ID where there is none: the parts of one session in several databases have the same. Sessions whose process is gone are marked as interrupted on the way.
+// ID where there is none: the parts of one session in several databases have the same. Sessions whose process
+// is gone are marked as interrupted on the way.
 func (s *Store) Start(ctx context.Context, info record.Session, plan []record.Item) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,8 +56,8 @@ func (o *compareOptions) checkOn(request run.Request) error {
 		return usage("--shards %d: want a number from 1 to %d", f.shards, mostShards)
 	case o.shard != "" || o.planOnly || o.explain || o.verbose || len(o.sanitizers) > 0 ||
 		o.dump+o.against != "":
-		return usage("--on cuts the run itself and prints the union: --shard, --plan, --explain, --verbose, " +
-			"--sanitize, --dump and --against are flags of a run on this machine")
+		return usage("--on cuts the run itself and prints the union: --shard, --plan, --explain, " +
+			"--verbose, --sanitize, --dump and --against are flags of a run on this machine")
 	case o.ownFlags.many:
 		return usage("--on judges files that are named one by one: for a folder, a pattern or a list use " +
 			"--shard on each machine")
@@ -111,8 +111,7 @@ func (a *app) compareOn(ctx context.Context, request run.Request, o *compareOpti
 	if err := errors.Join(o.checkOn(request), o.readyForCI()); err != nil {
 		return err
 	}
-	return a.onFleet(ctx, request, o, []string{o.verb}, func(r *onFleet, result run.Result, s report.Summary) error {
-		var err error
+	tell := func(r *onFleet, result run.Result, s report.Summary) (err error) {
 		if o.json {
 			err = report.JSONLines(a.out, result.Records)
 		} else {
@@ -120,7 +119,8 @@ func (a *app) compareOn(ctx context.Context, request run.Request, o *compareOpti
 		}
 		return errors.Join(err, a.writeCI(o, result, r.session.Info().Added),
 			a.tellPage(r.session.ID(), result, o))
-	})
+	}
+	return a.onFleet(ctx, request, o, []string{o.verb}, tell)
 }
 
 // benchOn is bench on other machines.

@@ -51,8 +51,8 @@ func (a *app) partCommand() *cobra.Command {
 func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, shard int) (o fleet.Outcome) {
 	if plan.Version != triad.Version {
 		o.Exit = int(session.ExitUsage)
-		o.Reason = fmt.Sprintf("%s has triad %s, and %s, which cut the run, has triad %s: install the same on "+
-			"both", hostName(), triad.Version, plan.Host, plan.Version)
+		o.Reason = fmt.Sprintf("%s has triad %s, and %s, which cut the run, has triad %s: install the "+
+			"same on both", hostName(), triad.Version, plan.Host, plan.Version)
 		return o
 	}
 	scratch, err := os.MkdirTemp("", "triad-part-")

@@ -14,8 +14,35 @@ import (
 	"testing"
 	"time"
 
+	"triad/internal/catalog"
 	"triad/internal/need"
 )
+
+// slurmConf is the configuration of a node: its name, its folder, and the user.
+const slurmConf = `ClusterName=triad
+SlurmctldHost=%[1]s
+SlurmctldPort=26917
+SlurmdPort=26918
+AuthType=auth/munge
+AuthInfo=socket=%[2]s/munge.sock
+SlurmUser=%[3]s
+SlurmdUser=%[3]s
+StateSaveLocation=%[2]s/state
+SlurmdSpoolDir=%[2]s/spool
+SlurmctldPidFile=%[2]s/slurmctld.pid
+SlurmdPidFile=%[2]s/slurmd.pid
+SlurmctldLogFile=%[2]s/slurmctld.log
+SlurmdLogFile=%[2]s/slurmd.log
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+NodeName=%[1]s CPUs=4 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+`
 
 // startSlurm starts a Slurm of one node, of Debian's packages slurmctld, slurmd, slurm-client and munge, with
 // keys, ports and folders of its own.
@@ -47,39 +74,27 @@ func startSlurm(t *testing.T) {
 	}
 	me, err := user.Current()
 	must(err)
-	must(os.WriteFile(filepath.Join(dir, "slurm.conf"), fmt.Appendf(nil, `ClusterName=triad
-SlurmctldHost=%[1]s
-SlurmctldPort=26917
-SlurmdPort=26918
-AuthType=auth/munge
-AuthInfo=socket=%[2]s/munge.sock
-SlurmUser=%[3]s
-SlurmdUser=%[3]s
-StateSaveLocation=%[2]s/state
-SlurmdSpoolDir=%[2]s/spool
-SlurmctldPidFile=%[2]s/slurmctld.pid
-SlurmdPidFile=%[2]s/slurmd.pid
-SlurmctldLogFile=%[2]s/slurmctld.log
-SlurmdLogFile=%[2]s/slurmd.log
-SlurmdParameters=config_overrides
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-AccountingStorageType=accounting_storage/none
-JobAcctGatherType=jobacct_gather/none
-MpiDefault=none
-NodeName=%[1]s CPUs=4 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-`, host, dir, me.Username), 0o600))
+	conf := fmt.Appendf(nil, slurmConf, host, dir, me.Username)
+	must(os.WriteFile(filepath.Join(dir, "slurm.conf"), conf, 0o600))
 	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
+	startDaemons(t, dir)
+}
+
+// startDaemons starts those of a folder and waits until the node is there.
+func startDaemons(t *testing.T, dir string) {
+	t.Helper()
 	start := func(name string, args ...string) {
 		t.Helper()
 		cmd := exec.Command(need.Tool(t, name), args...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		log, err := os.Create(filepath.Join(dir, name+".out"))
-		must(err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		cmd.Stdout, cmd.Stderr = log, log
-		must(cmd.Start())
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(func() {
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 			_ = cmd.Wait()
@@ -120,73 +135,98 @@ func TestSlurm(t *testing.T) {
 		t.Skip("a Slurm of one node, about a minute: TRIAD_TEST_LONG=1 runs it")
 	}
 	startSlurm(t)
-	triad, dir := triadBinary(t), t.TempDir()
-	command := func(db string, more ...string) *exec.Cmd {
-		cmd := exec.Command(triad, append([]string{
-			"compare", "softmax", "--impl", "cuda", "--quick", "--db", db,
-		}, more...)...)
-		cmd.Dir = dir
-		return cmd
-	}
-	fleet := []string{"--on", "slurm", "--shards", "5", "--slurm", "--partition=all --cpus-per-task=1"}
-	if out, err := command("whole.db").CombinedOutput(); err != nil {
+	r := slurmRun{T: t, triad: triadBinary(t), dir: t.TempDir()}
+	if out, err := r.command("whole.db").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	verdicts := func(db string) string {
-		t.Helper()
-		cmd := exec.Command(triad, "results", "query", "--db", db, "--format", "csv", "--rows", "100000",
-			"select c.case_key, p.implementation, r.status, (select count(*) from session) from run r "+
-				"join plan p using (plan_id) join test_case c on c.case_id = r.case_id "+
-				"where r.status <> 'INTERRUPTED' order by 1, 2")
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return string(out)
-	}
-	want := verdicts("whole.db")
-	same := func(db string) {
-		t.Helper()
-		if got := verdicts(db); got != want {
+	want := r.verdicts("whole.db")
+	for db, run := range map[string]func(db string){
+		"fleet.db": r.undisturbed, "killed.db": r.killed, "stopped.db": r.stopped,
+	} {
+		run(db)
+		if got := r.verdicts(db); got != want {
 			t.Errorf("%s: %d lines, one run has %d", db, strings.Count(got, "\n"), strings.Count(want, "\n"))
 		}
 	}
-	if out, err := command("fleet.db", fleet...).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	same("fleet.db")
+}
 
+// slurmRun runs a comparison again and again, each into a database of its own.
+type slurmRun struct {
+	*testing.T
+	triad, dir string
+}
+
+func (r slurmRun) command(db string, more ...string) *exec.Cmd {
+	cmd := exec.Command(r.triad, append([]string{
+		"compare", catalog.Names()[0], "--impl", "cuda", "--quick", "--db", db,
+	}, more...)...)
+	cmd.Dir = r.dir
+	return cmd
+}
+
+func (r slurmRun) onSlurm(db string, more ...string) *exec.Cmd {
+	return r.command(db, append([]string{
+		"--on", "slurm", "--shards", "5", "--slurm", "--partition=all --cpus-per-task=1",
+	}, more...)...)
+}
+
+// verdicts are a line for each run of a database.
+func (r slurmRun) verdicts(db string) string {
+	r.Helper()
+	cmd := exec.Command(r.triad, "results", "query", "--db", db, "--format", "csv", "--rows", "100000",
+		"select c.case_key, p.implementation, r.status, (select count(*) from session) from run r "+
+			"join plan p using (plan_id) join test_case c on c.case_id = r.case_id "+
+			"where r.status <> 'INTERRUPTED' order by 1, 2")
+	cmd.Dir = r.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+func (r slurmRun) undisturbed(db string) {
+	if out, err := r.onSlurm(db).CombinedOutput(); err != nil {
+		r.Fatalf("%v: %s", err, out)
+	}
+}
+
+// killed kills a task on its way.
+func (r slurmRun) killed(db string) {
 	var said bytes.Buffer
-	killed := command("killed.db", fleet...)
-	killed.Stdout, killed.Stderr = &said, &said
-	if err := killed.Start(); err != nil {
-		t.Fatal(err)
+	cmd := r.onSlurm(db)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		r.Fatal(err)
 	}
-	killTask(t, filepath.Join(dir, "killed.db-parts"))
-	if err := killed.Wait(); err != nil || !strings.Contains(said.String(), "is queued again") {
-		t.Errorf("a task was killed: %v: %s", err, said.String())
+	if err := syscall.Kill(runningTask(r.T, filepath.Join(r.dir, db+"-parts")), syscall.SIGKILL); err != nil {
+		r.Fatal(err)
 	}
-	same("killed.db")
+	if err := cmd.Wait(); err != nil || !strings.Contains(said.String(), "is queued again") {
+		r.Errorf("a task was killed: %v: %s", err, said.String())
+	}
+}
 
-	stopped := command("stopped.db", fleet...)
-	if err := stopped.Start(); err != nil {
-		t.Fatal(err)
+// stopped gives the driver Ctrl-C and goes on.
+func (r slurmRun) stopped(db string) {
+	cmd := r.onSlurm(db)
+	if err := cmd.Start(); err != nil {
+		r.Fatal(err)
 	}
-	runningTask(t, filepath.Join(dir, "stopped.db-parts"))
-	if err := stopped.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	runningTask(r.T, filepath.Join(r.dir, db+"-parts"))
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		r.Fatal(err)
 	}
-	if err := stopped.Wait(); stopped.ProcessState.ExitCode() != 3 {
-		t.Errorf("Ctrl-C: %v, want exit code 3", err)
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 3 {
+		r.Errorf("Ctrl-C: %v, want exit code 3", err)
 	}
-	if out, err := exec.Command("squeue", "--noheader").Output(); err != nil || len(bytes.TrimSpace(out)) > 0 {
-		t.Errorf("tasks after Ctrl-C: %v %s", err, out)
+	out, err := exec.Command("squeue", "--noheader").Output()
+	if err != nil || len(bytes.TrimSpace(out)) > 0 {
+		r.Errorf("tasks after Ctrl-C: %v %s", err, out)
 	}
-	if out, err := command("stopped.db", append(fleet, "--resume")...).CombinedOutput(); err != nil {
-		t.Fatalf("--resume: %v: %s", err, out)
+	if out, err := r.onSlurm(db, "--resume").CombinedOutput(); err != nil {
+		r.Fatalf("--resume: %v: %s", err, out)
 	}
-	same("stopped.db")
 }
 
 // runningTask waits until a task of a folder runs, and gives its process.
@@ -205,11 +245,4 @@ func runningTask(t *testing.T, folder string) int {
 	}
 	t.Fatal("no task runs after a minute")
 	return 0
-}
-
-func killTask(t *testing.T, folder string) {
-	t.Helper()
-	if err := syscall.Kill(runningTask(t, folder), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -77,7 +77,8 @@ func (d *Driver) Run(ctx context.Context) (ended Ended, err error) {
 		d.Settle = 3 * time.Second
 	}
 	r := &drive{
-		Driver: d, begun: map[int]int{}, missing: map[int]time.Time{}, ended: Ended{Complete: map[int]Outcome{}},
+		Driver: d, begun: map[int]int{}, missing: map[int]time.Time{},
+		ended: Ended{Complete: map[int]Outcome{}},
 	}
 	defer func() {
 		if err != nil && len(r.begun) > 0 { // what the tasks leave is for --resume

@@ -25,7 +25,8 @@ func (f *fake) Submit(_ context.Context, folder Folder, shards []int) error {
 	for _, shard := range shards {
 		f.tries[shard]++
 		if o, left := f.do(shard, f.tries[shard]); left {
-			if err := errors.Join(os.WriteFile(folder.Part(shard), nil, 0o600), folder.End(shard, o)); err != nil {
+			err := errors.Join(os.WriteFile(folder.Part(shard), nil, 0o600), folder.End(shard, o))
+			if err != nil {
 				return err
 			}
 		}
@@ -92,7 +93,8 @@ func TestLostShardsAreTriedTwice(t *testing.T) {
 		submitted, told  string
 	}{
 		"lost once": {
-			func(shard, try int) (Outcome, bool) { return done, shard != 2 || try > 1 }, 3, 0, "[[1 2 3] [2]]",
+			func(shard, try int) (Outcome, bool) { return done, shard != 2 || try > 1 }, 3, 0,
+			"[[1 2 3] [2]]",
 			"shard 2/3 failed and is queued again: its task ended without a result: NODE_FAIL (log: log-2)\n",
 		},
 		"lost twice": {
@@ -108,8 +110,8 @@ func TestLostShardsAreTriedTwice(t *testing.T) {
 			}, 3, 0, "[[1 2 3] [3]]", "shard 3/3 failed on n7 and is queued again: disk full (log: log-3)\n",
 		},
 		"refused": {
-			func(shard, _ int) (Outcome, bool) { return Outcome{Exit: 2, Reason: "no such flag"}, true }, 0, 3,
-			"[[1 2 3]]", "shard 1/3 failed: no such flag (log: log-1)\n",
+			func(int, int) (Outcome, bool) { return Outcome{Exit: 2, Reason: "no such flag"}, true },
+			0, 3, "[[1 2 3]]", "shard 1/3 failed: no such flag (log: log-1)\n",
 		},
 	} {
 		f := &fake{do: c.do}
@@ -131,7 +133,8 @@ func TestAStopKeepsWhatIsDone(t *testing.T) {
 		return Outcome{Complete: shard == 1, Part: shard != 3, Stopped: shard == 2}, shard != 3
 	}}
 	ended, parts, _ := driven(t, folder, f, stop)
-	if !ended.Stopped || len(f.cancelled) == 0 || f.cancelled[0] || len(parts) != 2 || len(ended.Failed) != 0 {
+	if !ended.Stopped || len(f.cancelled) == 0 || f.cancelled[0] || len(parts) != 2 ||
+		len(ended.Failed) != 0 {
 		t.Errorf("stopped: %+v, cancelled %v, parts %v", ended, f.cancelled, parts)
 	}
 	f.do, f.submitted = func(int, int) (Outcome, bool) { return done, true }, nil

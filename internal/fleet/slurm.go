@@ -78,7 +78,8 @@ func (s *Slurm) Gone(ctx context.Context, shards []int) (map[int]string, error) 
 
 // state is what Slurm knows of a task that has ended: its accounting, or where none is kept the controller.
 func (s *Slurm) state(ctx context.Context, task string) string {
-	out, err := s.ask(ctx, "sacct", "--noheader", "--allocations", "--parsable2", "--format=State", "--jobs="+task)
+	out, err := s.ask(ctx, "sacct", "--noheader", "--allocations", "--parsable2", "--format=State",
+		"--jobs="+task)
 	if text := strings.TrimSpace(out); err == nil && text != "" {
 		return text
 	}
