@@ -8,12 +8,13 @@ __global__ void cross_entropy(const float* logits, const long long* true_labels,
     float sum = 0.0f;
     int count = 0;
     for (int r = threadIdx.x; r < N; r += blockDim.x) {
-        const long long label = true_labels[r] < 0 ? 0 : true_labels[r];
+        const bool ignored = true_labels[r] == -100;
+        const long long label = ignored ? 0 : true_labels[r];
         const float* row = logits + (long long)r * C;
         float max = -INFINITY, total = 0.0f;
         for (int c = 0; c < C; c++) max = fmaxf(max, row[c]);
         for (int c = 0; c < C; c++) total += expf(row[c] - max);
-        sum += max + logf(total) - row[label];
+        sum += ignored ? 0.0f : max + logf(total) - row[label];
         count++;
     }
     sums[threadIdx.x] = sum;
