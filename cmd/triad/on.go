@@ -22,6 +22,7 @@ import (
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
+	"triad/pybridge"
 	"triad/results"
 )
 
@@ -34,12 +35,18 @@ type onFlags struct {
 
 func (f *onFlags) add(cmd *cobra.Command) {
 	f.given = cmd.Flags()
-	cmd.Flags().StringVar(&f.engine, "on", "", "run on other machines: slurm (docs/fleet.md)")
+	cmd.Flags().StringVar(&f.engine, "on", "", "run on other machines: slurm, ray, or ray:ADDRESS of a cluster (docs/fleet.md)")
 	cmd.Flags().IntVar(&f.shards, "shards", 8, "with --on: cut the plan into so many tasks")
 	cmd.Flags().StringVar(&f.slurm, "slurm", "",
 		"with --on slurm: options for sbatch, e.g. \"--partition=h200 --gres=gpu:1\"")
 	cmd.Flags().StringVar(&f.parts, "parts", "",
 		"with --on: a folder that all machines see (default: beside the database)")
+}
+
+// name is the engine without the address of its cluster.
+func (f *onFlags) name() string {
+	name, _, _ := strings.Cut(f.engine, ":")
+	return name
 }
 
 // local are the flags that the driver acts on itself.
@@ -50,8 +57,10 @@ var local = []string{
 // check refuses what cannot be asked of a run on other machines.
 func (o *compareOptions) checkOn(request run.Request) error {
 	switch f := o.on; {
-	case f.engine != "slurm":
-		return usage("--on %q: want slurm", f.engine)
+	case f.engine != "slurm" && f.name() != "ray":
+		return usage("--on %q: want slurm, ray, or ray:ADDRESS", f.engine)
+	case f.slurm != "" && f.engine != "slurm":
+		return usage("--slurm has options for sbatch: it is a flag of --on slurm")
 	case f.shards < 1 || f.shards > mostShards:
 		return usage("--shards %d: want a number from 1 to %d", f.shards, mostShards)
 	case o.shard != "" || o.planOnly || o.explain || o.verbose || len(o.sanitizers) > 0 ||
@@ -176,10 +185,11 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	if err := folder.Create(plan); err != nil {
 		return ended, session.Fail(session.ExitNothing, err)
 	}
-	engine, err := r.engine()
+	engine, done, err := r.engine(ctx)
 	if err != nil {
 		return ended, err
 	}
+	defer done()
 	progress := r.progress()
 	defer progress.Clear()
 	d := fleet.Driver{
@@ -218,16 +228,45 @@ func (r *onFleet) folder() (fleet.Folder, error) {
 	return fleet.Folder(filepath.Join(parent, r.session.ID())), err
 }
 
-func (r *onFleet) engine() (fleet.Engine, error) {
+// engine starts what hands over tasks; done ends it.
+func (r *onFleet) engine(ctx context.Context) (engine fleet.Engine, done func(), err error) {
 	triad, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find triad itself: %w", err)
+		return nil, nil, fmt.Errorf("find triad itself: %w", err)
+	}
+	if name, address, _ := strings.Cut(r.o.on.engine, ":"); name == "ray" {
+		return r.ray(ctx, triad, address)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, fmt.Errorf("find the working directory: %w", err)
+		return nil, nil, fmt.Errorf("find the working directory: %w", err)
 	}
-	return &fleet.Slurm{Triad: triad, Dir: dir, Options: strings.Fields(r.o.on.slurm)}, nil
+	return &fleet.Slurm{Triad: triad, Dir: dir, Options: strings.Fields(r.o.on.slurm)}, func() {}, nil
+}
+
+// ray connects to a Ray cluster.
+func (r *onFleet) ray(ctx context.Context, triad, address string) (fleet.Engine, func(), error) {
+	cache, err := r.cacheDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	script, err := pybridge.RayEngine(r.files, cache)
+	if err != nil {
+		return nil, nil, err
+	}
+	python, err := pybridge.PythonWithRay(ctx, r.getenv)
+	if err != nil {
+		return nil, nil, session.ToolchainFailure(err)
+	}
+	engine := &fleet.Ray{Python: python, Script: script, Triad: triad, Address: address}
+	if r.o.device == "gpu" {
+		engine.GPUs = 1
+	}
+	if err := engine.Start(ctx); err != nil {
+		engine.Close()
+		return nil, nil, session.Fail(session.ExitNothing, fmt.Errorf("--on %s: %w", r.o.on.engine, err))
+	}
+	return engine, engine.Close, nil
 }
 
 // end prints the union of what was found and ends the session.

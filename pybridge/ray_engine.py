@@ -1,0 +1,211 @@
+"""The engine of `--on ray`: hands the shards of a run to a Ray cluster and brings their parts home.
+
+    python -u ray_engine.py --triad FILE --gpus N [--address ADDRESS]
+
+The driver (internal/fleet/ray.go) writes a request a line on stdin and reads an answer a line on stdout; logs
+go to stderr. Requests: {"submit": {"folder": DIR, "shards": [1, 2]}}, {"gone": [1, 2]}, {"cancel": AT_ONCE}.
+A task runs `triad part` in a scratch folder of its node, with what an earlier task of the shard left, and
+returns the part and how it ended; both are written into the driver's folder here, so that nodes need no
+common file system. A task that is lost with its node is run again elsewhere by Ray.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import ray
+
+RETRIES = 3  # of a task whose node or process died
+LOOK_S = 1.0  # between two looks at whether the run was stopped
+LOG_BYTES = 16 << 10
+
+
+@ray.remote(num_cpus=0, max_restarts=-1)
+class Stop:
+    """Says whether the run was stopped: a task that is cancelled by Ray could return nothing. It may die with
+    its node, and is begun again elsewhere: the engine says it again then."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def say(self) -> None:
+        self.said = True
+
+    def stopped(self) -> bool:
+        return self.said
+
+
+class Program:
+    """triad, and for a GPU what lies beside it, on its way to the nodes. Each node keeps one copy."""
+
+    def __init__(self, triad: Path, gpus: float):
+        self.files = {"triad": triad.read_bytes()}
+        if gpus:
+            for file in [triad.parent / "triad-cuda", *(triad.parent / "kernels").glob("*")]:
+                if file.is_file():
+                    self.files[str(file.relative_to(triad.parent))] = file.read_bytes()
+        sums = [hashlib.sha256(name.encode() + data).hexdigest() for name, data in self.files.items()]
+        self.key = hashlib.sha256("".join(sorted(sums)).encode()).hexdigest()[:16]
+
+    def install(self) -> Path:
+        """The path of triad on this node."""
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "triad" / "ray"
+        there = cache / self.key
+        if not there.is_dir():
+            cache.mkdir(parents=True, exist_ok=True)
+            new = Path(tempfile.mkdtemp(dir=cache, prefix=".new-"))
+            for name, data in self.files.items():
+                (new / name).parent.mkdir(exist_ok=True)
+                (new / name).write_bytes(data)
+                (new / name).chmod(0o755)
+            try:
+                new.rename(there)
+            except OSError:  # another task of this node was first
+                shutil.rmtree(new)
+        return there / "triad"
+
+
+def part(program: Program, plan: str, shard: int, before: bytes | None,
+         stop: Any) -> tuple[str, bytes | None, str]:
+    """Runs one shard on this node. Gives the outcome as JSON, the database if there is one, and the log's
+    end."""
+    triad = program.install()
+    with tempfile.TemporaryDirectory(prefix="triad-ray-") as scratch:
+        folder = Path(scratch)
+        (folder / "plan.json").write_text(plan)
+        database = folder / f"part-{shard}.db"
+        if before is not None:
+            database.write_bytes(before)
+        with open(folder / "log", "w+b") as log:
+            child = subprocess.Popen([str(triad), "part", scratch, str(shard)], stdin=subprocess.DEVNULL,
+                                     stdout=log, stderr=log)
+            told = False
+            while child.poll() is None:
+                try:
+                    child.wait(LOOK_S)
+                except subprocess.TimeoutExpired:
+                    if not told and stopped(stop):
+                        child.terminate()  # it ends with the case that it is at
+                        told = True
+            log.seek(max(0, log.tell() - LOG_BYTES))
+            text = log.read().decode(errors="replace")
+        outcome = folder / f"part-{shard}.json"
+        if not outcome.exists():
+            raise RuntimeError(f"triad part ended with {child.returncode}: {text.strip()[-500:]}")
+        return outcome.read_text(), database.read_bytes() if database.exists() else None, text
+
+
+def stopped(stop: Any) -> bool:
+    """Whether the run was stopped, as far as that can be told now."""
+    try:
+        return bool(ray.get(stop.stopped.remote(), timeout=LOOK_S))
+    except ray.exceptions.RayError:  # GetTimeoutError is one
+        return False
+
+
+class Engine:
+    """The tasks of one run."""
+
+    def __init__(self, triad: Path, gpus: float):
+        self.stop, self.program = Stop.remote(), ray.put(Program(triad, gpus))
+        self.task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(part)
+        self.running: dict[int, Any] = {}
+        self.folder, self.cancelled = Path(), False
+
+    def submit(self, folder: str, shards: list[int]) -> dict[str, Any]:
+        self.folder = Path(folder)
+        plan = (self.folder / "plan.json").read_text()
+        for shard in shards:
+            left = self.folder / f"part-{shard}.db"
+            before = left.read_bytes() if left.exists() else None
+            self.running[shard] = self.task.remote(self.program, plan, shard, before, self.stop)
+        return {}
+
+    def gone(self, shards: list[int]) -> dict[str, Any]:
+        """The shards whose tasks have ended; their parts are in the folder before this returns."""
+        if self.cancelled:
+            self.stop.say.remote()
+        ended: dict[str, str] = {}
+        for shard in shards:
+            task = self.running.get(shard)
+            if task is None:
+                ended[str(shard)] = "it was never handed over"
+                continue
+            if not ray.wait([task], timeout=0)[0]:
+                continue
+            try:
+                outcome, database, log = ray.get(task)
+            except ray.exceptions.RayError as e:
+                ended[str(shard)] = str(e).strip().splitlines()[-1]
+                continue
+            (self.folder / f"log-{shard}.txt").write_text(log)
+            if database is not None:
+                whole(self.folder / f"part-{shard}.db", database)
+            whole(self.folder / f"part-{shard}.json", outcome.encode())
+            ended[str(shard)] = "ended"
+        return {"gone": ended}
+
+    def cancel(self, at_once: bool) -> dict[str, Any]:
+        self.cancelled = True
+        self.stop.say.remote()
+        if at_once:
+            for task in self.running.values():
+                ray.cancel(task, force=True)
+        return {}
+
+
+def whole(path: Path, data: bytes) -> None:
+    """Writes a file whole or not at all."""
+    new = path.with_suffix(path.suffix + ".new")
+    new.write_bytes(data)
+    new.replace(path)
+
+
+def connect(address: str, gpus: float) -> str:
+    """Connects to a cluster, or starts one on this machine, and gives a sentence where it cannot serve."""
+    try:
+        ray.init(address=address or None, log_to_driver=False, logging_level="error")
+    except (ConnectionError, RuntimeError, ValueError) as e:
+        return f"{address or 'ray'}: {str(e).strip().splitlines()[0]}"
+    have = ray.cluster_resources().get("GPU", 0)
+    if have < gpus:
+        return f"the cluster has {have:g} GPUs, and a task wants {gpus:g}"
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the Ray engine of triad; the driver starts it")
+    parser.add_argument("--triad", required=True, type=Path)
+    parser.add_argument("--gpus", type=float, default=0)
+    parser.add_argument("--address", default="")
+    options = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what ray prints is no answer
+    why = connect(options.address, options.gpus)
+    print(json.dumps({"error": why}), file=answers)
+    if why:
+        return 1
+    engine = Engine(options.triad, options.gpus)
+    for line in sys.stdin:
+        (verb, given), = json.loads(line).items()
+        try:
+            answer = {"submit": lambda: engine.submit(**given), "gone": lambda: engine.gone(given),
+                      "cancel": lambda: engine.cancel(given)}[verb]()
+        except Exception as e:  # whatever it is, the driver is told
+            answer = {"error": f"{type(e).__name__}: {str(e).strip().splitlines()[-1] if str(e) else ''}"}
+        print(json.dumps(answer), file=answers)
+    ray.shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
