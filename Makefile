@@ -100,6 +100,7 @@ test-long:
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPower$$' -v ./internal/run
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^TestStampedOperator$$' -v ./internal/room
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 120m -run '^TestCheckKernels$$' -v ./cmd/triad
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^(TestSlurm|TestRay)$$' -v ./cmd/triad
 	$(GO) test -timeout 60m -count=5 -run 'KillsLose|CutOften|Writers' ./results
 	TRIAD_TEST_LONG=1 $(GO) test -timeout 120m -count=1 -run 'KillsOfTheCommand|PowerCut' -v ./results
 	$(GO) test -run '^$$' -fuzz '^FuzzSource$$' -fuzztime 30s ./cuda/rewrite

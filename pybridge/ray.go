@@ -38,12 +38,14 @@ func PythonWithRay(ctx context.Context, getenv func(string) string) (string, err
 			continue
 		}
 		_, err = subprocess.Run(ctx, subprocess.Command{
-			Path: path, Args: []string{"-c", "import ray"}, Deadline: rayImports,
+			Path: path, Args: []string{"-c", "import ray; ray.__version__"}, Deadline: rayImports,
 		})
 		if err == nil {
 			return path, nil
 		}
 	}
-	return "", &backend.Unavailable{Sentence: "--on ray: neither TRIAD_PYTHON nor the active environment nor " +
-		"python3 imports ray: pip install ray==" + RayVersion + ", in the environment of the cluster's nodes too"}
+	return "", &backend.Unavailable{
+		Sentence: "--on ray: neither TRIAD_PYTHON nor the active environment nor " +
+			"python3 imports ray: pip install ray==" + RayVersion + ", in the environment of the cluster's nodes too",
+	}
 }

@@ -35,7 +35,8 @@ type onFlags struct {
 
 func (f *onFlags) add(cmd *cobra.Command) {
 	f.given = cmd.Flags()
-	cmd.Flags().StringVar(&f.engine, "on", "", "run on other machines: slurm, ray, or ray:ADDRESS of a cluster (docs/fleet.md)")
+	cmd.Flags().StringVar(&f.engine, "on", "", "run on other machines: slurm, ray, or ray:ADDRESS of a "+
+		"cluster (docs/fleet.md)")
 	cmd.Flags().IntVar(&f.shards, "shards", 8, "with --on: cut the plan into so many tasks")
 	cmd.Flags().StringVar(&f.slurm, "slurm", "",
 		"with --on slurm: options for sbatch, e.g. \"--partition=h200 --gres=gpu:1\"")

@@ -34,7 +34,7 @@ type Ray struct {
 
 // Deadlines of the engine's answers: it connects, or it hands over and asks.
 const (
-	connects = 90 * time.Second
+	connects = time.Minute
 	answers  = 2 * time.Minute
 )
 
@@ -44,13 +44,10 @@ func (r *Ray) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer input.Close()
 	from, output, err := os.Pipe()
 	if err != nil {
-		to.Close()
-		return err
+		return errors.Join(err, input.Close(), to.Close())
 	}
-	defer output.Close()
 	args := []string{"-u", r.Script, "--triad", r.Triad, "--gpus", strconv.Itoa(r.GPUs)}
 	if r.Address != "" {
 		args = append(args, "--address", r.Address)
@@ -59,10 +56,11 @@ func (r *Ray) Start(ctx context.Context) error {
 	r.process, err = subprocess.Start(subprocess.Command{
 		Path: r.Python, Args: args, Env: os.Environ(), Stdin: input, Stdout: output, Stderr: r.said,
 	})
+	input.Close() // its ends are its own: when it is gone, nothing more can be read
+	output.Close()
 	if err != nil {
-		to.Close()
-		from.Close()
-		return fmt.Errorf("start ray's Python: %w", err)
+		r.process = nil
+		return errors.Join(fmt.Errorf("start ray's Python: %w", err), to.Close(), from.Close())
 	}
 	panics.Go(func() {
 		defer from.Close()
@@ -125,9 +123,15 @@ func (r *Ray) ask(ctx context.Context, request map[string]any, into any) error {
 		return err
 	}
 	if _, err := r.to.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("ray's Python has ended: %s", r.said)
+		return r.ended()
 	}
 	return r.answer(ctx, answers, into)
+}
+
+// ended is the error of an engine that is gone, with what it said last.
+func (r *Ray) ended() error {
+	r.process.Wait(2 * time.Second) // what it said is whole then
+	return fmt.Errorf("ray's Python has ended: %s", r.said)
 }
 
 // answer reads the answer to one request.
@@ -137,7 +141,7 @@ func (r *Ray) answer(ctx context.Context, within time.Duration, into any) error 
 		var said struct{ Error string }
 		switch err := json.Unmarshal([]byte(line), &said); {
 		case !open:
-			return fmt.Errorf("ray's Python has ended: %s", r.said)
+			return r.ended()
 		case err != nil:
 			return fmt.Errorf("ray's Python answered %q", line)
 		case said.Error != "":

@@ -152,7 +152,7 @@ setup(
     entry_points={"console_scripts": ["triad = triad.command:main"]},
     packages=find_packages(include=["triad*"]),
     package_data={"triad": ["py.typed", "torch/eager.cpp", "torch/eager/*.h"]},
-    extras_require={"pandas": ["pandas"], "torch": ["torch>=2.9"]},
+    extras_require={"pandas": ["pandas"], "torch": ["torch>=2.9"], "ray": ["ray==2.60.0"]},
     cmdclass={"build_py": Build},
     distclass=Platform,
     options={"build": {"build_base": SCRATCH}, "egg_info": {"egg_base": SCRATCH},

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"triad/internal/need"
+	"triad/pybridge"
+)
+
+// rayPython is a Python that has ray: one that is there, or an environment that pip makes.
+func rayPython(t *testing.T) string {
+	t.Helper()
+	if path, err := pybridge.PythonWithRay(t.Context(), os.Getenv); err == nil {
+		return path
+	}
+	folder := t.TempDir()
+	python := filepath.Join(folder, "bin", "python")
+	for _, words := range [][]string{
+		{need.Tool(t, "python3"), "-m", "venv", folder},
+		{python, "-m", "pip", "install", "-q", "ray==" + pybridge.RayVersion},
+	} {
+		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", words, err, out)
+		}
+	}
+	return python
+}
+
+// A Ray cluster of three nodes runs the shards, and the union answers as one run does: undisturbed, and while
+// nodes are killed one after the other.
+func TestRay(t *testing.T) {
+	if os.Getenv("TRIAD_TEST_LONG") == "" {
+		t.Skip("a Ray cluster of three nodes, several minutes: TRIAD_TEST_LONG=1 runs it")
+	}
+	python := rayPython(t)
+	t.Setenv("TRIAD_PYTHON", "")
+	t.Setenv("VIRTUAL_ENV", filepath.Dir(filepath.Dir(python)))
+	cluster, err := filepath.Abs(filepath.Join("testdata", "ray_cluster.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := slurmRun{T: t, triad: triadBinary(t), dir: t.TempDir()}
+	if out, err := r.command("whole.db").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := r.verdicts("whole.db")
+	for db, seconds := range map[string]string{"fleet.db": "0", "killed.db": "10"} {
+		run := r.command(db, "--on", "ray:@ADDRESS@", "--shards", "5")
+		run.Args = append([]string{python, cluster, "3", seconds}, run.Args...)
+		run.Path = python
+		out, err := run.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", db, err, out)
+		}
+		if killed := !strings.Contains(string(out), "killed 0 nodes"); killed != (seconds != "0") {
+			t.Errorf("%s: %s", db, out)
+		}
+		if got := r.verdicts(db); got != want {
+			t.Errorf("%s: %d lines, one run has %d", db, strings.Count(got, "\n"), strings.Count(want, "\n"))
+		}
+	}
+}
+
+// A machine without ray says how to install it, and an unknown engine which there are.
+func TestOnIsRefused(t *testing.T) {
+	t.Setenv("TRIAD_PYTHON", "")
+	t.Setenv("VIRTUAL_ENV", "")
+	t.Setenv("CONDA_PREFIX", "")
+	triad := triadBinary(t)
+	t.Setenv("PATH", filepath.Dir(triad))
+	for _, c := range []struct {
+		flags []string
+		code  int
+		says  string
+	}{
+		{[]string{"--on", "ray"}, 3, "pip install ray==" + pybridge.RayVersion},
+		{[]string{"--on", "rays"}, 2, "want slurm, ray, or ray:ADDRESS"},
+		{[]string{"--on", "ray", "--slurm", "--partition=all"}, 2, "a flag of --on slurm"},
+		{[]string{"--on", "ray", "--shards", "0"}, 2, "--shards 0"},
+	} {
+		args := append(
+			[]string{"compare", judgedOperator, "--quick", "--impl", "cuda", "--device", "cpu", "--db",
+				filepath.Join(t.TempDir(), "r.db")},
+			c.flags...)
+		out, err := exec.Command(triad, args...).CombinedOutput()
+		var code int
+		if exit, is := err.(*exec.ExitError); is {
+			code = exit.ExitCode()
+		}
+		if code != c.code || !strings.Contains(string(out), c.says) {
+			t.Errorf("%v: exit code %d, want %d and %q\n%s", c.flags, code, c.code, c.says, out)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+"""A Ray cluster of several nodes on this machine: runs a command that gets its address in place of @ADDRESS@,
+and kills a node, which another one replaces, after every so many seconds.
+
+    python ray_cluster.py NODES SECONDS COMMAND...
+"""
+
+import random
+import subprocess
+import sys
+import time
+
+from ray.cluster_utils import Cluster
+
+NODES, SECONDS = int(sys.argv[1]), float(sys.argv[2])
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+nodes = [cluster.add_node(num_cpus=1) for _ in range(NODES)]
+child = subprocess.Popen([word.replace("@ADDRESS@", cluster.address) for word in sys.argv[3:]])
+killed, last = 0, time.monotonic()
+while child.poll() is None:
+    time.sleep(0.2)
+    if SECONDS and killed < NODES and time.monotonic() - last > SECONDS:
+        cluster.remove_node(nodes.pop(random.randrange(len(nodes))), allow_graceful=False)
+        nodes.append(cluster.add_node(num_cpus=1))
+        killed, last = killed + 1, time.monotonic()
+print(f"killed {killed} nodes", file=sys.stderr)
+cluster.shutdown()
+sys.exit(child.returncode)
