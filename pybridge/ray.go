@@ -45,7 +45,7 @@ func PythonWithRay(ctx context.Context, getenv func(string) string) (string, err
 		}
 	}
 	return "", &backend.Unavailable{
-		Sentence: "--on ray: neither TRIAD_PYTHON nor the active environment nor " +
-			"python3 imports ray: pip install ray==" + RayVersion + ", in the environment of the cluster's nodes too",
+		Sentence: "--on ray: neither TRIAD_PYTHON nor the active environment nor python3 imports ray: pip " +
+			"install ray==" + RayVersion + ", in the environment of the cluster's nodes too",
 	}
 }

@@ -103,6 +103,9 @@ func (o *compareOptions) forwarded(r run.Request, seed uint64) ([]string, error)
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
+	if f := o.ownFlags; len(f.add) > 0 && !f.sandbox && !f.noSandbox {
+		args = append(args, "--sandbox") // who sends files to other machines need not have written them
+	}
 	return append(args, "--seed="+strconv.FormatUint(seed, 10)), err
 }
 
