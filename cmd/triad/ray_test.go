@@ -83,8 +83,10 @@ func TestOnIsRefused(t *testing.T) {
 		{[]string{"--on", "ray", "--shards", "0"}, 2, "--shards 0"},
 	} {
 		args := append(
-			[]string{"compare", judgedOperator, "--quick", "--impl", "cuda", "--device", "cpu", "--db",
-				filepath.Join(t.TempDir(), "r.db")},
+			[]string{
+				"compare", judgedOperator, "--quick", "--impl", "cuda", "--device", "cpu", "--db",
+				filepath.Join(t.TempDir(), "r.db"),
+			},
 			c.flags...)
 		out, err := exec.Command(triad, args...).CombinedOutput()
 		var code int
