@@ -170,11 +170,8 @@ func (b *Builder) build(ctx context.Context, name, author string, files map[stri
 		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
 			return record{}, err
 		}
-		args := slices.Concat(
-			b.withPrelude(ctx, files, flags),
-			units,
-			[]string{"-o", filepath.Join(folder, output), "-ldl"},
-		)
+		args := slices.Concat(b.withPrelude(ctx, files, flags), units,
+			[]string{"-o", filepath.Join(folder, output), "-ldl"})
 		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
 		if err != nil {
 			if ctx.Err() != nil {

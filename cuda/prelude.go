@@ -27,7 +27,10 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 		return nil, err
 	}
 	folders := []string{filepath.Dir(emulator.Path)}
-	if header, err := b.prelude(ctx); err == nil && !b.Compiler.Clang {
+	if b.Compiler.Clang { // it reads no compiled header
+		return folders, nil
+	}
+	if header, err := b.prelude(ctx); err == nil {
 		folders = append(folders, filepath.Dir(header))
 	}
 	return folders, nil

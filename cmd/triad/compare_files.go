@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -160,8 +159,7 @@ func (f *ownFlags) nameOf(text string) string {
 
 // all judges every file that the session has not recorded, as many at once as there are cores.
 func (r *filesRun) all(ctx context.Context) error {
-	done, err := r.before()
-	if err != nil {
+	if err := r.before(); err != nil {
 		return err
 	}
 	var group panics.Group
@@ -179,8 +177,8 @@ func (r *filesRun) all(ctx context.Context) error {
 			}
 		})
 	}
-	for i, text := range r.o.ownFlags.add {
-		if done[r.o.nameOf(text)] {
+	for i := range r.o.ownFlags.add {
+		if len(r.rows[i]) > 0 { // recorded before
 			continue
 		}
 		if r.ended(ctx) {
@@ -201,17 +199,16 @@ func (r *filesRun) ended(ctx context.Context) bool {
 	return r.stop.Err() != nil || ctx.Err() != nil || r.fault != nil
 }
 
-// before fills the rows that a resumed session has recorded, and names the files they are of.
-func (r *filesRun) before() (done map[string]bool, err error) {
-	done = map[string]bool{}
+// before fills the rows that a resumed session has recorded.
+func (r *filesRun) before() error {
 	if !r.o.resume {
-		return done, nil
+		return nil
 	}
 	at := map[string]int{}
 	for i, text := range r.o.ownFlags.add {
 		at[r.o.nameOf(text)] = i
 	}
-	err = r.session.Outcomes(func(o results.Outcome) {
+	return r.session.Outcomes(func(o results.Outcome) {
 		i, named := at[o.Impl]
 		if !named {
 			file, _, _ := strings.Cut(o.Impl, ":")
@@ -219,10 +216,8 @@ func (r *filesRun) before() (done map[string]bool, err error) {
 				return
 			}
 		}
-		done[r.o.nameOf(r.o.ownFlags.add[i])] = true
 		r.row(i, o.Impl).Add(o.Status, o.Message, o.Run)
 	})
-	return done, err
 }
 
 // row is the one of a function of a file, made where there is none.
@@ -387,13 +382,5 @@ func (r *filesRun) tellFilesCI(rows []*candidates.Row) error {
 	if err != nil {
 		return err
 	}
-	if r.o.junit != "" {
-		err = toFile(nil, r.o.junit, func(w io.Writer) error {
-			return report.JUnit(w, records, r.session.Added(), false)
-		})
-	}
-	if r.o.github {
-		err = errors.Join(err, report.GitHub(r.err, records, r.session.Added(), false))
-	}
-	return err
+	return r.writeCI(r.o, run.Result{Records: records}, r.session.Added())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"triad/cuda"
@@ -45,8 +46,10 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (func(*worke
 		return nil, err
 	}
 	built := filepath.Join(cache, "cuda")
-	seen := foldersIn(data)
-	if g == nil {
+	var seen []string
+	if g != nil { // nvcc, and what else triad installed; not the databases beside it
+		seen = foldersIn(data)
+	} else {
 		shared, err := cuda.Shared(ctx, a.files, built)
 		if err != nil {
 			return nil, session.ToolchainFailure(err)
@@ -66,7 +69,7 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (func(*worke
 			}
 			inside := sandbox.Box{Empty: []string{cache, built}, Masked: below(sees, masked)}
 			inside.ReadOnly = append(inside.ReadOnly, seen...)
-			inside.ReadOnly = append(inside.ReadOnly, foldersBeginning(cache, "python-")...) // start made one
+			inside.ReadOnly = append(inside.ReadOnly, unpackedIn(cache, c.Args)...)
 			inside.ReadOnly = append(inside.ReadOnly, installationOf(c.Path)...)
 			inside.ReadOnly = append(inside.ReadOnly, pythonPath(c.Env)...)
 			inside.ReadOnly = append(inside.ReadOnly, sees...)
@@ -81,14 +84,25 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (func(*worke
 	}, nil
 }
 
-// foldersIn are the folders in a folder: what triad installed, and not the databases beside it.
-func foldersIn(folder string) []string { return foldersBeginning(folder, "") }
-
-func foldersBeginning(folder, prefix string) (all []string) {
+// foldersIn are the folders in a folder.
+func foldersIn(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder) // what cannot be read is not shown
 	for _, e := range entries {
-		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) {
+		if e.IsDir() {
 			all = append(all, filepath.Join(folder, e.Name()))
+		}
+	}
+	return all
+}
+
+// unpackedIn are the folders of the cache with triad's own Python that a worker's arguments name: of several
+// versions one, since each folder that is shown takes time at every start.
+func unpackedIn(cache string, args []string) (all []string) {
+	for _, arg := range args {
+		inside, err := filepath.Rel(cache, arg)
+		if name, _, _ := strings.Cut(inside, "/"); err == nil && strings.HasPrefix(name, "python-") &&
+			!slices.Contains(all, filepath.Join(cache, name)) {
+			all = append(all, filepath.Join(cache, name))
 		}
 	}
 	return all

@@ -138,11 +138,11 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
 	o worker.Options,
 ) (*ownFiles, []error, error) {
-	folder := folderOf(request)
 	options, err := f.options(request.Options)
 	if err != nil {
 		return nil, nil, err
 	}
+	folder := folderOf(request)
 	if err := f.check(request, folder); err != nil || len(f.add) == 0 && folder == nil {
 		return nil, nil, err
 	}
@@ -208,9 +208,7 @@ func withOwn(named []string) []string {
 
 // read reads files and adds those that are understood; the errors are those of the others. stems are those of
 // ownFlags.
-func (o *ownFiles) read(
-	reading ownkernels.Reading,
-	files []string,
+func (o *ownFiles) read(reading ownkernels.Reading, files []string,
 	stems map[string]string,
 ) (refused []error) {
 	type function struct{ request, stem string }

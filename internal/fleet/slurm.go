@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"triad/internal/record"
 	"triad/internal/subprocess"
 )
 
@@ -30,8 +31,8 @@ const asks = 2 * time.Minute
 // Submit hands over shards as one array job.
 func (s *Slurm) Submit(ctx context.Context, folder Folder, shards []int) error {
 	script := folder.in("task.sh")
-	text := fmt.Sprintf("#!/bin/sh\nexec %s part %s \"$SLURM_ARRAY_TASK_ID\"\n", quote(s.Triad),
-		quote(string(folder)))
+	text := fmt.Sprintf("#!/bin/sh\nexec %s part %s \"$SLURM_ARRAY_TASK_ID\"\n", record.ShellQuote(s.Triad),
+		record.ShellQuote(string(folder)))
 	if err := writeWhole(script, []byte(text)); err != nil {
 		return err
 	}
@@ -153,6 +154,3 @@ func indices(shards []int) string {
 	}
 	return strings.Join(words, ",")
 }
-
-// quote makes a word of the shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
