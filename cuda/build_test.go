@@ -317,3 +317,19 @@ func TestMissingSources(t *testing.T) {
 		t.Error("a kernel file was built from nothing")
 	}
 }
+
+// A device that is included is refused before anybody reads it: reading one may never end.
+func TestAnIncludedDeviceIsRefused(t *testing.T) {
+	b := testBuilder(t)
+	file := writeFile(
+		t,
+		filepath.Join(t.TempDir(), "k.cu"),
+		"#include \"/dev/zero\"\nint f() { return 1; }\n",
+	)
+	_, err := b.Kernels(t.Context(), file)
+	var mistake *BuildError
+	if !errors.As(err, &mistake) || mistake.File != file ||
+		mistake.Message != "it includes /dev/zero, which is no regular file" {
+		t.Errorf("%v, want that it is refused", err)
+	}
+}

@@ -218,7 +218,9 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 		set.beside = append(set.beside, at)
 	}
 	for _, at := range slices.Clone(set.beside) {
-		set.follow(embedded, at, set.files[at].text)
+		if err := set.follow(embedded, at, set.files[at].text); err != nil {
+			return nil, nil, err
+		}
 		for _, include := range rewrite.Includes(set.files[at].text) { // a .cu that is included is no unit
 			included := path.Join(path.Dir(at), include.Name)
 			set.beside = slices.DeleteFunc(set.beside, func(unit string) bool { return unit == included })

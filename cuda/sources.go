@@ -59,12 +59,12 @@ func gather(embedded fs.FS, name string) (*sourceSet, error) {
 	set.files[set.main] = sourceFile{set.name, text}
 	flags, _ := set.flags() // who builds the set says what is wrong with them
 	set.search = append(HeaderFolders(flags), kernelSearch...)
-	set.follow(embedded, set.main, text)
-	return set, nil
+	return set, set.follow(embedded, set.main, text)
 }
 
 // follow adds what a file includes. A file that cannot be read may lie behind an #if: the compiler will say.
-func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) {
+// A device or a pipe is refused, since reading one may never end: the error is a *BuildError.
+func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) error {
 	for _, include := range rewrite.Includes(text) {
 		folders := s.search
 		if include.Quoted {
@@ -85,18 +85,29 @@ func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) {
 				break
 			}
 			text, err := s.read(embedded, at)
+			var endless *BuildError
+			if errors.As(err, &endless) {
+				return endless
+			}
 			if err != nil {
 				continue
 			}
 			s.files[at] = sourceFile{strings.TrimPrefix(at, onDisk), text}
-			s.follow(embedded, at, text)
+			if err := s.follow(embedded, at, text); err != nil {
+				return err
+			}
 			break
 		}
 	}
+	return nil
 }
 
 func (s *sourceSet) read(embedded fs.FS, at string) ([]byte, error) {
 	if file, ok := strings.CutPrefix(at, onDisk+"/"); ok {
+		if info, err := os.Stat("/" + file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			message := "it includes /" + file + ", which is no regular file"
+			return nil, &BuildError{File: s.name, Message: message, Log: message}
+		}
 		return os.ReadFile("/" + file)
 	}
 	if header, ok := specHeaderAt(at, s.home); ok {
