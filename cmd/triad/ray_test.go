@@ -33,9 +33,7 @@ func rayPython(t *testing.T) string {
 // A Ray cluster of three nodes runs the shards, and the union answers as one run does: undisturbed, and while
 // nodes are killed one after the other.
 func TestRay(t *testing.T) {
-	if os.Getenv("TRIAD_TEST_LONG") == "" {
-		t.Skip("a Ray cluster of three nodes, several minutes: TRIAD_TEST_LONG=1 runs it")
-	}
+	need.Long(t, "a Ray cluster of three nodes, several minutes")
 	python := rayPython(t)
 	t.Setenv("TRIAD_PYTHON", "")
 	t.Setenv("VIRTUAL_ENV", filepath.Dir(filepath.Dir(python)))

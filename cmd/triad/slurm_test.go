@@ -131,9 +131,7 @@ func triadBinary(t *testing.T) string {
 // A real Slurm runs the shards; the union answers as one run does. Of a second run a task is killed on the
 // way, and of a third the driver gets Ctrl-C and goes on with --resume: each run of the plan is there once.
 func TestSlurm(t *testing.T) {
-	if os.Getenv("TRIAD_TEST_LONG") == "" {
-		t.Skip("a Slurm of one node, about a minute: TRIAD_TEST_LONG=1 runs it")
-	}
+	need.Long(t, "a Slurm of one node, about a minute")
 	startSlurm(t)
 	r := slurmRun{T: t, triad: triadBinary(t), dir: t.TempDir()}
 	if out, err := r.command("whole.db").CombinedOutput(); err != nil {

@@ -46,6 +46,8 @@ func TestInside(t *testing.T) {
 		Clang(t)
 	case "gpu":
 		GPU(t, "no driver")
+	case "long":
+		Long(t, "a cluster")
 	case "python":
 		Unittest(t, pythonLog)
 	case "python miscounted":
@@ -62,6 +64,7 @@ func TestNeed(t *testing.T) {
 		{"tool", "1", "failed", "no nm on the PATH: apt-get install binutils"},
 		{"clang", "1", "failed", "apt-get install clang-19"},
 		{"gpu", "1", "skipped", "needs a GPU: no driver"},
+		{"long", "1", "skipped", "make test-long runs it: a cluster"},
 		{"python", "", "skipped", "it's not here: pip install it"},
 		{"python", "", "skipped", "--- SKIP: TestInside/test_c"},
 		{"python", "1", "failed", "it's not here: pip install it"},

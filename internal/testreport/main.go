@@ -1,7 +1,7 @@
 // Testreport reads what "go test -json" prints and shows what a person wants of it: each package's line, what
 // failed with its output, the slowest tests, how long each package took beside its budget, and at the end the
-// list of what was skipped and why. With -ci a package over its budget and a skipped test that needs no GPU
-// are failures.
+// list of what was skipped and why. With -ci a package over its budget is a failure, and so is a
+// skipped test that neither needs a GPU nor is one of make test-long.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	budgets := flag.String("budgets", "",
 		"a file with a package, or other for the rest, and its seconds in each line")
 	ci := flag.Bool("ci", false,
-		"fail where a package is over its budget, or a test that needs no GPU was skipped")
+		"fail where a package is over its budget, or a test was skipped that every run has to run")
 	flag.Parse()
 	if err := run(os.Stdin, os.Stdout, *budgets, *ci); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
@@ -78,7 +78,7 @@ func run(in io.Reader, out io.Writer, budgets string, ci bool) error {
 	case ci && len(over) > 0:
 		return fmt.Errorf("over budget: %s", strings.Join(over, ", "))
 	case ci && skipped > 0:
-		return fmt.Errorf("%d tests were skipped that need no GPU", skipped)
+		return fmt.Errorf("%d tests were skipped and have to run", skipped)
 	}
 	return nil
 }
@@ -202,29 +202,24 @@ func (r *report) tellTimes(limits map[string]float64) (over []string) {
 	return over
 }
 
-// tellSkipped prints what was skipped and why, tests that need a GPU apart and counted alone, and gives the
-// number of the others.
+// tellSkipped prints what was skipped and why: first what nothing excuses, then the tests that only make
+// test-long runs and those that need a GPU. It gives the number of the first.
 func (r *report) tellSkipped() int {
-	onGPU := 0
-	var others []skip
+	var others, long, onGPU []skip
 	for _, s := range r.skipped {
-		if need.IsGPU(s.reason) {
-			onGPU++
-		} else {
+		switch {
+		case need.IsGPU(s.reason):
+			onGPU = append(onGPU, s)
+		case need.IsLong(s.reason):
+			long = append(long, s)
+		default:
 			others = append(others, s)
 		}
 	}
-	fmt.Fprintf(r.out, "skipped: %d, and %d that need a GPU\n", len(others), onGPU)
-	for _, s := range others {
+	fmt.Fprintf(r.out, "skipped: %d, %d that only make test-long runs, and %d that need a GPU\n",
+		len(others), len(long), len(onGPU))
+	for _, s := range slices.Concat(others, long, onGPU) {
 		fmt.Fprintf(r.out, "  %s: %s\n", s.where, s.reason)
-	}
-	if onGPU > 0 {
-		fmt.Fprintln(r.out, "needs a GPU:")
-	}
-	for _, s := range r.skipped {
-		if need.IsGPU(s.reason) {
-			fmt.Fprintf(r.out, "  %s: %s\n", s.where, s.reason)
-		}
 	}
 	return len(others)
 }

@@ -37,8 +37,9 @@ func TestReport(t *testing.T) {
 		"undefined: x\nFAIL\tm/c [build failed]\n", "ok  \tm/a\t1.106s\n",
 		"   1.1 s  m/a TestSlow\n", "m/a                             1.1 s of 1 s, over budget\nm/b        " +
 			"                     0.0 s of 30 s\n",
-		"skipped: 1, and 1 that need a GPU\n  m/a TestSkip: no nm on the PATH: apt-get install " +
-			"binutils\nneeds a GPU:\n  m/a TestGPU/sub: needs a GPU: none\n",
+		"skipped: 1, 0 that only make test-long runs, and 1 that need a GPU\n" +
+			"  m/a TestSkip: no nm on the PATH: apt-get install binutils\n" +
+			"  m/a TestGPU/sub: needs a GPU: none\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -69,8 +70,9 @@ func TestWhatFails(t *testing.T) {
 	}{
 		{"in time", passing(9, ""), "", ""},
 		{"over budget", passing(11, ""), "", "over budget: m/a"},
-		{"skipped", passing(1, "no git on the PATH"), "", "1 tests were skipped that need no GPU"},
+		{"skipped", passing(1, "no git on the PATH"), "", "1 tests were skipped and have to run"},
 		{"skipped for want of a GPU", passing(1, "needs a GPU: no driver is here"), "", ""},
+		{"skipped as long", passing(1, "make test-long runs it: a Slurm of one node"), "", ""},
 		{"nothing", "", "no package was tested", "no package was tested"},
 		{"cut off", passing(1, "")[:40], "no package was tested", "no package was tested"},
 	} {
