@@ -297,7 +297,7 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	if err := x.placeRace(ctx, c, e, &r); err != nil {
 		return err
 	}
-	if err := x.relate(ctx, c, e, outcome, &r); err != nil {
+	if err := x.relate(ctx, c, e, outcome, &r, &found); err != nil {
 		return err
 	}
 	if err := x.oneByOne(ctx, c, e, &r, &found); err != nil {

@@ -119,9 +119,9 @@ func (c *prepared) relations() []truth.Relation {
 }
 
 // relate is gate G6 on what the gates before have let pass: it makes the calls that the relations need, and
-// evaluates them all.
+// evaluates them all. found becomes what explains that one does not hold.
 func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome backend.Outcome,
-	r *record.Record,
+	r *record.Record, found *[]op.Finding,
 ) error {
 	if outcome.Status != op.StatusUnknown || len(r.Outputs) == 0 {
 		return nil
@@ -154,7 +154,11 @@ func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome ba
 		g.plan(r)
 		return nil
 	}
-	g.rule(r)
+	after := g.rule(r)
+	unanswered := func(f followed) bool { return f.missing != "" } // such as a crash: no finding speaks of it
+	if r.Status.Weight() == op.Bad && !slices.ContainsFunc(g.followed, unanswered) {
+		*found = x.explaining(c, e, outcome, after)
+	}
 	return nil
 }
 
@@ -262,8 +266,8 @@ func (g *related) evaluate(contract string) []judge.Relation {
 	return all
 }
 
-// rule puts what became of the relations into the record.
-func (g *related) rule(r *record.Record) {
+// rule puts what became of the relations into the record, and gives the verdicts that they leave.
+func (g *related) rule(r *record.Record) []judge.Verdict {
 	standard, declared := g.c.operator.Spec.DefaultContract(g.c.DType), g.e.implementation.Contract
 	before := make([]judge.Verdict, len(r.Outputs))
 	for i, v := range r.Outputs {
@@ -291,6 +295,7 @@ func (g *related) rule(r *record.Record) {
 		}
 	}
 	explainRelations(r)
+	return after
 }
 
 // plan notes how many relations were planned of each output.

@@ -137,6 +137,42 @@ func TestRelationsWithoutADevice(t *testing.T) {
 	}
 }
 
+// A relation that does not hold is KNOWN where a finding names its gate; a further call that crashes is not.
+func TestRelationsThatFindingsExplain(t *testing.T) {
+	for _, c := range []struct {
+		way  way
+		gate string
+		want op.Status
+	}{
+		{unshifted, "G6", op.StatusKnown},
+		{unshifted, "G2", op.StatusFail},
+		{crashing, "G6", op.StatusFail},
+	} {
+		o, kept := *faked(t), &memory{}
+		o.Findings = []op.Finding{{
+			ID: "shown", Pass: "forward", Implementations: []string{"fake/row"}, Outputs: []string{"y"},
+			Gates: []string{c.gate},
+			Wrong: []string{"finite", "nan gained"}, Happens: "it loses the sum",
+		}}
+		r := &Runner{
+			Backends: []backend.Backend{fakes(map[string]way{"fake/row": c.way})},
+			Recorder: kept, Stop: t.Context(),
+		}
+		if _, err := r.Compare(t.Context(), Request{
+			Operators: []*truth.Operator{&o}, Seed: 1,
+			Options: op.Options{
+				Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+				Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"},
+			},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := kept.records[0]; got.Status != c.want {
+			t.Errorf("%s: %v %s, want %v", c.gate, got.Status, got.Message, c.want)
+		}
+	}
+}
+
 // What a gate before rejects is not launched again for relations, and says that they were planned.
 func TestRelationsOfARejectedRow(t *testing.T) {
 	kept := &memory{}
