@@ -1,17 +1,19 @@
 """The engine of `--on ray`: hands the shards of a run to a Ray cluster and brings their parts home.
 
-    python -u ray_engine.py --triad FILE --gpus N [--address ADDRESS]
+    python -u ray_engine.py --triad FILE --gpus N [--address ADDRESS] [--files LIST]
 
 The driver (internal/fleet/ray.go) writes a request a line on stdin and reads an answer a line on stdout; logs
 go to stderr. Requests: {"submit": {"folder": DIR, "shards": [1, 2]}}, {"gone": [1, 2]}, {"cancel": AT_ONCE}.
 A task runs `triad part` in a scratch folder of its node, with what an earlier task of the shard left, and
 returns the part and how it ended; both are written into the driver's folder here, so that nodes need no
-common file system. A task that is lost with its node is run again elsewhere by Ray.
+common file system. The files of LIST, a JSON list of paths from the root, travel too. A task that is lost with
+its node is run again elsewhere by Ray. It has one core, or where it wants a GPU its share of the cluster's cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -19,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ import ray
 RETRIES = 3  # of a task whose node or process died
 LOOK_S = 1.0  # between two looks at whether the run was stopped
 LOG_BYTES = 16 << 10
+KEPT_S = 7 * 24 * 3600  # how long a node keeps a copy that nobody uses
 
 
 @ray.remote(num_cpus=0, max_restarts=-1)
@@ -44,50 +48,64 @@ class Stop:
         return self.said
 
 
-class Program:
-    """triad, and for a GPU what lies beside it, on its way to the nodes. Each node keeps one copy."""
+class Package:
+    """Files on their way to the nodes, by their paths below a folder. Each node keeps one copy."""
 
-    def __init__(self, triad: Path, gpus: float):
-        self.files = {"triad": triad.read_bytes()}
-        if gpus:
-            for file in [triad.parent / "triad-cuda", *(triad.parent / "kernels").glob("*")]:
-                if file.is_file():
-                    self.files[str(file.relative_to(triad.parent))] = file.read_bytes()
-        sums = [hashlib.sha256(name.encode() + data).hexdigest() for name, data in self.files.items()]
-        self.key = hashlib.sha256("".join(sorted(sums)).encode()).hexdigest()[:16]
+    def __init__(self, kind: str, files: dict[str, bytes], mode: int):
+        self.files, self.mode = files, mode
+        sums = [hashlib.sha256(name.encode() + data).hexdigest() for name, data in files.items()]
+        self.name = f"{kind}-{hashlib.sha256(''.join(sorted(sums)).encode()).hexdigest()[:16]}"
 
     def install(self) -> Path:
-        """The path of triad on this node."""
+        """The folder of the files on this node. Copies that no run of a week has used are removed."""
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "triad" / "ray"
-        there = cache / self.key
+        there = cache / self.name
         if not there.is_dir():
             cache.mkdir(parents=True, exist_ok=True)
             new = Path(tempfile.mkdtemp(dir=cache, prefix=".new-"))
             for name, data in self.files.items():
-                (new / name).parent.mkdir(exist_ok=True)
-                (new / name).write_bytes(data)
-                (new / name).chmod(0o755)
+                at = new / name.lstrip("/")
+                at.parent.mkdir(parents=True, exist_ok=True)
+                at.write_bytes(data)
+                at.chmod(self.mode)
             try:
                 new.rename(there)
             except OSError:  # another task of this node was first
                 shutil.rmtree(new)
-        return there / "triad"
+        os.utime(there)
+        for old in cache.iterdir():
+            with contextlib.suppress(OSError):
+                if time.time() - old.stat().st_mtime > KEPT_S:
+                    shutil.rmtree(old)
+        return there
 
 
-def part(program: Program, plan: str, shard: int, before: bytes | None,
+def program(triad: Path, gpus: float) -> Package:
+    """triad, and for a GPU what lies beside it."""
+    files = {"triad": triad.read_bytes()}
+    if gpus:
+        for file in [triad.parent / "triad-cuda", *(triad.parent / "kernels").glob("*")]:
+            if file.is_file():
+                files[str(file.relative_to(triad.parent))] = file.read_bytes()
+    return Package("triad", files, 0o755)
+
+
+def part(binary: Package, files: Package, cores: int, plan: dict[str, Any], shard: int, before: bytes | None,
          stop: Any) -> tuple[str, bytes | None, str]:
     """Runs one shard on this node. Gives the outcome as JSON, the database if there is one, and the log's
     end."""
-    triad = program.install()
+    triad = binary.install() / "triad"
+    if files.files:
+        plan["root"] = str(files.install())
     with tempfile.TemporaryDirectory(prefix="triad-ray-") as scratch:
         folder = Path(scratch)
-        (folder / "plan.json").write_text(plan)
+        (folder / "plan.json").write_text(json.dumps(plan))
         database = folder / f"part-{shard}.db"
         if before is not None:
             database.write_bytes(before)
         with open(folder / "log", "w+b") as log:
             child = subprocess.Popen([str(triad), "part", scratch, str(shard)], stdin=subprocess.DEVNULL,
-                                     stdout=log, stderr=log)
+                                     stdout=log, stderr=log, env=os.environ | {"GOMAXPROCS": str(cores)})
             told = False
             while child.poll() is None:
                 try:
@@ -112,22 +130,34 @@ def stopped(stop: Any) -> bool:
         return False
 
 
+def cores(gpus: float) -> int:
+    """The cores of a task: one, or of the node with the fewest for each of its GPUs those that belong to it."""
+    if not gpus:
+        return 1
+    shares = [node["Resources"].get("CPU", 1) * gpus / node["Resources"]["GPU"] for node in ray.nodes()
+              if node["Alive"] and node["Resources"].get("GPU", 0) >= gpus]
+    return max(1, int(min(shares, default=1)))
+
+
 class Engine:
     """The tasks of one run."""
 
-    def __init__(self, triad: Path, gpus: float):
-        self.stop, self.program = Stop.remote(), ray.put(Program(triad, gpus))
-        self.task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(part)
+    def __init__(self, triad: Path, gpus: float, files: list[str]):
+        self.stop, self.binary = Stop.remote(), ray.put(program(triad, gpus))
+        self.files = ray.put(Package("files", {name: Path(name).read_bytes() for name in files}, 0o644))
+        self.cores = cores(gpus)
+        self.task = ray.remote(num_cpus=self.cores, num_gpus=gpus, max_retries=RETRIES)(part)
         self.running: dict[int, Any] = {}
         self.folder, self.cancelled = Path(), False
 
     def submit(self, folder: str, shards: list[int]) -> dict[str, Any]:
         self.folder = Path(folder)
-        plan = (self.folder / "plan.json").read_text()
+        plan = json.loads((self.folder / "plan.json").read_text())
         for shard in shards:
             left = self.folder / f"part-{shard}.db"
             before = left.read_bytes() if left.exists() else None
-            self.running[shard] = self.task.remote(self.program, plan, shard, before, self.stop)
+            self.running[shard] = self.task.remote(self.binary, self.files, self.cores, plan, shard, before,
+                                                    self.stop)
         return {}
 
     def gone(self, shards: list[int]) -> dict[str, Any]:
@@ -187,6 +217,7 @@ def main() -> int:
     parser.add_argument("--triad", required=True, type=Path)
     parser.add_argument("--gpus", type=float, default=0)
     parser.add_argument("--address", default="")
+    parser.add_argument("--files", type=Path)
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what ray prints is no answer
@@ -194,7 +225,8 @@ def main() -> int:
     print(json.dumps({"error": why}), file=answers)
     if why:
         return 1
-    engine = Engine(options.triad, options.gpus)
+    files = json.loads(options.files.read_text()) if options.files else []
+    engine = Engine(options.triad, options.gpus, files)
     for line in sys.stdin:
         (verb, given), = json.loads(line).items()
         try:

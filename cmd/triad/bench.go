@@ -131,7 +131,7 @@ func (o *benchOptions) words(p *timing.Plan) []string {
 
 // bench runs one request from flags to exit code.
 func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err error) {
-	if err := o.ownFlags.expand(a.in); err != nil {
+	if err := o.ownFlags.expand(a); err != nil {
 		return err
 	}
 	request, err := o.request(names)

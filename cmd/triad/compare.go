@@ -104,7 +104,7 @@ func (o *compareOptions) addStrict(cmd *cobra.Command) {
 
 // compare runs one request from flags to exit code.
 func (a *app) compare(ctx context.Context, names []string, o *compareOptions) error {
-	if err := o.ownFlags.expand(a.in); err != nil {
+	if err := o.ownFlags.expand(a); err != nil {
 		return err
 	}
 	request, err := o.request(names)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,7 +24,6 @@ import (
 	"triad/internal/run"
 	"triad/internal/session"
 	"triad/internal/worker"
-	"triad/results"
 )
 
 // filesRun judges many files, each for itself and few at once: a file is read, built, judged on every case
@@ -39,11 +39,12 @@ type filesRun struct {
 	session *session.Files
 	began   time.Time
 
-	mu     sync.Mutex
-	rows   [][]*candidates.Row // of each word of --add
-	judged int                 // files, by this command
-	open   bool                // a file was left for want of time
-	fault  error               // ended the run
+	mu sync.Mutex
+	fileRows
+	judged int    // files, by this command
+	open   bool   // a file was left
+	why    string // it was; "": the run was stopped
+	fault  error  // ended the run
 }
 
 // compareFiles is compare where --add names a folder, a pattern or a list.
@@ -92,7 +93,7 @@ func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareO
 	request.Seed, request.Shard = files.Seed(), run.Shard{}
 	r := &filesRun{
 		app: a, o: o, request: request, refused: cases[0], gpu: onGPU, workers: options, session: files,
-		began: time.Now(), rows: make([][]*candidates.Row, len(o.ownFlags.add)),
+		began: time.Now(), fileRows: o.fileRows(),
 	}
 	err = r.all(ctx)
 	return r.end(store.Path(), err)
@@ -204,32 +205,7 @@ func (r *filesRun) before() error {
 	if !r.o.resume {
 		return nil
 	}
-	at := map[string]int{}
-	for i, text := range r.o.ownFlags.add {
-		at[r.o.nameOf(text)] = i
-	}
-	return r.session.Outcomes(func(o results.Outcome) {
-		i, named := at[o.Impl]
-		if !named {
-			file, _, _ := strings.Cut(o.Impl, ":")
-			if i, named = at[file]; !named {
-				return
-			}
-		}
-		r.row(i, o.Impl).Add(o.Status, o.Message, o.Run)
-	})
-}
-
-// row is the one of a function of a file, made where there is none.
-func (r *filesRun) row(i int, impl string) *candidates.Row {
-	for _, row := range r.rows[i] {
-		if row.Impl == impl {
-			return row
-		}
-	}
-	row := &candidates.Row{File: r.o.ownFlags.add[i], Impl: impl}
-	r.rows[i] = append(r.rows[i], row)
-	return row
+	return r.session.Outcomes(r.take)
 }
 
 // one judges a file and records what it found. The error ends the run.
@@ -329,15 +305,12 @@ func (r *filesRun) neither(text string, status op.Status, why error) []*record.R
 
 // end prints the table, writes what CI systems read, and ends the session.
 func (r *filesRun) end(database string, why error) error {
-	var rows []*candidates.Row
-	for _, of := range r.rows {
-		rows = append(rows, of...)
-	}
+	rows := r.inOrder()
 	count := candidates.CountOf(rows)
 	code, reason := session.ExitGood, ""
 	if n := len(r.o.ownFlags.add); r.open {
-		reason = fmt.Sprintf("The run was stopped with %d of %d files left: the same command with --resume "+
-			"judges them.", n-r.filesDone(), n)
+		reason = fmt.Sprintf("%s, with %d of %d files left: the same command with --resume judges them.",
+			cmp.Or(r.why, "The run was stopped"), n-r.done(), n)
 	}
 	switch {
 	case why != nil:
@@ -356,17 +329,6 @@ func (r *filesRun) end(database string, why error) error {
 	}
 	err = errors.Join(err, r.tellFilesCI(rows))
 	return session.Ending{Code: code, Err: why}.Failure(err)
-}
-
-// filesDone is how many files have a row.
-func (r *filesRun) filesDone() int {
-	n := 0
-	for _, of := range r.rows {
-		if len(of) > 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // tellFilesCI writes what the flags for CI systems ask for: of each function the run that decides.

@@ -97,18 +97,32 @@ const manyFiles = 200
 // are killed on the way.
 func TestManyFiles(t *testing.T) {
 	need.Tool(t, "g++")
-	n := manyFiles
-	if text := os.Getenv("TRIAD_TEST_FILES"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	n := filesToTest(t, manyFiles)
 	folder := t.TempDir()
 	right := candidatesOf(t, folder, n)
 	db := filepath.Join(t.TempDir(), "r.db")
 	args := []string{"--json", "--dims", "rows=5,cols=33", "--db", db, "--add", folder}
-	lines := killedOnTheWay(t, args)
+	judgedAsTheyAre(t, db, killedOnTheWay(t, args), right)
+}
+
+// filesToTest is how many files a test of many judges.
+func filesToTest(t *testing.T, usual int) int {
+	t.Helper()
+	text := os.Getenv("TRIAD_TEST_FILES")
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// judgedAsTheyAre proves of files, of which right says which are right, that each was judged and recorded
+// once, and ended as it should. lines is what --json printed.
+func judgedAsTheyAre(t *testing.T, db, lines string, right map[string]bool) {
+	t.Helper()
 	seen := map[string]int{}
 	for _, v := range fileVerdicts(t, lines) {
 		seen[v.File]++
@@ -134,8 +148,8 @@ func TestManyFiles(t *testing.T) {
 			t.Errorf("%s is judged %d times", file, seen[file])
 		}
 	}
-	if len(recorded) != n {
-		t.Errorf("%d files are recorded, want %d", len(recorded), n)
+	if len(recorded) != len(right) {
+		t.Errorf("%d files are recorded, want %d", len(recorded), len(right))
 	}
 	if twice := queried(t, db, "SELECT case_id FROM run GROUP BY plan_id HAVING count(*) > 1"); twice != "" {
 		t.Errorf("cases are recorded twice: %s", twice)

@@ -53,7 +53,7 @@ func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) 
 	if err := o.checkPlan(); err != nil {
 		return err
 	}
-	if err := o.ownFlags.expand(a.in); err != nil {
+	if err := o.ownFlags.expand(a); err != nil {
 		return err
 	}
 	request, err := o.request(names)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"triad"
+	"triad/cuda"
 	"triad/internal/fleet"
 	"triad/internal/op"
 	"triad/internal/record"
@@ -52,7 +53,7 @@ func (f *onFlags) name() string {
 
 // local are the flags that the driver acts on itself.
 var local = []string{
-	"on", "shards", "slurm", "parts", "db", "json", "resume", "junit", "github", "seed", "strict",
+	"on", "shards", "slurm", "parts", "db", "json", "resume", "junit", "github", "seed", "strict", "add",
 }
 
 // check refuses what cannot be asked of a run on other machines.
@@ -68,9 +69,9 @@ func (o *compareOptions) checkOn(request run.Request) error {
 		o.dump+o.against != "":
 		return usage("--on cuts the run itself and prints the union: --shard, --plan, --explain, " +
 			"--verbose, --sanitize, --dump and --against are flags of a run on this machine")
-	case o.ownFlags.many:
-		return usage("--on judges files that are named one by one: for a folder, a pattern or a list use " +
-			"--shard on each machine")
+	case f.name() == "ray" && strings.Contains(strings.Join(o.ownFlags.nvccFlags, " "), "-I"):
+		return usage("--on ray brings a file and what it includes from its own folder to the nodes, and not " +
+			"the folders of -I: put the headers beside the file")
 	case folderOf(&request) != nil:
 		return usage("--on judges operators of the catalog: run a folder's operator on this machine")
 	}
@@ -124,6 +125,9 @@ func (a *app) compareOn(ctx context.Context, request run.Request, o *compareOpti
 	if err := errors.Join(o.checkOn(request), o.readyForCI()); err != nil {
 		return err
 	}
+	if o.verb == "compare" && o.ownFlags.many {
+		return a.compareFilesOn(ctx, request, o)
+	}
 	tell := func(r *onFleet, result run.Result, s report.Summary) (err error) {
 		if o.json {
 			err = report.JSONLines(a.out, result.Records)
@@ -153,25 +157,38 @@ func (a *app) benchOn(ctx context.Context, request run.Request, o *benchOptions)
 // onFleet starts or resumes the session, drives its tasks, and prints the union.
 func (a *app) onFleet(ctx context.Context, request run.Request, o *compareOptions, words []string,
 	tell func(*onFleet, run.Result, report.Summary) error,
-) (err error) {
-	r := &onFleet{app: a, o: o, request: request, began: time.Now()}
-	if r.store, err = a.openStore(ctx, o.db); err != nil {
+) error {
+	r, err := a.beginOn(ctx, request, o, slices.Concat(words, o.ownFlags.words()), o.ownFlags.add)
+	if err != nil {
 		return err
 	}
 	defer r.store.Close()
-	words = slices.Concat(words, o.ownFlags.words(), []string{"on", o.on.engine, strconv.Itoa(o.on.shards)})
-	so := sessionOptions{compareOptions: o}
-	info := a.sessionInfo(ctx, canonical(strings.Join(words, " "), request, &o.caseFlags), request, &so)
-	info.Added = o.ownFlags.add
-	if o.resume {
-		if r.session, _, err = r.store.Resume(ctx, info.Request); err != nil {
-			return session.ResumeFailure(err)
-		}
-	} else if r.session, err = r.store.Start(ctx, info, nil); err != nil {
-		return session.Fail(session.ExitBad, err)
-	}
 	ended, err := r.drive(ctx)
 	return r.end(context.WithoutCancel(ctx), ended, err, tell)
+}
+
+// beginOn starts or resumes the session of a run on other machines; added are its words of files.
+func (a *app) beginOn(ctx context.Context, request run.Request, o *compareOptions, words, added []string,
+) (r *onFleet, err error) {
+	r = &onFleet{app: a, o: o, request: request, began: time.Now()}
+	if r.store, err = a.openStore(ctx, o.db); err != nil {
+		return nil, err
+	}
+	words = slices.Concat(words, []string{"on", o.on.engine, strconv.Itoa(o.on.shards)})
+	so := sessionOptions{compareOptions: o}
+	info := a.sessionInfo(ctx, canonical(strings.Join(words, " "), request, &o.caseFlags), request, &so)
+	info.Added = added
+	if o.resume {
+		if r.session, _, err = r.store.Resume(ctx, info.Request); err != nil {
+			err = session.ResumeFailure(err)
+		}
+	} else if r.session, err = r.store.Start(ctx, info, nil); err != nil {
+		err = session.Fail(session.ExitBad, err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.store.Close())
+	}
+	return r, nil
 }
 
 // drive runs the shards that are open and merges their parts.
@@ -181,7 +198,9 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 		return ended, err
 	}
 	plan := fleet.Plan{
-		Session: r.session.ID(), Version: triad.Version, Host: hostName(), Shards: r.o.on.shards,
+		Session: r.session.ID(), Version: triad.Version, Kernels: cuda.SourcesHash(r.files),
+		Host: hostName(), Shards: r.o.on.shards, Files: rooted(r.o.ownFlags.add),
+		Many: r.o.ownFlags.many && r.o.verb == "compare",
 	}
 	if plan.Args, err = r.o.forwarded(r.request, r.session.Info().Seed); err != nil {
 		return ended, err
@@ -189,7 +208,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	if err := folder.Create(plan); err != nil {
 		return ended, session.Fail(session.ExitNothing, err)
 	}
-	engine, done, err := r.engine(ctx)
+	engine, done, err := r.engine(ctx, folder)
 	if err != nil {
 		return ended, err
 	}
@@ -233,13 +252,13 @@ func (r *onFleet) folder() (fleet.Folder, error) {
 }
 
 // engine starts what hands over tasks; done ends it.
-func (r *onFleet) engine(ctx context.Context) (engine fleet.Engine, done func(), err error) {
+func (r *onFleet) engine(ctx context.Context, folder fleet.Folder) (engine fleet.Engine, done func(), err error) {
 	triad, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find triad itself: %w", err)
 	}
 	if name, address, _ := strings.Cut(r.o.on.engine, ":"); name == "ray" {
-		return r.ray(ctx, triad, address)
+		return r.ray(ctx, folder, triad, address)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -249,7 +268,13 @@ func (r *onFleet) engine(ctx context.Context) (engine fleet.Engine, done func(),
 }
 
 // ray connects to a Ray cluster.
-func (r *onFleet) ray(ctx context.Context, triad, address string) (fleet.Engine, func(), error) {
+func (r *onFleet) ray(ctx context.Context, folder fleet.Folder, triad, address string) (fleet.Engine, func(),
+	error,
+) {
+	brought, err := filesToBring(r.o.ownFlags.add)
+	if err != nil {
+		return nil, nil, err
+	}
 	cache, err := r.cacheDir()
 	if err != nil {
 		return nil, nil, err
@@ -262,7 +287,9 @@ func (r *onFleet) ray(ctx context.Context, triad, address string) (fleet.Engine,
 	if err != nil {
 		return nil, nil, session.ToolchainFailure(err)
 	}
-	engine := &fleet.Ray{Python: python, Script: script, Triad: triad, Address: address}
+	engine := &fleet.Ray{
+		Python: python, Script: script, Triad: triad, Address: address, Folder: folder, Files: brought,
+	}
 	if r.o.device == "gpu" {
 		engine.GPUs = 1
 	}

@@ -29,6 +29,7 @@ type ownFlags struct {
 	database            string                          // where results are recorded; "": in the user's own
 	many                bool                            // a folder, a pattern or a list stood in add
 	stems               map[string]string               // of the words of add, as Stems gives them
+	root                string                          // below which the files of another machine lie here
 }
 
 func (f *ownFlags) register(cmd *cobra.Command) {
@@ -132,7 +133,7 @@ func (f *ownFlags) words() []string {
 	for _, text := range f.add {
 		if r, err := kernelfile.ParseRequest(text); err == nil {
 			if abs, err := filepath.Abs(r.Path); err == nil {
-				text = abs + strings.TrimPrefix(text, r.Path)
+				text = strings.TrimPrefix(abs, f.root) + strings.TrimPrefix(text, r.Path)
 			}
 		}
 		all = append(all, text)

@@ -16,9 +16,10 @@ import (
 )
 
 // expand puts files in the place of the folders, patterns and lists of --add, and notes that there were any.
-// A list, "-", is read from in, a file a line. A pattern stands for the .cu and .py files that it matches, a
+// A list, "-", is read from standard input, a file a line. A pattern stands for the .cu and .py files that it matches, a
 // folder for those below it, in the order of their paths; a file that is there already is not added again.
-func (f *ownFlags) expand(in io.Reader) error {
+func (f *ownFlags) expand(a *app) error {
+	f.root = a.partRoot
 	var all []string
 	listed := false
 	for _, text := range f.add {
@@ -29,7 +30,7 @@ func (f *ownFlags) expand(in io.Reader) error {
 				return usage("--add -: standard input is one list: name it once")
 			}
 			listed, f.many = true, true
-			files, err = listedFiles(in)
+			files, err = listedFiles(a.in)
 		} else if found, several, failed := matchedFiles(text); several || failed != nil {
 			files, err, f.many = withoutThose(found, all), failed, true
 		}

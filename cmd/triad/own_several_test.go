@@ -50,7 +50,7 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 		{add: "c/[.cu", refused: "syntax error in pattern"},
 	} {
 		f := ownFlags{add: strings.Split(c.add, "|")}
-		err := f.expand(strings.NewReader(c.in))
+		err := f.expand(&app{in: strings.NewReader(c.in)})
 		var wrong *session.Failure
 		switch {
 		case c.refused != "":

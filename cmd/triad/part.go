@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"triad"
+	"triad/cuda"
 	"triad/internal/fleet"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -49,10 +51,8 @@ func (a *app) partCommand() *cobra.Command {
 // it has ended: SQLite's locks need no network file system then, and nobody reads half of it. What an earlier
 // task of the shard left is gone on with.
 func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, shard int) (o fleet.Outcome) {
-	if plan.Version != triad.Version {
+	if o.Reason = a.otherVersion(plan); o.Reason != "" {
 		o.Exit = int(session.ExitUsage)
-		o.Reason = fmt.Sprintf("%s has triad %s, and %s, which cut the run, has triad %s: install the "+
-			"same on both", hostName(), triad.Version, plan.Host, plan.Version)
 		return o
 	}
 	scratch, err := os.MkdirTemp("", "triad-part-")
@@ -63,6 +63,7 @@ func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, sh
 	defer os.RemoveAll(scratch)
 	database := filepath.Join(scratch, "part.db")
 	args := append(plan.Args, fmt.Sprintf("--shard=%d/%d", shard, plan.Shards), "--db="+database)
+	args = append(args, a.partFiles(plan)...)
 	if before := folder.Part(shard); fleet.Bring(before, database) == nil {
 		if unfinished(ctx, database) {
 			args = append(args, "--resume")
@@ -79,6 +80,38 @@ func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, sh
 	o.Complete = o.Complete || o.Exit == 0 && !o.Part // an empty shard
 	o.Stopped = a.stop.Err() != nil
 	return o
+}
+
+// otherVersion says how this triad differs from the one that cut the run; "" where it does not.
+func (a *app) otherVersion(plan fleet.Plan) string {
+	const install = ": install the same on both"
+	if plan.Version != triad.Version {
+		return fmt.Sprintf("%s has triad %s, and %s, which cut the run, has triad %s%s", hostName(),
+			triad.Version, plan.Host, plan.Version, install)
+	}
+	if own := cuda.SourcesHash(a.files); plan.Kernels != own {
+		return fmt.Sprintf("%s has triad %s with other kernels (%s) than %s, which cut the run (%s)%s",
+			hostName(), triad.Version, own, plan.Host, plan.Kernels, install)
+	}
+	return ""
+}
+
+// partFiles are the flags that name the files of a plan. Of many the list goes through standard input: each
+// task has to know all, so that a file has the same name in every part.
+func (a *app) partFiles(plan fleet.Plan) (args []string) {
+	a.partRoot = plan.Root
+	if plan.Many {
+		var list strings.Builder
+		for _, word := range plan.Files {
+			list.WriteString(plan.Root + word + "\n")
+		}
+		a.in = strings.NewReader(list.String())
+		return []string{"--add=-"}
+	}
+	for _, word := range plan.Files {
+		args = append(args, "--add="+plan.Root+word)
+	}
+	return args
 }
 
 // shard runs the command line of a shard in this process.

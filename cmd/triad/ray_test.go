@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"triad/internal/need"
 	"triad/pybridge"
@@ -61,6 +62,52 @@ func TestRay(t *testing.T) {
 			t.Errorf("%s: %d lines, one run has %d", db, strings.Count(got, "\n"), strings.Count(want, "\n"))
 		}
 	}
+}
+
+// A Ray cluster of four nodes judges a folder of files while nodes are killed: each is judged once and ends as
+// it should. What its files include travels with them.
+func TestRayFiles(t *testing.T) {
+	need.Long(t, "a Ray cluster of four nodes, a minute")
+	python := rayPython(t)
+	t.Setenv("TRIAD_PYTHON", "")
+	t.Setenv("VIRTUAL_ENV", filepath.Dir(filepath.Dir(python)))
+	cluster, err := filepath.Abs(filepath.Join("testdata", "ray_cluster.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	right := candidatesOf(t, folder, filesToTest(t, 60))
+	header, err := os.ReadFile(filepath.Join("testdata", "candidates", "block.cu"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, folder, string(header), "rows/row.cuh")
+	writeFiles(t, folder, "#include \"row.cuh\"\n", "rows/included.cu")
+	right[filepath.Join(folder, "rows", "included.cu")] = true
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	db := filepath.Join(t.TempDir(), "r.db")
+	began := time.Now()
+	run := exec.Command(python, cluster, "4", "15", triadBinary(t), "compare", judgedOperator, "--quick",
+		"--device", "cpu", "--json", "--dims", "rows=5,cols=33", "--db", db, "--on", "ray:@ADDRESS@", "--add",
+		folder)
+	if len(right) < filesATask*4 {
+		run.Args = append(run.Args, "--shards", "12")
+	}
+	var said strings.Builder
+	run.Stderr = &said
+	lines, _ := run.Output()
+	if code := run.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d, want 1: some files are wrong\n%s", code, &said)
+	}
+	judgedAsTheyAre(t, db, string(lines), right)
+	travelled, _ := filepath.Glob(filepath.Join(cache, "triad", "ray", "files-*", folder, "rows", "row.cuh"))
+	if len(travelled) != 1 {
+		t.Errorf("the header lies in %q of the nodes", travelled)
+	}
+	took := time.Since(began).Seconds()
+	t.Logf("%d files in %.0f s, %.2f a second; %s", len(right), took, float64(len(right))/took,
+		strings.TrimSpace(said.String()))
 }
 
 // A machine without ray says how to install it, and an unknown engine which there are.

@@ -44,11 +44,14 @@ type app struct {
 	reserve *worker.Reserve // of a watch; nil elsewhere
 	pending *worker.Pending // Ctrl-C prints them
 	// around puts a test's backends in the place of a run's; nil: they stay.
-	around  func([]backend.Backend) []backend.Backend
-	fault   *fault
-	partOf  string           // the session that a part of it on another machine records under; "" elsewhere
-	partRan func(run.Result) // of a part: gets what was found; nil elsewhere
-	halt    func()           // cancels ctx
+	around func([]backend.Backend) []backend.Backend
+	fault  *fault
+	// of a part of a run on other machines, empty elsewhere: the session that it records under, what gets
+	// what was found, and the folder below which the files of the driver's machine lie
+	partOf   string
+	partRan  func(run.Result)
+	partRoot string
+	halt     func() // cancels ctx
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
 	stop  context.Context
 	began time.Time

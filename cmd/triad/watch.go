@@ -54,7 +54,7 @@ what it includes is saved. It says what changed since the save before. Ctrl-C en
 
 // watch judges until it is interrupted; the exit code is that of the last verdict.
 func (a *app) watch(ctx context.Context, names []string, o *compareOptions) error {
-	if err := o.ownFlags.expand(a.in); err != nil {
+	if err := o.ownFlags.expand(a); err != nil {
 		return err
 	}
 	folder := ""

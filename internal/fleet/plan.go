@@ -17,8 +17,14 @@ type Plan struct {
 	Session string   `json:"session"` // ULID that all parts record under
 	Version string   `json:"version"` // of the triad that cut the run
 	Host    string   `json:"host"`    // where that runs
-	Args    []string `json:"args"`    // the command line, without shard and database
+	Kernels string   `json:"kernels"` // a hash of the kernels that triad has
+	Args    []string `json:"args"`    // the command line, without shard, database and files
 	Shards  int      `json:"shards"`
+	// the words of --add, paths from the root of the driver's file system; Many: each is judged for itself
+	Files []string `json:"files,omitempty"`
+	Many  bool     `json:"many,omitempty"`
+	// below which the files lie where a task runs; "": where they lie for the driver
+	Root string `json:"root,omitempty"`
 }
 
 // Outcome is how one task ended. It is written after the part, so who sees it finds the part whole.

@@ -25,6 +25,8 @@ type Ray struct {
 	Triad          string // the binary that travels to the nodes
 	Address        string // "": the cluster of this machine, or a new one
 	GPUs           int    // that a task wants
+	Folder         Folder
+	Files          []string // that travel to the nodes too, paths from the root
 
 	process *subprocess.Process
 	to      *os.File
@@ -49,6 +51,13 @@ func (r *Ray) Start(ctx context.Context) error {
 		return errors.Join(err, input.Close(), to.Close())
 	}
 	args := []string{"-u", r.Script, "--triad", r.Triad, "--gpus", strconv.Itoa(r.GPUs)}
+	if len(r.Files) > 0 {
+		list := r.Folder.in("files.json")
+		if err := writeJSON(list, r.Files); err != nil {
+			return errors.Join(err, input.Close(), to.Close(), from.Close(), output.Close())
+		}
+		args = append(args, "--files", list)
+	}
 	if r.Address != "" {
 		args = append(args, "--address", r.Address)
 	}

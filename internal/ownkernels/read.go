@@ -93,9 +93,9 @@ func (r Reading) Read() (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", request.Path, err)
 	}
-	content, err := os.ReadFile(path)
+	content, err := contentOf(path)
 	if err != nil {
-		return nil, r.refuse("cannot read the file: %v", errors.Unwrap(err))
+		return nil, r.refuse("cannot read the file: %v", err)
 	}
 	request.Stem = r.Stem
 	f := &File{Path: path, Name: request.Implementation(), reading: r}
@@ -128,6 +128,22 @@ func (r Reading) Read() (*File, error) {
 	return f, f.writeCUDA(func(include string) string {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
+}
+
+// contentOf is the text of a file. One that is no regular file, such as a pipe, might never end.
+func contentOf(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("it is no regular file (%v)", info.Mode().Type())
+	}
+	var content []byte
+	if err == nil {
+		content, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	return content, nil
 }
 
 // bind matches the functions of a file, and where it has none those of the files that it includes.

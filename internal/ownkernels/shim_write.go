@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"triad/cuda"
@@ -64,15 +66,39 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	f.adapter.Slot = func(string) string { return Family }
 	f.adapter.Names = func(string) string { return f.shim }
 	headers := cuda.HeaderFolders(f.reading.Options.Flags)
-	sees := append(headers, f.Path, folder)
-	for _, name := range fileversion.Included(f.Path, headers) {
+	f.confine(slices.Concat(headers, []string{f.Path, folder}, includedFrom(f.Path, headers))...)
+	return nil
+}
+
+// includedFrom are the files that a .cu includes from its own folder or from those of headers.
+func includedFrom(path string, headers []string) (all []string) {
+	for _, name := range fileversion.Included(path, headers) {
 		if lies, err := filepath.EvalSymlinks(name); err == nil &&
-			within(lies, append(headers, filepath.Dir(f.Path))) {
-			sees = append(sees, name)
+			within(lies, append([]string{filepath.Dir(path)}, headers...)) {
+			all = append(all, name)
 		}
 	}
-	f.confine(sees...)
-	return nil
+	return all
+}
+
+// Beside are the files that one needs to be judged on another machine, itself apart: what a .cu includes from
+// its folder, and the Python files of the package or folder of a .py.
+func Beside(path string) (all []string, err error) {
+	if filepath.Ext(path) != ".py" {
+		return includedFrom(path, nil), nil
+	}
+	err = filepath.WalkDir(packageOf(path), func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != packageOf(path):
+			return filepath.SkipDir
+		case d.Type().IsRegular() && filepath.Ext(name) == ".py" && name != path:
+			all = append(all, name)
+		}
+		return nil
+	})
+	return all, err
 }
 
 // within says whether a file lies in one of some folders: what a file includes from elsewhere a sandbox does

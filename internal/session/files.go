@@ -34,6 +34,11 @@ func OpenFiles(ctx context.Context, store *results.Store, info record.Session, r
 	return f, err
 }
 
+// FilesOf is a session that others record files in.
+func FilesOf(ctx context.Context, store *results.Store, s *results.Session) *Files {
+	return &Files{ctx: context.WithoutCancel(ctx), store: store, session: s}
+}
+
 // ID is the name of the session in the database, Seed that of its inputs.
 func (f *Files) ID() string { return f.session.ID() }
 

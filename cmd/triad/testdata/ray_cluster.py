@@ -5,9 +5,11 @@ and kills a node, which another one replaces, after every so many seconds.
 """
 
 import random
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from ray.cluster_utils import Cluster
 
@@ -15,13 +17,15 @@ NODES, SECONDS = int(sys.argv[1]), float(sys.argv[2])
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
 nodes = [cluster.add_node(num_cpus=1) for _ in range(NODES)]
 child = subprocess.Popen([word.replace("@ADDRESS@", cluster.address) for word in sys.argv[3:]])
-killed, last = 0, time.monotonic()
+killed, last, peak = 0, time.monotonic(), 0
 while child.poll() is None:
     time.sleep(0.2)
+    status = Path(f"/proc/{child.pid}/status").read_text()  # it is not waited for yet
+    peak = max([peak, *(int(kib) >> 10 for kib in re.findall(r"VmHWM:\s*(\d+)", status))])
     if SECONDS and killed < NODES and time.monotonic() - last > SECONDS:
         cluster.remove_node(nodes.pop(random.randrange(len(nodes))), allow_graceful=False)
         nodes.append(cluster.add_node(num_cpus=1))
         killed, last = killed + 1, time.monotonic()
-print(f"killed {killed} nodes", file=sys.stderr)
+print(f"killed {killed} nodes, the command itself took at most {peak} MiB", file=sys.stderr)
 cluster.shutdown()
 sys.exit(child.returncode)

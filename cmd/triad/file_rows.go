@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+
+	"triad/internal/candidates"
+	"triad/results"
+)
+
+// fileRows are what is known of many files: of each word of --add the rows of its functions.
+type fileRows struct {
+	words []string
+	rows  [][]*candidates.Row
+	at    map[string]int // words by the names of their implementations
+}
+
+// fileRows are those of the words of --add, without a row yet.
+func (o *compareOptions) fileRows() fileRows {
+	f := fileRows{
+		words: o.ownFlags.add, rows: make([][]*candidates.Row, len(o.ownFlags.add)), at: map[string]int{},
+	}
+	for i, text := range f.words {
+		f.at[o.nameOf(text)] = i
+	}
+	return f
+}
+
+// take counts a run that is recorded.
+func (f *fileRows) take(o results.Outcome) {
+	i, named := f.at[o.Impl]
+	if !named {
+		file, _, _ := strings.Cut(o.Impl, ":") // of a file with several functions
+		if i, named = f.at[file]; !named {
+			return
+		}
+	}
+	f.row(i, o.Impl).Add(o.Status, o.Message, o.Run)
+}
+
+// row is the one of a function of a file, made where there is none.
+func (f *fileRows) row(i int, impl string) *candidates.Row {
+	for _, row := range f.rows[i] {
+		if row.Impl == impl {
+			return row
+		}
+	}
+	row := &candidates.Row{File: f.words[i], Impl: impl}
+	f.rows[i] = append(f.rows[i], row)
+	return row
+}
+
+// inOrder are the rows in the order of the words.
+func (f *fileRows) inOrder() (rows []*candidates.Row) {
+	for _, of := range f.rows {
+		rows = append(rows, of...)
+	}
+	return rows
+}
+
+// done is how many files have a row.
+func (f *fileRows) done() int {
+	n := 0
+	for _, of := range f.rows {
+		if len(of) > 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"triad/internal/fleet"
+	"triad/internal/kernelfile"
+	"triad/internal/ownkernels"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/internal/session"
+)
+
+// A task judges about so many files where --shards says nothing, and there are at most so many tasks: what a
+// node had judged of a task is lost with it, and a Slurm takes 1000 tasks of one job.
+const (
+	filesATask     = 50
+	mostTasksAlone = 500
+)
+
+// compareFilesOn judges many files on other machines, each for itself.
+func (a *app) compareFilesOn(ctx context.Context, request run.Request, o *compareOptions) error {
+	if err := o.checkFiles(&request); err != nil {
+		return err
+	}
+	files := len(o.ownFlags.add)
+	if !o.on.given.Changed("shards") {
+		o.on.shards = min((files+filesATask-1)/filesATask, mostTasksAlone)
+	}
+	o.on.shards = min(o.on.shards, files)
+	r, err := a.beginOn(ctx, request, o, []string{o.filesWords()}, o.addedFiles())
+	if err != nil {
+		return err
+	}
+	defer r.store.Close()
+	before := o.fileRows()
+	kept := session.FilesOf(ctx, r.store, r.session)
+	if err := kept.Outcomes(before.take); err != nil {
+		return err
+	}
+	ended, err := r.drive(ctx)
+	return r.endFiles(kept, before.done(), ended, err)
+}
+
+// endFiles prints the rows of the union and ends the session; before is how many files it had when the run
+// began.
+func (r *onFleet) endFiles(kept *session.Files, before int, ended fleet.Ended, why error) error {
+	all := &filesRun{
+		app: r.app, o: r.o, request: r.request, session: kept, began: r.began, fileRows: r.o.fileRows(),
+		open: ended.Stopped || len(ended.Failed) > 0,
+	}
+	if err := kept.Outcomes(all.take); err != nil {
+		return err
+	}
+	all.judged = all.done() - before
+	for _, f := range ended.Failed {
+		all.why = fmt.Sprintf("Shard %d of %d was not done (%s)", f.Shard, r.o.on.shards, f.Outcome.Reason)
+		if code := session.ExitCode(f.Outcome.Exit); code == session.ExitUsage && all.done() == 0 {
+			why = session.Fail(code, fmt.Errorf("%s", f.Outcome.Reason))
+		}
+	}
+	if r.o.json {
+		for _, row := range all.inOrder() {
+			if err := report.FileJSON(r.out, row, kept.ID()); err != nil {
+				return err
+			}
+		}
+	}
+	return all.end(r.store.Path(), why)
+}
+
+// rooted are words of --add whose paths begin at the root of the file system.
+func rooted(words []string) []string {
+	all := slices.Clone(words)
+	for i, text := range all {
+		if r, err := kernelfile.ParseRequest(text); err == nil {
+			all[i] = absolute(r.Path) + strings.TrimPrefix(text, r.Path)
+		}
+	}
+	return all
+}
+
+// mostBrought is how many bytes of files travel to nodes that share no file system with the driver.
+const mostBrought = 512 << 20
+
+// filesToBring are the files that words of --add name and those beside them that they need, from the root of
+// the file system. A file that is not there is the task's to tell.
+func filesToBring(words []string) (all []string, err error) {
+	bytes, seen := int64(0), map[string]bool{}
+	bring := func(path string) {
+		info, err := os.Stat(path)
+		if err != nil || seen[path] || !info.Mode().IsRegular() {
+			return
+		}
+		seen[path] = true
+		all, bytes = append(all, path), bytes+info.Size()
+	}
+	packages := map[string]bool{}
+	for _, text := range words {
+		r, err := kernelfile.ParseRequest(text)
+		if err != nil {
+			continue
+		}
+		path := absolute(r.Path)
+		bring(path)
+		if folder := filepath.Dir(path); filepath.Ext(path) == ".py" {
+			if packages[folder] {
+				continue
+			}
+			packages[folder] = true
+		}
+		beside, err := ownkernels.Beside(path)
+		if err != nil {
+			return nil, usage("--add %s: list what lies beside it: %w", text, err)
+		}
+		for _, name := range beside {
+			bring(name)
+		}
+	}
+	if bytes > mostBrought {
+		return nil, usage("--on ray brings the files to the nodes: they have %d MiB, more than %d; name fewer, "+
+			"or use a cluster with a common file system", bytes>>20, int64(mostBrought)>>20)
+	}
+	return all, nil
+}
