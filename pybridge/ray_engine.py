@@ -6,8 +6,8 @@ The driver (internal/fleet/ray.go) writes a request a line on stdin and reads an
 go to stderr. Requests: {"submit": {"folder": DIR, "shards": [1, 2]}}, {"gone": [1, 2]}, {"cancel": AT_ONCE}.
 A task runs `triad part` in a scratch folder of its node, with what an earlier task of the shard left, and
 returns the part and how it ended; both are written into the driver's folder here, so that nodes need no
-common file system. The files of LIST, a JSON list of paths from the root, travel too. A task that is lost with
-its node is run again elsewhere by Ray. It has one core, or where it wants a GPU its share of the cluster's cores.
+common file system. The files of LIST, a JSON list of paths from the root, travel too. A task that is lost
+with its node is run again elsewhere by Ray. It has one core, or where it wants a GPU its share of the cores.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
 import ray
+from ray.experimental import internal_kv
 
 RETRIES = 3  # of a task whose node or process died
 LOOK_S = 1.0  # between two looks at whether the run was stopped
@@ -33,19 +35,27 @@ LOG_BYTES = 16 << 10
 KEPT_S = 7 * 24 * 3600  # how long a node keeps a copy that nobody uses
 
 
-@ray.remote(num_cpus=0, max_restarts=-1)
 class Stop:
-    """Says whether the run was stopped: a task that is cancelled by Ray could return nothing. It may die with
-    its node, and is begun again elsewhere: the engine says it again then."""
+    """Says to all tasks of a run that it was stopped: one that is cancelled by Ray could return nothing. It
+    is a word in the cluster's store. An actor would have to be asked with ray.get, and a task that waits in
+    there gives its core to another one."""
 
     def __init__(self) -> None:
-        self.said = False
+        self.key = f"triad-stop-{uuid.uuid4()}".encode()
 
     def say(self) -> None:
-        self.said = True
+        with contextlib.suppress(Exception):  # the head is away: it is said again at the next look
+            internal_kv._internal_kv_put(self.key, b"1")
 
-    def stopped(self) -> bool:
-        return self.said
+    def said(self) -> bool:
+        try:
+            return bool(internal_kv._internal_kv_exists(self.key))
+        except Exception:  # the head is away for a while: the next look tells
+            return False
+
+    def forget(self) -> None:
+        with contextlib.suppress(Exception):  # it is a few bytes
+            internal_kv._internal_kv_del(self.key)
 
 
 class Package:
@@ -91,7 +101,7 @@ def program(triad: Path, gpus: float) -> Package:
 
 
 def part(binary: Package, files: Package, cores: int, plan: dict[str, Any], shard: int, before: bytes | None,
-         stop: Any) -> tuple[str, bytes | None, str]:
+         stop: Stop) -> tuple[str, bytes | None, str]:
     """Runs one shard on this node. Gives the outcome as JSON, the database if there is one, and the log's
     end."""
     triad = binary.install() / "triad"
@@ -111,7 +121,7 @@ def part(binary: Package, files: Package, cores: int, plan: dict[str, Any], shar
                 try:
                     child.wait(LOOK_S)
                 except subprocess.TimeoutExpired:
-                    if not told and stopped(stop):
+                    if not told and stop.said():
                         child.terminate()  # it ends with the case that it is at
                         told = True
             log.seek(max(0, log.tell() - LOG_BYTES))
@@ -122,16 +132,8 @@ def part(binary: Package, files: Package, cores: int, plan: dict[str, Any], shar
         return outcome.read_text(), database.read_bytes() if database.exists() else None, text
 
 
-def stopped(stop: Any) -> bool:
-    """Whether the run was stopped, as far as that can be told now."""
-    try:
-        return bool(ray.get(stop.stopped.remote(), timeout=LOOK_S))
-    except ray.exceptions.RayError:  # GetTimeoutError is one
-        return False
-
-
 def cores(gpus: float) -> int:
-    """The cores of a task: one, or of the node with the fewest for each of its GPUs those that belong to it."""
+    """The cores of a task: one, or those that belong to its GPUs on the node with the fewest for a GPU."""
     if not gpus:
         return 1
     shares = [node["Resources"].get("CPU", 1) * gpus / node["Resources"]["GPU"] for node in ray.nodes()
@@ -143,7 +145,7 @@ class Engine:
     """The tasks of one run."""
 
     def __init__(self, triad: Path, gpus: float, files: list[str]):
-        self.stop, self.binary = Stop.remote(), ray.put(program(triad, gpus))
+        self.stop, self.binary = Stop(), ray.put(program(triad, gpus))
         self.files = ray.put(Package("files", {name: Path(name).read_bytes() for name in files}, 0o644))
         self.cores = cores(gpus)
         self.task = ray.remote(num_cpus=self.cores, num_gpus=gpus, max_retries=RETRIES)(part)
@@ -163,7 +165,7 @@ class Engine:
     def gone(self, shards: list[int]) -> dict[str, Any]:
         """The shards whose tasks have ended; their parts are in the folder before this returns."""
         if self.cancelled:
-            self.stop.say.remote()
+            self.stop.say()
         ended: dict[str, str] = {}
         for shard in shards:
             task = self.running.get(shard)
@@ -186,7 +188,7 @@ class Engine:
 
     def cancel(self, at_once: bool) -> dict[str, Any]:
         self.cancelled = True
-        self.stop.say.remote()
+        self.stop.say()
         if at_once:
             for task in self.running.values():
                 ray.cancel(task, force=True)
@@ -235,6 +237,7 @@ def main() -> int:
         except Exception as e:  # whatever it is, the driver is told
             answer = {"error": f"{type(e).__name__}: {str(e).strip().splitlines()[-1] if str(e) else ''}"}
         print(json.dumps(answer), file=answers)
+    engine.stop.forget()
     ray.shutdown()
     return 0
 

@@ -221,6 +221,9 @@ func fillRun(tx *sql.Tx, run, implementation int64, r record.Record, now time.Ti
 		implementation, r.Status.String(), r.Device, r.Contract, r.Message, where, r.LogTail, r.Launches,
 		r.Wall.Nanoseconds(), r.PeakBytes,
 		utc(started), utc(now), run)
+	if err == nil && r.GPU != "" {
+		_, err = tx.Exec("UPDATE run SET gpu = ? WHERE run_id = ?", r.GPU, run)
+	}
 	return err
 }
 

@@ -144,7 +144,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	if err := o.checkPlan(); err != nil {
 		return err
 	}
-	if o.on.engine != "" {
+	if o.on.apart() {
 		return a.benchOn(ctx, request, o)
 	}
 	options, err := a.workerOptions(&o.caseFlags)

@@ -114,7 +114,7 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	if err := o.checkPlan(); err != nil {
 		return err
 	}
-	if o.on.engine != "" {
+	if o.on.apart() {
 		return a.compareOn(ctx, request, o)
 	}
 	if o.ownFlags.database, err = a.databasePath(o.db); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -174,6 +175,18 @@ func (g *fakeGPU) Probe() error {
 
 func (g *fakeGPU) Clock(string) (cuda.Clock, error) { return &fakeClock{g}, nil }
 
+// visibleFakes are the numbers of the fake GPUs that CUDA_VISIBLE_DEVICES shows, all of them where it says
+// nothing.
+func visibleFakes() (all []int) {
+	text, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
+	for i := range fakeCapability {
+		if !set || slices.Contains(strings.Split(text, ","), strconv.Itoa(i)) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
 // serveFakeGPU is triad-cuda of the fake GPU, as triad starts it.
 func serveFakeGPU() {
 	facts := flag.Bool("facts", false, "")
@@ -198,9 +211,12 @@ func serveFakeGPU() {
 	if *facts {
 		f := gpuworker.Facts{CUDA: 13000, Release: "580.95.05", Sources: cuda.SourcesHash(files)}
 		for i, c := range fakeCapability {
+			if !slices.Contains(visibleFakes(), i) {
+				continue
+			}
 			f.GPUs = append(f.GPUs, gpuworker.GPU{
 				Name: fmt.Sprintf("Fake GPU %d", i), MemoryBytes: memory,
-				Major: c[0], Minor: c[1],
+				Major: c[0], Minor: c[1], PCI: fmt.Sprintf("00000000:%02X:00.0", 0x1b+i),
 			})
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(f)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"triad/cuda"
@@ -24,6 +23,7 @@ type gpu struct {
 	worker  string // the path of triad-cuda
 	release string // of the driver
 	visible string // what CUDA_VISIBLE_DEVICES is for the workers, "" where it stays as it is
+	count   int    // of the visible GPUs
 	// each implementation runs in a process of its own, side by side with the others: nothing is timed
 	apart bool
 	// wrap makes the command of the worker run under a tool; nil: it runs alone.
@@ -91,16 +91,13 @@ func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu
 		return nil, &backend.Unavailable{Sentence: path +
 			" carries other kernels than this triad: build both from one version"}
 	}
-	g := &gpu{worker: path, release: facts.Release}
+	g := &gpu{worker: path, release: facts.Release, count: len(facts.GPUs)}
 	if number >= len(facts.GPUs) {
 		return nil, usage("--gpu %d: the visible GPUs have the numbers 0 to %d", number, len(facts.GPUs)-1)
 	}
 	g.GPU = facts.GPUs[max(number, 0)]
 	if number >= 0 {
-		g.visible = strconv.Itoa(number)
-		if some := a.getenv("CUDA_VISIBLE_DEVICES"); some != "" {
-			g.visible = strings.TrimSpace(strings.Split(some, ",")[number])
-		}
+		g.visible = a.visibleAs(number)
 	}
 	return g, nil
 }

@@ -65,7 +65,7 @@ func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) 
 		return err
 	}
 	request.Gradients = true
-	if o.on.engine != "" {
+	if o.on.apart() {
 		return a.compareOn(ctx, request, o)
 	}
 	return a.judge(ctx, request, o)

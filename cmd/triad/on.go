@@ -30,6 +30,8 @@ import (
 // onFlags hand a run to other machines.
 type onFlags struct {
 	engine, slurm, parts string
+	gpus                 string
+	visible              []string // what CUDA_VISIBLE_DEVICES is for each of the GPUs
 	shards               int
 	given                *pflag.FlagSet // of the verb
 }
@@ -43,6 +45,7 @@ func (f *onFlags) add(cmd *cobra.Command) {
 		"with --on slurm: options for sbatch, e.g. \"--partition=h200 --gres=gpu:1\"")
 	cmd.Flags().StringVar(&f.parts, "parts", "",
 		"with --on: a folder that all machines see (default: beside the database)")
+	f.addGPUs(cmd)
 }
 
 // name is the engine without the address of its cluster.
@@ -53,27 +56,46 @@ func (f *onFlags) name() string {
 
 // local are the flags that the driver acts on itself.
 var local = []string{
-	"on", "shards", "slurm", "parts", "db", "json", "resume", "junit", "github", "seed", "strict", "add",
+	"on", "shards", "slurm", "parts", "gpus", "db", "json", "resume", "junit", "github", "seed", "strict",
+	"add",
 }
 
-// check refuses what cannot be asked of a run on other machines.
+// checkOn refuses what cannot be asked of a run on other machines, or on several GPUs.
 func (o *compareOptions) checkOn(request run.Request) error {
+	check := o.on.checkEngine
+	if o.on.gpus != "" {
+		check = o.checkGPUs
+	}
+	if err := check(); err != nil {
+		return err
+	}
 	switch f := o.on; {
+	case o.shard != "" || o.planOnly || o.explain || o.verbose || len(o.sanitizers) > 0 ||
+		o.dump+o.against != "":
+		return usage(
+			"--on and --gpus cut the run themselves and print the union: --shard, --plan, --explain, " +
+				"--verbose, --sanitize, --dump and --against are flags of a run in one process",
+		)
+	case f.name() == "ray" && strings.Contains(strings.Join(o.ownFlags.nvccFlags, " "), "-I"):
+		return usage(
+			"--on ray brings a file and what it includes from its own folder to the nodes, and not " +
+				"the folders of -I: put the headers beside the file",
+		)
+	case folderOf(&request) != nil:
+		return usage("--on and --gpus judge operators of the catalog: run a folder's operator in one process")
+	}
+	return nil
+}
+
+// checkEngine refuses flags of an engine that do not go together.
+func (f *onFlags) checkEngine() error {
+	switch {
 	case f.engine != "slurm" && f.name() != "ray":
 		return usage("--on %q: want slurm, ray, or ray:ADDRESS", f.engine)
 	case f.slurm != "" && f.engine != "slurm":
 		return usage("--slurm has options for sbatch: it is a flag of --on slurm")
 	case f.shards < 1 || f.shards > mostShards:
 		return usage("--shards %d: want a number from 1 to %d", f.shards, mostShards)
-	case o.shard != "" || o.planOnly || o.explain || o.verbose || len(o.sanitizers) > 0 ||
-		o.dump+o.against != "":
-		return usage("--on cuts the run itself and prints the union: --shard, --plan, --explain, " +
-			"--verbose, --sanitize, --dump and --against are flags of a run on this machine")
-	case f.name() == "ray" && strings.Contains(strings.Join(o.ownFlags.nvccFlags, " "), "-I"):
-		return usage("--on ray brings a file and what it includes from its own folder to the nodes, and not " +
-			"the folders of -I: put the headers beside the file")
-	case folderOf(&request) != nil:
-		return usage("--on judges operators of the catalog: run a folder's operator on this machine")
 	}
 	return nil
 }
@@ -104,8 +126,11 @@ func (o *compareOptions) forwarded(r run.Request, seed uint64) ([]string, error)
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
-	if f := o.ownFlags; len(f.add) > 0 && !f.sandbox && !f.noSandbox {
+	if f := o.ownFlags; len(f.add) > 0 && !f.sandbox && !f.noSandbox && o.on.engine != "" {
 		args = append(args, "--sandbox") // who sends files to other machines need not have written them
+	}
+	if o.on.gpus != "" {
+		args = append(args, "--device=gpu")
 	}
 	return append(args, "--seed="+strconv.FormatUint(seed, 10)), err
 }
@@ -123,6 +148,9 @@ type onFleet struct {
 // compareOn is compare and gradcheck on other machines.
 func (a *app) compareOn(ctx context.Context, request run.Request, o *compareOptions) error {
 	if err := errors.Join(o.checkOn(request), o.readyForCI()); err != nil {
+		return err
+	}
+	if err := a.chooseGPUs(ctx, o); err != nil {
 		return err
 	}
 	if o.verb == "compare" && o.ownFlags.many {
@@ -143,6 +171,9 @@ func (a *app) compareOn(ctx context.Context, request run.Request, o *compareOpti
 // benchOn is bench on other machines.
 func (a *app) benchOn(ctx context.Context, request run.Request, o *benchOptions) error {
 	if err := o.checkOn(request); err != nil {
+		return err
+	}
+	if err := a.chooseGPUs(ctx, &o.compareOptions); err != nil {
 		return err
 	}
 	return a.onFleet(ctx, request, &o.compareOptions, o.words(request.Timing),
@@ -174,7 +205,7 @@ func (a *app) beginOn(ctx context.Context, request run.Request, o *compareOption
 	if r.store, err = a.openStore(ctx, o.db); err != nil {
 		return nil, err
 	}
-	words = slices.Concat(words, []string{"on", o.on.engine, strconv.Itoa(o.on.shards)})
+	words = slices.Concat(words, o.on.words())
 	so := sessionOptions{compareOptions: o}
 	info := a.sessionInfo(ctx, canonical(strings.Join(words, " "), request, &o.caseFlags), request, &so)
 	info.Added = added
@@ -202,6 +233,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 		Host: hostName(), Shards: r.o.on.shards, Files: rooted(r.o.ownFlags.add),
 		Many: r.o.ownFlags.many && r.o.verb == "compare",
 	}
+	plan.Claimed = r.o.on.gpus != "" && !plan.Many
 	if plan.Args, err = r.o.forwarded(r.request, r.session.Info().Seed); err != nil {
 		return ended, err
 	}
@@ -216,13 +248,17 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	progress := r.progress()
 	defer progress.Clear()
 	d := fleet.Driver{
-		Folder: folder, Plan: plan, Engine: engine, Stop: r.stop,
+		Folder: folder, Plan: plan, Engine: engine, Stop: r.stop, Every: r.o.on.every(),
 		Merge: func(ctx context.Context, part string) error {
 			_, err := r.store.Merge(context.WithoutCancel(ctx), part)
 			return err
 		},
 		Progress: func(done, all int) {
-			progress.Show(run.Progress{Case: done, Cases: all, Elapsed: time.Since(r.began)})
+			p := run.Progress{Case: done, Cases: all, Elapsed: time.Since(r.began)}
+			if plan.Claimed {
+				p = run.Progress{Text: fmt.Sprintf("%d cases begun on %d GPUs", folder.Claimed(), all)}
+			}
+			progress.Show(p)
 		},
 		Tell: func(sentence string) {
 			progress.Clear()
@@ -252,10 +288,16 @@ func (r *onFleet) folder() (fleet.Folder, error) {
 }
 
 // engine starts what hands over tasks; done ends it.
-func (r *onFleet) engine(ctx context.Context, folder fleet.Folder) (engine fleet.Engine, done func(), err error) {
+func (r *onFleet) engine(
+	ctx context.Context,
+	folder fleet.Folder,
+) (engine fleet.Engine, done func(), err error) {
 	triad, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find triad itself: %w", err)
+	}
+	if r.o.on.gpus != "" {
+		return r.o.on.local(triad), func() {}, nil
 	}
 	if name, address, _ := strings.Cut(r.o.on.engine, ":"); name == "ray" {
 		return r.ray(ctx, folder, triad, address)

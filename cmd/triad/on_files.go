@@ -30,7 +30,7 @@ func (a *app) compareFilesOn(ctx context.Context, request run.Request, o *compar
 	}
 	files := len(o.ownFlags.add)
 	if !o.on.given.Changed("shards") {
-		o.on.shards = min((files+filesATask-1)/filesATask, mostTasksAlone)
+		o.on.shards = min(max((files+filesATask-1)/filesATask, len(o.on.visible)), mostTasksAlone)
 	}
 	o.on.shards = min(o.on.shards, files)
 	r, err := a.beginOn(ctx, request, o, []string{o.filesWords()}, o.addedFiles())
@@ -123,8 +123,12 @@ func filesToBring(words []string) (all []string, err error) {
 		}
 	}
 	if bytes > mostBrought {
-		return nil, usage("--on ray brings the files to the nodes: they have %d MiB, more than %d; name fewer, "+
-			"or use a cluster with a common file system", bytes>>20, int64(mostBrought)>>20)
+		return nil, usage(
+			"--on ray brings the files to the nodes: they have %d MiB, more than %d; name fewer, "+
+				"or use a cluster with a common file system",
+			bytes>>20,
+			int64(mostBrought)>>20,
+		)
 	}
 	return all, nil
 }

@@ -16,8 +16,9 @@ import (
 )
 
 // expand puts files in the place of the folders, patterns and lists of --add, and notes that there were any.
-// A list, "-", is read from standard input, a file a line. A pattern stands for the .cu and .py files that it matches, a
-// folder for those below it, in the order of their paths; a file that is there already is not added again.
+// A list, "-", is read from standard input, a file a line. A pattern stands for the .cu and .py files that it
+// matches, a folder for those below it, in the order of their paths; a file that is there already is not
+// added again.
 func (f *ownFlags) expand(a *app) error {
 	f.root = a.partRoot
 	var all []string

@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"triad"
 	"triad/cuda"
 	"triad/internal/fleet"
+	"triad/internal/panics"
 	"triad/internal/run"
 	"triad/internal/session"
 	"triad/results"
@@ -37,6 +40,8 @@ func (a *app) partCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("read the plan of %s: %w", args[0], err)
 			}
+			parent := os.Getppid()
+			panics.Go(func() { endWith(parent) }, a.broke)
 			outcome := a.part(cmd.Context(), folder, plan, shard)
 			outcome.Host = hostName()
 			if outcome.Reason != "" {
@@ -45,6 +50,15 @@ func (a *app) partCommand() *cobra.Command {
 			return folder.End(shard, outcome)
 		},
 	}
+}
+
+// endWith ends this process with the case that it is at when the one that started it is gone, as a worker of
+// Ray on a node that died: nobody takes what the part finds, and the core that it occupies is another's.
+func endWith(parent int) {
+	for os.Getppid() == parent {
+		time.Sleep(time.Second)
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 }
 
 // part runs one shard. Its database grows on a disk of this machine and is brought to the shared folder when
@@ -62,7 +76,12 @@ func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, sh
 	}
 	defer os.RemoveAll(scratch)
 	database := filepath.Join(scratch, "part.db")
-	args := append(plan.Args, fmt.Sprintf("--shard=%d/%d", shard, plan.Shards), "--db="+database)
+	args := append(plan.Args, "--db="+database)
+	if plan.Claimed {
+		a.partClaim = func(key string) (bool, error) { return folder.Claim(shard, key) }
+	} else {
+		args = append(args, fmt.Sprintf("--shard=%d/%d", shard, plan.Shards))
+	}
 	args = append(args, a.partFiles(plan)...)
 	if before := folder.Part(shard); fleet.Bring(before, database) == nil {
 		if unfinished(ctx, database) {

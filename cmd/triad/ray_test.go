@@ -47,7 +47,7 @@ func TestRay(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	want := r.verdicts("whole.db")
-	for db, seconds := range map[string]string{"fleet.db": "0", "killed.db": "10"} {
+	for db, seconds := range map[string]string{"fleet.db": "0", "killed.db": "3"} {
 		run := r.command(db, "--on", "ray:@ADDRESS@", "--shards", "5")
 		run.Args = append([]string{python, cluster, "3", seconds}, run.Args...)
 		run.Path = python
@@ -58,13 +58,17 @@ func TestRay(t *testing.T) {
 		if killed := !strings.Contains(string(out), "killed 0 nodes"); killed != (seconds != "0") {
 			t.Errorf("%s: %s", db, out)
 		}
+		if seconds == "0" && !strings.Contains(string(out), " 3 parts at once") {
+			t.Errorf("%s: three nodes of one core run three of five parts at once\n%s", db, out)
+		}
 		if got := r.verdicts(db); got != want {
 			t.Errorf("%s: %d lines, one run has %d", db, strings.Count(got, "\n"), strings.Count(want, "\n"))
 		}
 	}
 }
 
-// A Ray cluster of four nodes judges a folder of files while nodes are killed: each is judged once and ends as
+// A Ray cluster of four nodes judges a folder of files while nodes are killed: each is judged once and ends
+// as
 // it should. What its files include travels with them.
 func TestRayFiles(t *testing.T) {
 	need.Long(t, "a Ray cluster of four nodes, a minute")

@@ -46,12 +46,14 @@ type app struct {
 	// around puts a test's backends in the place of a run's; nil: they stay.
 	around func([]backend.Backend) []backend.Backend
 	fault  *fault
-	// of a part of a run on other machines, empty elsewhere: the session that it records under, what gets
-	// what was found, and the folder below which the files of the driver's machine lie
-	partOf   string
-	partRan  func(run.Result)
-	partRoot string
-	halt     func() // cancels ctx
+	// of a part of a run on other machines or GPUs, empty elsewhere: the session that it records under, what
+	// gets what was found, the folder below which the files of the driver's machine lie, and what takes a
+	// case of the plan for the part
+	partOf    string
+	partRan   func(run.Result)
+	partRoot  string
+	partClaim func(key string) (bool, error)
+	halt      func() // cancels ctx
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
 	stop  context.Context
 	began time.Time

@@ -37,6 +37,7 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 	mine *ownFiles, err error,
 ) {
 	o.gpu.apply(&request.Options)
+	request.Claim = a.partClaim
 	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, request, o.gpu, o.environmentFlags,
 		o.workers)
 	if err != nil {
@@ -73,6 +74,9 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 	maps.Copy(c.Info.Toolchain, mine.versions(ctx))
 	if s, err = session.Open(ctx, c); err != nil {
 		return nil, nil, err
+	}
+	if o.gpu != nil {
+		s.Runner.GPU = o.gpu.PCI
 	}
 	if request.Timing != nil {
 		if s.Release, err = a.ownGPU(ctx, o.gpu, s.Runner); err != nil {

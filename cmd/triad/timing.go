@@ -21,7 +21,7 @@ func (a *app) ownGPU(ctx context.Context, g *gpu, r *run.Runner) (done func(), e
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := a.lockGPU(ctx, filepath.Join(cache, "gpu-"+filepath.Base(g.visible+".lock")))
+	unlock, err := a.lockGPU(ctx, filepath.Join(cache, "gpu-"+filepath.Base(g.PCI+".lock")))
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,8 @@ type Plan struct {
 	Kernels string   `json:"kernels"` // a hash of the kernels that triad has
 	Args    []string `json:"args"`    // the command line, without shard, database and files
 	Shards  int      `json:"shards"`
+	// Shards are not cut: each takes the next case when it is free.
+	Claimed bool `json:"claimed,omitempty"`
 	// the words of --add, paths from the root of the driver's file system; Many: each is judged for itself
 	Files []string `json:"files,omitempty"`
 	Many  bool     `json:"many,omitempty"`
@@ -59,7 +61,7 @@ func (f Folder) in(format string, a ...any) string {
 
 // Create makes the folder and writes the plan.
 func (f Folder) Create(p Plan) error {
-	if err := os.MkdirAll(string(f), 0o755); err != nil {
+	if err := os.MkdirAll(f.in("claims"), 0o755); err != nil {
 		return fmt.Errorf("make the shared folder: %w", err)
 	}
 	return writeJSON(f.in("plan.json"), p)

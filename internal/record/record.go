@@ -20,6 +20,7 @@ type Record struct {
 	Backend string // "cuda", "triton", "torch"
 	Variant string // "warp"
 	Device  string // "gpu", "emulator", "interpreter", "cpu"; "" where nothing ran
+	GPU     string // its place on the bus, "00000000:1B:00.0"; "" where none ran it or it is not known
 	Source  string // content hash of the implementation's sources and flags; "" where it could not be loaded
 
 	Status   op.Status
@@ -163,6 +164,7 @@ type object struct {
 	Backend      string            `json:"backend"`
 	Variant      string            `json:"variant"`
 	Device       string            `json:"device"`
+	GPU          string            `json:"gpu,omitempty"`
 	Source       string            `json:"source"`
 	Status       op.Status         `json:"status"`
 	Contract     string            `json:"contract"`
@@ -188,7 +190,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Distribution: r.Case.Distribution,
 		Upstream:     orNull(r.Case.Upstream), Saved: orNull(r.Case.Saved), CaseKey: r.Case.Key(),
 		Seed: r.Seed,
-		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, Source: r.Source,
+		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, GPU: r.GPU, Source: r.Source,
 		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where,
 		LogTail: r.LogTail, Build: r.Build,
 		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes,

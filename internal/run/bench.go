@@ -35,17 +35,31 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) (er
 	if err := x.measureRulers(ctx, backends, planned); err != nil {
 		return err
 	}
-	for i, w := range planned {
+	w, more, err := take(x, &planned)
+	for i := 0; more; i++ {
 		if x.Stop.Err() != nil || ctx.Err() != nil {
 			result.Interrupted = true
 			break
 		}
-		x.progress(Progress{Case: i, Cases: len(planned), Elapsed: time.Since(x.began)})
-		if err := x.benchCase(ctx, w, planned[i+1:]); err != nil {
+		var next work
+		if next, more, err = take(x, &planned); err != nil {
 			return err
 		}
+		x.progress(Progress{Case: i, Cases: x.cases, Elapsed: time.Since(x.began)})
+		if err := x.benchCase(ctx, w, whereTaken(next, more)); err != nil {
+			return err
+		}
+		w = next
 	}
-	return nil
+	return err
+}
+
+// whereTaken is the case after the one that is timed, which is prepared meanwhile; none where there is none.
+func whereTaken(next work, taken bool) []work {
+	if !taken {
+		return nil
+	}
+	return []work{next}
 }
 
 // benchCase judges every implementation of a case and times those that passed: all of them, where a resumed

@@ -103,17 +103,24 @@ func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []
 	undumped := *x.Runner // a dump is for looking at: a bench point has gigabytes
 	undumped.Dumper = nil
 	x.Runner = &undumped
-	for i, w := range timed {
+	all := len(timed)
+	w, more, err := take(x, &timed)
+	for more {
 		if x.Stop.Err() != nil {
 			x.result.Interrupted = true
 			return nil
 		}
-		x.progress(Progress{Text: fmt.Sprintf("timing what passes, %d of %d", i+1, len(timed))})
-		if err := x.timeOne(ctx, w, works[i+1:]); err != nil {
+		var next timedWork
+		x.progress(Progress{Text: fmt.Sprintf("timing what passes, %d of %d", all-len(timed), all)})
+		if next, more, err = take(x, &timed); err != nil {
 			return err
 		}
+		if err := x.timeOne(ctx, w, whereTaken(next.work, more)); err != nil {
+			return err
+		}
+		w = next
 	}
-	return nil
+	return err
 }
 
 // timeOne times one case of a comparison, and judges it before where that is not done yet.

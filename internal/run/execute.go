@@ -132,9 +132,20 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 			broken = planned[i:]
 			break
 		}
+		mine, claimed := x.claims(w.Key())
+		if claimed == nil && !mine {
+			for range taken {
+				<-places
+			}
+			continue
+		}
 		// Cases are prepared one after the other: "the previous output" of the power check is then that of
 		// the plan, whatever the timing.
-		c, err := x.prepareMissing(w)
+		var c *prepared
+		err := claimed
+		if err == nil {
+			c, err = x.prepareMissing(w)
+		}
 		group.Go(func() {
 			defer func() {
 				for range taken {
@@ -355,6 +366,9 @@ func (x *execution) dump(c *prepared, implementation string, outcome backend.Out
 func (x *execution) append(r *record.Record) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if r.Device == "gpu" {
+		r.GPU = x.GPU
+	}
 	if err := x.Recorder.Append(r); err != nil {
 		return err
 	}

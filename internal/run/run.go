@@ -40,6 +40,9 @@ type Request struct {
 	Single bool
 	Keep   func(c op.Case, implementation string) bool // of what is planned only this is run; nil: all
 	Shard  Shard                                       // of the plan only this part is run
+	// says whether this run takes a case, by its key, where several runs share a plan: one of them gets true,
+	// and gets it again; nil: it takes all
+	Claim func(key string) (bool, error)
 	// check the truth against the complex step, and launch a moderate case of each operator and dtype more
 	// often
 	Gradients bool
@@ -61,6 +64,7 @@ type Runner struct {
 	Dumper    Dumper                                     // may be nil
 	Timings   timing.Recorder                            // nil where nothing is timed
 	Telemetry timing.Telemetry                           // may be nil
+	GPU       string                                     // which one, for records; "" where there is none
 	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
 	// may be nil; called from several goroutines, one at a time
 	Progress func(Progress)

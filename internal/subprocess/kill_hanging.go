@@ -28,6 +28,13 @@ func (p *Process) End() (reaped bool) {
 	return p.kill()
 }
 
+// Ask tells a process that it shall end, and waits for nothing.
+func (p *Process) Ask() {
+	if !p.Reaped() {
+		_ = p.command.Kill(p.PID(), syscall.SIGTERM)
+	}
+}
+
 // kill kills the group in any case: a grandchild (a compiler, a tuner) may outlive its parent.
 func (p *Process) kill() (reaped bool) {
 	p.signal(syscall.SIGKILL)

@@ -1,0 +1,28 @@
+package run
+
+import "fmt"
+
+// take is the next case of a queue that this run takes; ok is false where none is left. What another run took
+// is passed over.
+func take[W interface{ Key() string }](x *execution, queue *[]W) (w W, ok bool, err error) {
+	for len(*queue) > 0 {
+		w, *queue = (*queue)[0], (*queue)[1:]
+		mine, err := x.claims(w.Key())
+		if err != nil || mine {
+			return w, mine, err
+		}
+	}
+	return w, false, nil
+}
+
+// claims says whether this run takes a case.
+func (x *execution) claims(key string) (bool, error) {
+	if x.request.Claim == nil {
+		return true, nil
+	}
+	mine, err := x.request.Claim(key)
+	if err != nil {
+		return false, fmt.Errorf("take a case of the plan: %w", err)
+	}
+	return mine, nil
+}
