@@ -129,7 +129,8 @@ func triadBinary(t *testing.T) string {
 }
 
 // A real Slurm runs the shards; the union answers as one run does. Of a second run a task is killed on the
-// way, and of a third the driver gets Ctrl-C and goes on with --resume: each run of the plan is there once.
+// way, of a third the driver gets Ctrl-C and goes on with --resume, of a fourth the driver is killed: each run
+// of the plan is there once. A shared folder that is full is named, and what did not fit is done afterwards.
 func TestSlurm(t *testing.T) {
 	need.Long(t, "a Slurm of one node, about a minute")
 	startSlurm(t)
@@ -139,7 +140,8 @@ func TestSlurm(t *testing.T) {
 	}
 	want := r.verdicts("whole.db")
 	for db, run := range map[string]func(db string){
-		"fleet.db": r.undisturbed, "killed.db": r.killed, "stopped.db": r.stopped,
+		"fleet.db": r.undisturbed, "killed.db": r.killed, "stopped.db": r.stopped, "dead.db": r.dead,
+		"full.db": r.full,
 	} {
 		run(db)
 		if got := r.verdicts(db); got != want {
@@ -243,4 +245,40 @@ func runningTask(t *testing.T, folder string) int {
 	}
 	t.Fatal("no task runs after a minute")
 	return 0
+}
+
+// dead kills the driver, and goes on while tasks that it had begun may still run.
+func (r slurmRun) dead(db string) {
+	cmd := r.onSlurm(db)
+	if err := cmd.Start(); err != nil {
+		r.Fatal(err)
+	}
+	runningTask(r.T, filepath.Join(r.dir, db+"-parts"))
+	if err := cmd.Process.Kill(); err != nil {
+		r.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if out, err := r.onSlurm(db, "--resume").CombinedOutput(); err != nil {
+		r.Fatalf("--resume: %v: %s", err, out)
+	}
+}
+
+// full has the parts of a run in a file system without room for them, and goes on when there is some.
+func (r slurmRun) full(db string) {
+	parts := r.TempDir()
+	if err := syscall.Mount("none", parts, "tmpfs", 0, "size=256k"); err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = syscall.Unmount(parts, syscall.MNT_DETACH) })
+	cmd := r.onSlurm(db, "--parts", parts)
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), "no space left on device") {
+		r.Errorf("a full shared folder: exit code %d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+	if err := syscall.Mount("none", parts, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
+		r.Fatal(err)
+	}
+	if out, err := r.onSlurm(db, "--parts", parts, "--resume").CombinedOutput(); err != nil {
+		r.Fatalf("--resume: %v: %s", err, out)
+	}
 }
