@@ -129,8 +129,9 @@ func triadBinary(t *testing.T) string {
 }
 
 // A real Slurm runs the shards; the union answers as one run does. Of a second run a task is killed on the
-// way, of a third the driver gets Ctrl-C and goes on with --resume, of a fourth the driver is killed: each run
-// of the plan is there once. A shared folder that is full is named, and what did not fit is done afterwards.
+// way, of a third the driver gets Ctrl-C and goes on with --resume, of a fourth the driver is killed: each
+// run of the plan is there once. A shared folder that is full is named, and what did not fit is done
+// afterwards.
 func TestSlurm(t *testing.T) {
 	need.Long(t, "a Slurm of one node, about a minute")
 	startSlurm(t)

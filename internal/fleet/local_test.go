@@ -46,8 +46,8 @@ func TestACaseIsTakenOnce(t *testing.T) {
 	all := slices.Concat(owners...)
 	slices.Sort(all)
 	if len(all) != cases || len(slices.Compact(all)) != cases || folder.Claimed() != cases {
-		t.Errorf("%d cases were taken, %d are in the folder, want each of %d once", len(all), folder.Claimed(),
-			cases)
+		t.Errorf("%d cases were taken, %d are in the folder, want each of %d once", len(all),
+			folder.Claimed(), cases)
 	}
 	if _, err := Folder(t.TempDir()).Claim(1, "x"); err == nil {
 		t.Error("a case is taken in a folder that is no run's")

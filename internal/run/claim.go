@@ -15,6 +15,14 @@ func take[W interface{ Key() string }](x *execution, queue *[]W) (w W, ok bool, 
 	return w, false, nil
 }
 
+// prepareMine prepares a case where this run takes it.
+func (x *execution) prepareMine(w work) (c *prepared, mine bool, err error) {
+	if mine, err = x.claims(w.Key()); err == nil && mine {
+		c, err = x.prepareMissing(w)
+	}
+	return c, mine, err
+}
+
 // claims says whether this run takes a case.
 func (x *execution) claims(key string) (bool, error) {
 	if x.request.Claim == nil {

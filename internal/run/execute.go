@@ -132,26 +132,20 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 			broken = planned[i:]
 			break
 		}
-		mine, claimed := x.claims(w.Key())
-		if claimed == nil && !mine {
+		free := func() {
 			for range taken {
 				<-places
 			}
-			continue
 		}
 		// Cases are prepared one after the other: "the previous output" of the power check is then that of
 		// the plan, whatever the timing.
-		var c *prepared
-		err := claimed
-		if err == nil {
-			c, err = x.prepareMissing(w)
+		c, mine, err := x.prepareMine(w)
+		if err == nil && !mine {
+			free()
+			continue
 		}
 		group.Go(func() {
-			defer func() {
-				for range taken {
-					<-places
-				}
-			}()
+			defer free()
 			if err == nil {
 				err = x.oneCase(ctx, w, c)
 			}

@@ -121,8 +121,8 @@ class BadInput(unittest.TestCase):
 class Keywords(unittest.TestCase):
     def test_they_are_the_flags(self):
         """Every flag of the command line is a keyword. Python itself sets --json and --yes; what --sanitize,
-        --plan and --against print are no records, --shard, --on, --junit, --github and --no-sandbox are for
-        commands, and what Python prints is as with --verbose."""
+        --plan and --against print are no records, --shard, --on, --gpus, --junit, --github and --no-sandbox
+        are for commands, and what Python prints is as with --verbose."""
         import inspect
         for verb in ("compare", "gradcheck"):
             said = subprocess.run([triad.binary(), verb, "--help"], capture_output=True, text=True,
@@ -130,7 +130,7 @@ class Keywords(unittest.TestCase):
             listed = {m.replace("-", "_") for m in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said,
                 re.MULTILINE)} - {"help", "json", "yes", "sanitize", "verbose", "plan", "against",
                                      "shard", "junit", "github", "no_sandbox", "on", "shards", "slurm",
-                                     "parts"}
+                                     "parts", "gpus"}
             # which times nothing
             known = (set(inspect.signature(triad.start).parameters) - {"op", "verb"}
                      - ({"no_timing"} if verb == "gradcheck" else set()))
