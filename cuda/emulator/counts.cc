@@ -1,5 +1,5 @@
 // What a profiler would show first of a kernel's accesses, for `triad check --explain`: the k-th accesses of a line by
-// the lanes of a warp are one request. Of device memory the sectors of 32 bytes that a request touches are counted, of
+// the lanes of a warp, between two barriers of the block, are one request. Of device memory the sectors of 32 bytes that a request touches are counted, of
 // shared memory the wavefronts: as many as there are different words in the bank that has most. And the k-th time that
 // lanes of a warp come to one stretch of code without a branch is one run of it: with fewer lanes than the warp has, the
 // warp has diverged.
@@ -108,7 +108,7 @@ void finish(const Request &r) {
 
 bool counting = getenv("CUEMU_COUNTS") != nullptr;   // not where nothing is watched: these come from there
 
-void count_block(const Worker &w) {
+void count_meeting(const Worker &w) {
 	Book &b = books[&w];
 	for (auto &r : b.requests) finish(r.second);
 	b.requests.clear();
@@ -127,7 +127,7 @@ void count_block(const Worker &w) {
 }
 
 void count_launch() {
-	for (auto &b : books) count_block(*b.first);
+	for (auto &b : books) count_meeting(*b.first);
 	const Job &job = current_launch.job;
 	Launched &k = kernels[kernel_name()];
 	k.launches++;

@@ -63,6 +63,7 @@ CUEMU_PLAIN void release_barrier(Worker &w) {
 	w.cursor = 0;
 	hook_barrier_complete(&w.arrived, &w.votes);
 	if (watching) order_barrier(w);
+	if (counting) count_meeting(w);
 	async_barrier(w);
 	for (unsigned i = 0; i < w.warps; i++) {
 		Warp &p = w.warp[i];

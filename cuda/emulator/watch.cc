@@ -284,7 +284,7 @@ void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 }
 
 void watch_block(Worker &w) {
-	if (counting) count_block(w);
+	if (counting) count_meeting(w);
 	if (Memory *m = arena_of(w)) memset(m->written, 0, ARENA_BYTES / 8);
 	order_block(w);
 }

@@ -176,6 +176,37 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
+// TestCountsBetweenBarriers: what lanes do after a barrier is no request with what others did before it, also
+// where each round has more lanes than the one before.
+func TestCountsBetweenBarriers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "growing.cu")
+	const program = `#include <cuda_runtime.h>
+__global__ void growing() {
+	__shared__ int s[64];
+	for (int d = 1; d <= 32; d *= 2) {
+		__syncthreads();
+		if (threadIdx.x < d) s[32 / d * (2 * threadIdx.x + 1) - 1] = d;
+	}
+}
+int main() {
+	growing<<<1, 32>>>();
+	cudaDeviceSynchronize();
+}
+`
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range counted(t, file).Counts {
+		// one lane takes one turn; from two on the elements are 64/d apart: two of them share each bank
+		if c.Memory == "shared" && (c.Requests != 6 || c.Lanes != 63 || c.Parts != 11) {
+			t.Errorf("%d requests of %d lanes take %d turns, want 6 of 63, 11", c.Requests, c.Lanes, c.Parts)
+		}
+		if c.Place != nil && c.Access == diverged && c.Place.Line == 6 && c.Parts != 5 {
+			t.Errorf("line 6 is run %d times with a part of the warp, want 5", c.Parts)
+		}
+	}
+}
+
 // counted runs a program with its accesses and runs counted.
 func counted(t *testing.T, file string, define ...string) *Report {
 	t.Helper()

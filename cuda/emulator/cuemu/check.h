@@ -63,7 +63,7 @@ void settle_pending();                          // a write that raced is looked 
 extern bool counting;                           // requests, sectors and wavefronts are counted
 void count_access(Worker &w, const void *p, size_t bytes, int how, Pc pc, bool shared);
 void count_run(Worker &w, Pc pc);               // a thread comes to a stretch of code
-void count_block(const Worker &w);              // a block starts: the one before it has ended
+void count_meeting(const Worker &w);            // all threads of a block meet, or are those of the next one
 void count_launch();                            // the launch ended
 
 // ---- order.cc: what happens before what
