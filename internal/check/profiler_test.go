@@ -22,8 +22,8 @@ type profiled struct {
 // sums are of all launches. The profiler counts requests of device memory alone.
 type sums struct{ Requests, Parts float64 }
 
-// TestCountsOfAProfiler: a launch has the requests, sectors and wavefronts that Nsight Compute counted on a GPU,
-// within 2 %, but for kernels of which it is known why not.
+// TestCountsOfAProfiler: a launch has the requests, sectors and wavefronts that Nsight Compute counted on a
+// GPU, within 2 %, but for kernels of which it is known why not.
 func TestCountsOfAProfiler(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "profiler.json"))
 	if err != nil {
