@@ -138,5 +138,15 @@ func workOf(c *prepared) (stats.Work, error) {
 		w.BytesWritten += t.Elements() * t.DType.Size()
 	}
 	w.Product = timing.Product(c.DType)
+	if c.Pass == op.Backward {
+		upstream, err := c.operator.Spec.Upstream(c.Case)
+		if err != nil {
+			return w, err
+		}
+		w.Unavoidable = w.BytesWritten
+		for _, t := range upstream {
+			w.Unavoidable += t.Elements() * t.DType.Size()
+		}
+	}
 	return w, nil
 }

@@ -25,6 +25,31 @@ func TestNoSamples(t *testing.T) {
 	}
 }
 
+// A backward whose forward saved what it likes may move fewer bytes than the definition's tensors have: it is
+// impossible only where it could not even move gradients and results.
+func TestASmallerSavedTensorIsPossible(t *testing.T) {
+	for _, c := range []struct {
+		backward    string
+		unavoidable int64
+		want        op.Status
+	}{
+		{record.SavedTensors, 400, op.StatusImpossible},
+		{record.RetainedGraph, 400, op.StatusPass},
+		{record.RetainedGraph, 600, op.StatusImpossible},
+	} {
+		k := &timedImpl{Impl: Impl{Record: &record.Record{}}, backward: c.backward}
+		for range 2 * stats.LeastSamples {
+			k.samples, k.clocks = append(k.samples, 100), append(k.clocks, 1980)
+		}
+		got := k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{Bytes: 5e9},
+			stats.Work{Bytes: 600, Unavoidable: c.unavoidable})
+		if got.Status != c.want {
+			t.Errorf("%s, %d bytes that must be moved: %v %q, want %v", c.backward, c.unavoidable, got.Status,
+				got.Message, c.want)
+		}
+	}
+}
+
 // A ruler that tells of no bytes gives no share of a roofline.
 func TestRulerWithoutBytes(t *testing.T) {
 	timer := &Timer{}

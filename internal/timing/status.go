@@ -48,6 +48,9 @@ func (k *timedImpl) summarise(
 
 // classify gives a timing its status.
 func (k *timedImpl) classify(t *record.Timing, r Regime, s stats.Summary, limits stats.Limits, w stats.Work) {
+	if k.backward == record.RetainedGraph {
+		w.Bytes = w.Unavoidable
+	}
 	why, impossible := limits.Impossible(s.Median, w)
 	switch {
 	case k.failed != op.StatusUnknown:
