@@ -60,3 +60,14 @@ func TestUsableMemory(t *testing.T) {
 		}
 	}
 }
+
+// Garbage is collected before half of the memory is taken, unless the user says when.
+func TestGarbageIsCollectedInTime(t *testing.T) {
+	for given, want := range map[string]bool{"": true, "3GiB": false} {
+		var limit int64
+		collectInTime(func(string) string { return given }, func(n int64) int64 { limit = n; return 0 })
+		if set := limit > 0 && limit <= machine().MemoryBytes/2; set != want {
+			t.Errorf("GOMEMLIMIT=%q: the limit is %d of %d bytes", given, limit, machine().MemoryBytes)
+		}
+	}
+}

@@ -2,8 +2,12 @@
 // an fp64 truth and records the results.
 package main
 
-import "os"
+import (
+	"os"
+	"runtime/debug"
+)
 
 func main() {
+	collectInTime(os.Getenv, debug.SetMemoryLimit)
 	os.Exit(int(newApp(os.Stdin, os.Stdout, os.Stderr).execute(os.Args[1:])))
 }

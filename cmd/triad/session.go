@@ -75,6 +75,7 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 	if s, err = session.Open(ctx, c); err != nil {
 		return nil, nil, err
 	}
+	s.Runner.HostBytes = usableMemory(os.DirFS("/"), machine().MemoryBytes)
 	if o.gpu != nil {
 		s.Runner.GPU = o.gpu.PCI
 	}

@@ -13,9 +13,39 @@ type ahead struct {
 	prepare func() (*prepared, error) // nil: nothing is begun
 }
 
-// begin prepares a case in the background. A panic is an error of whoever takes it: whoever waits works on
-// another case.
+// aheadShare: a case of more than this share of the memory is not prepared while another one is there.
+const aheadShare = 8
+
+// hostBytes is about what a case takes of the driver's memory: of each element of the outputs the truth, the
+// allowance and the simulated contract in fp64 and what is judged, and the inputs as they are drawn and laid
+// out. 0 where its sizes are not known.
+func (w work) hostBytes() (bytes int64) {
+	if w.operator == nil {
+		return 0
+	}
+	inputs, err := w.operator.Spec.Inputs(w.Case)
+	if err != nil {
+		return 0
+	}
+	outputs, err := w.operator.Spec.Outputs(w.Case)
+	if err != nil {
+		return 0
+	}
+	for _, t := range inputs {
+		bytes += 2 * t.Elements() * t.DType.Size()
+	}
+	for _, t := range outputs {
+		bytes += t.Elements() * (3*8 + t.DType.Size())
+	}
+	return bytes
+}
+
+// begin prepares a case in the background, unless it is one of the largest. A panic is an error of whoever
+// takes it: whoever waits works on another case.
 func (a *ahead) begin(x *execution, w work) {
+	if x.HostBytes > 0 && w.hostBytes() > x.HostBytes/aheadShare {
+		return
+	}
 	a.key, a.prepare = w.Key(), sync.OnceValues(func() (*prepared, error) { return x.prepareGuarded(w) })
 	once := a.prepare
 	panics.Go(func() { _, _ = once() }, func(error) {})

@@ -39,6 +39,15 @@ func TestAhead(t *testing.T) {
 	if c, err := x.ahead.take(x, two); err != nil || c.Key() != two.Key() {
 		t.Errorf("another case than the one that was begun: %v", err)
 	}
+	x.HostBytes = aheadShare * one.hostBytes()
+	if x.ahead.begin(x, one); x.ahead.prepare == nil {
+		t.Errorf("a case of %d bytes is not begun where %d are there", one.hostBytes(), x.HostBytes)
+	}
+	x.ahead = ahead{}
+	x.HostBytes--
+	if x.ahead.begin(x, one); x.ahead.prepare != nil {
+		t.Errorf("a case of %d bytes is begun where %d are there", one.hostBytes(), x.HostBytes)
+	}
 	x.ahead.begin(x, work{Case: plan.Cases[0]}) // without an operator
 	x.ahead.wait()                              // whoever works on another case
 	_, err = x.ahead.take(x, work{Case: plan.Cases[0]})

@@ -65,6 +65,7 @@ type Runner struct {
 	Timings   timing.Recorder                            // nil where nothing is timed
 	Telemetry timing.Telemetry                           // may be nil
 	GPU       string                                     // which one, for records; "" where there is none
+	HostBytes int64                                      // of memory that this process may take; 0: not known
 	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
 	// may be nil; called from several goroutines, one at a time
 	Progress func(Progress)

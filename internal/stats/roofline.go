@@ -13,8 +13,8 @@ type Rulers struct {
 // it.
 type Work struct {
 	Bytes, FLOPs int64
-	// Of Bytes those that are moved whatever a forward saves: upstream gradients and results. An implementation
-	// that saves what it likes may hold a mask of a bit where the definition has an element.
+	// Of Bytes those that are moved whatever a forward saves: upstream gradients and results. An
+	// implementation that saves what it likes may hold a mask of a bit where the definition has an element.
 	Unavoidable             int64
 	BytesRead, BytesWritten int64  // sizes of inputs and outputs: how Bytes divide into reads and writes
 	Product                 string // whose ruler the FLOPs are measured with
