@@ -13,6 +13,12 @@ type Outcome struct {
 	Message   string
 }
 
+// outcomesOf goes from a session by its runs to their places in the plan: from the plan no index leads to runs
+// of every status, and of each entry all runs would be read.
+const outcomesOf = `SELECT p.implementation, r.run_ulid, r.status, r.message FROM session s
+	CROSS JOIN run r USING (session_id) CROSS JOIN plan p ON p.plan_id = r.plan_id
+	WHERE s.session_ulid = ? AND r.status IS NOT NULL ORDER BY p.position`
+
 // Outcomes calls each with every outcome of a session, in the order of its plan. However many there are, no
 // more than one is held.
 func (s *Store) Outcomes(ctx context.Context, session string, each func(Outcome)) error {
@@ -21,9 +27,7 @@ func (s *Store) Outcomes(ctx context.Context, session string, each func(Outcome)
 		return s.explain("read the outcomes of "+session, err)
 	}
 	defer tx.Rollback()
-	rows, err := tx.Query(`SELECT p.implementation, r.run_ulid, r.status, r.message FROM session s
-		JOIN plan p USING (session_id) JOIN run r USING (plan_id)
-		WHERE s.session_ulid = ? AND r.status IS NOT NULL ORDER BY p.position`, session)
+	rows, err := tx.Query(outcomesOf, session)
 	if err != nil {
 		return s.explain("read the outcomes of "+session, err)
 	}
