@@ -13,8 +13,8 @@ type Outcome struct {
 	Message   string
 }
 
-// outcomesOf goes from a session by its runs to their places in the plan: from the plan no index leads to runs
-// of every status, and of each entry all runs would be read.
+// outcomesOf goes from a session by its runs to their places in the plan: from the plan no index leads to
+// runs of every status, and of each entry all runs would be read.
 const outcomesOf = `SELECT p.implementation, r.run_ulid, r.status, r.message FROM session s
 	CROSS JOIN run r USING (session_id) CROSS JOIN plan p ON p.plan_id = r.plan_id
 	WHERE s.session_ulid = ? AND r.status IS NOT NULL ORDER BY p.position`
