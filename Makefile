@@ -68,7 +68,7 @@ format: $(ruff)
 	$(ruff) check --fix .
 
 # What is made from the operators' rooms, after one was added or changed: the list of imports, the books of the judge, the tables of relations, power and
-# costs, the page of findings.
+# costs, the pages of findings and of the catalogue.
 generated:
 	$(GO) test ./internal/truth/all -run '^TestAllListsEveryOperator$$' -update
 	$(GO) test ./internal/truth -run '^(TestVersionNamesTheAllowances|TestRelationsPage)$$' -update
@@ -76,6 +76,7 @@ generated:
 	$(GO) test . -run '^TestLineBudgets$$' -update
 	@mkdir -p build
 	$(GO) run ./cmd/triad ops findings > build/findings.md && cp build/findings.md docs/findings.md
+	$(GO) run ./cmd/triad ops catalogue > build/catalogue.md && cp build/catalogue.md docs/catalogue.md
 
 $(ruff): .ci/ruff.txt
 	python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes --upgrade --target build/ruff -r .ci/ruff.txt

@@ -73,7 +73,7 @@ func (a *app) opsCommand() *cobra.Command {
 		cmd.Flags().BoolVar(&asJSON, "json", false, "JSON, one object a line")
 		ops.AddCommand(cmd)
 	}
-	ops.AddCommand(a.findingsCommand())
+	ops.AddCommand(a.findingsCommand(), a.catalogueCommand())
 	return ops
 }
 

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"triad"
+	"triad/cuda"
+	"triad/internal/session"
+	"triad/internal/truth"
+)
+
+// The page of the catalogue is what specs and headers say, and shows a ladder of each operator, the readable
+// rung first.
+func TestCataloguePage(t *testing.T) {
+	var out bytes.Buffer
+	if code := newApp(nil, &out, &out).execute([]string{"ops", "catalogue"}); code != session.ExitGood {
+		t.Fatalf("exit %d: %s", code, &out)
+	}
+	page, err := os.ReadFile("../../docs/catalogue.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != string(page) {
+		t.Error("docs/catalogue.md is not what the operators say: go run ./cmd/triad ops catalogue > " +
+			"docs/catalogue.md")
+	}
+	for _, o := range truth.All() {
+		if !strings.Contains(string(page), "\n## "+o.Spec.Name+"\n") {
+			t.Errorf("%s is not on the page", o.Spec.Name)
+		}
+		rungs, err := cuda.Rungs(triad.Files, o.Spec.Name)
+		if err != nil || len(rungs) < 2 {
+			t.Errorf("%s has the rungs %v, %v", o.Spec.Name, rungs, err)
+		}
+	}
+}

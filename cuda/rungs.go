@@ -1,0 +1,52 @@
+package cuda
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Rung is a variant of an operator as the header of its file describes it.
+type Rung struct{ Name, Text string }
+
+var (
+	firstOfRung = regexp.MustCompile(`^//   ([a-z][a-z0-9_]*) +([^ ].*)$`)
+	nextOfRung  = regexp.MustCompile(`^//      +([^ ].*)$`)
+)
+
+// Rungs are the variants that the comment on top of an operator's file of kernels describes behind its
+// source, in its order. What it says of a variant in two places, a forward and a backward, is joined.
+func Rungs(files fs.FS, operator string) (all []Rung, err error) {
+	text, err := fs.ReadFile(files, "cuda/kernels/"+operator+".cu")
+	if err != nil {
+		return nil, fmt.Errorf("read the kernels of %s: %w", operator, err)
+	}
+	var open *Rung // that the line before belongs to
+	begun := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\r\n")
+		if !strings.HasPrefix(line, "//") {
+			break
+		}
+		switch first, next := firstOfRung.FindStringSubmatch(line), nextOfRung.FindStringSubmatch(line); {
+		case !begun:
+			begun = strings.HasPrefix(line, "// Source ")
+		case first != nil:
+			at := slices.IndexFunc(all, func(r Rung) bool { return r.Name == first[1] })
+			if at < 0 {
+				at, all = len(all), append(all, Rung{Name: first[1]})
+			} else {
+				all[at].Text += "; "
+			}
+			open = &all[at]
+			open.Text += first[2]
+		case next != nil && open != nil:
+			open.Text += " " + next[1]
+		default:
+			open = nil
+		}
+	}
+	return all, nil
+}
