@@ -210,6 +210,9 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 	}
 	for _, unit := range units {
 		at := path.Join(onDisk, filepath.ToSlash(unit))
+		if info, err := os.Stat(unit); err == nil && !info.Mode().IsRegular() { // reading it might never end
+			return nil, nil, &ProgramError{File: unit, Text: "it is no regular file"}
+		}
 		text, err := os.ReadFile(unit)
 		if err != nil {
 			return nil, nil, err

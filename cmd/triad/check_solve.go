@@ -43,8 +43,12 @@ var (
 
 // readSolve reads a file that is no program; nil where it is one, or has nothing to call.
 func readSolve(file string, o *checkOptions) (*solveCall, error) {
-	text, err := os.ReadFile(file)
-	if err != nil { // a folder, or nothing: who builds it says so
+	var text []byte
+	info, err := os.Stat(file)
+	if err == nil && info.Mode().IsRegular() { // a pipe might never end
+		text, err = os.ReadFile(file)
+	}
+	if text == nil || err != nil { // a folder, or nothing: who builds it says so
 		return nil, withoutSizes(o)
 	}
 	read := kernelfile.ReadCUDA(string(text))

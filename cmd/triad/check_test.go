@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -100,6 +101,23 @@ var badInputs = map[string]badInput{
 		nil,
 	},
 	"wrong limit": {with(""), `--limit "run=soon"`, 2, []string{"--limit", "run=soon"}},
+}
+
+// A pipe is no kernel and no program, named alone or in a folder: it is not read, which would never end.
+func TestPipesAreNotRead(t *testing.T) {
+	folder := t.TempDir()
+	pipe := filepath.Join(folder, "pipe.cu")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, asked := range [][]string{
+		{"check", pipe}, {"check", folder}, {"compare", judgedOperator, "--add", pipe},
+	} {
+		text, code := runTriad(t, asked...)
+		if code != 2 || !strings.Contains(text, "it is no regular file") {
+			t.Errorf("%v: exit code %d: %s", asked, code, text)
+		}
+	}
 }
 
 // startedBy is a variable that every process of a check inherits here.
