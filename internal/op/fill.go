@@ -21,6 +21,8 @@ import (
 //	"offsets"   where consecutive groups begin, and the end: rising integers from 0 to the size Of
 //	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead, under
 //	            zeros all, under NoneIgnored none
+//	"lengths"   integers from 0 to Of, a size or an attribute; one in eight is 0, one in eight Of; under
+//	            zeros all are 0, under constant all are Of, under extremes either
 type Fill struct {
 	Kind       string
 	Source     string
@@ -35,7 +37,7 @@ type Fill struct {
 const NoneIgnored = "scaled"
 
 // ParseFill reads "addend", "weight", "bias", "mask", "digits", "cos", "sin", "quantize [transposed] SOURCE
-// by SCALE", "scale of TENSOR", "offsets of DIM" or "classes of DIM ignoring ATTRIBUTE".
+// by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
@@ -45,8 +47,8 @@ func ParseFill(text string) (Fill, error) {
 		return Fill{Kind: text}, nil
 	case len(words) == 3 && words[0] == "scale" && words[1] == "of":
 		return Fill{Kind: "scale", Of: words[2]}, nil
-	case len(words) == 3 && words[0] == "offsets" && words[1] == "of":
-		return Fill{Kind: "offsets", Of: words[2]}, nil
+	case len(words) == 3 && (words[0] == "offsets" || words[0] == "lengths") && words[1] == "of":
+		return Fill{Kind: words[0], Of: words[2]}, nil
 	case len(words) == 5 && words[0] == "classes" && words[1] == "of" && words[3] == "ignoring":
 		return Fill{Kind: "classes", Of: words[2], Ignoring: words[4]}, nil
 	case len(words) == 4 && words[0] == "quantize" && words[2] == "by":
@@ -55,6 +57,6 @@ func ParseFill(text string) (Fill, error) {
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
 	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, digits, mask, cos, sin, quantize "+
-		"[transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, or classes of DIM ignoring "+
-		"ATTRIBUTE", text)
+		"[transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, lengths of SIZE, or classes of DIM "+
+		"ignoring ATTRIBUTE", text)
 }

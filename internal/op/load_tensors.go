@@ -68,13 +68,19 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 	return nil
 }
 
-// checkFill says whether the sizes and attributes that places and classes are drawn from are there.
+// checkFill says whether the sizes and attributes that places, classes and lengths are drawn from are there.
 func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
-	if fill.Kind != "offsets" && fill.Kind != "classes" {
+	if fill.Kind != "offsets" && fill.Kind != "classes" && fill.Kind != "lengths" {
 		return nil
 	}
-	if !slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == fill.Of }) {
+	isDim := slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == fill.Of })
+	of, isAttribute := s.attribute(fill.Of)
+	switch {
+	case isDim:
+	case fill.Kind != "lengths":
 		return fmt.Errorf("fill %q: %s is no dim", t.Fill, fill.Of)
+	case !isAttribute || of.Type != "int":
+		return fmt.Errorf("fill %q: %s is neither a dim nor an attribute of type int", t.Fill, fill.Of)
 	}
 	if d, err := ParseDType(t.DType); err != nil || d.IsFloat() {
 		return fmt.Errorf("fill %q: dtype %q: want one of integers", t.Fill, t.DType)

@@ -57,6 +57,27 @@ func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 	return x, nil
 }
 
+// lengths draws integers from 0 to n, both ends more often than others: all are 0 under zeros, all are n
+// under constant, and under extremes each is an end.
+func (d *drawing) lengths(distribution string, n float64) []float64 {
+	x := zeroed(d.elements)
+	kinds, s := d.random("kind"), d.random("length")
+	for i := range x {
+		kind := kinds.below(uint64(i), 8)
+		switch {
+		case distribution == "zeros" || distribution == "extremes" && kind < 4:
+		case distribution == "constant" || distribution == "extremes":
+			x[i] = n
+		case kind == 0:
+		case kind == 1:
+			x[i] = n
+		default:
+			x[i] = s.integer(uint64(i), 0, n)
+		}
+	}
+	return x
+}
+
 // classes draws integers from 0 to n-1, the first and the last more often than others. One in eight is the
 // number that stands for none; under zeros all are, under op.NoneIgnored none is.
 func (d *drawing) classes(distribution string, n int64, none float64) ([]float64, error) {

@@ -217,11 +217,39 @@ func TestOffsetsAndClasses(t *testing.T) {
 	}
 }
 
+// Lengths lie between 0 and the size or the attribute that they belong to, and both ends are among them.
+func TestLengths(t *testing.T) {
+	for _, longest := range []string{"classes", "ignored"} {
+		text := strings.Replace(indexSpec, "classes of classes ignoring ignored", "lengths of "+longest, 1)
+		s, err := op.Load("indexed.toml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for distribution, kinds := range map[string]int{"normal": 8, "zeros": 1, "constant": 1} {
+			c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: distribution},
+				map[string]int64{"n": 3000, "groups": 5, "classes": 7},
+				map[string]string{"ignored": "7"})
+			counts := map[float64]int{}
+			for _, v := range inputs(t, s, c, defaultSeed)["target"].Float64s() {
+				if !(0 <= v && v <= 7 && v == math.Trunc(v)) {
+					t.Errorf("%s: a length is %v", distribution, v)
+				}
+				counts[v]++
+			}
+			if len(counts) != kinds || distribution != "constant" && counts[0] < 375 ||
+				distribution != "zeros" && counts[7] < 375 {
+				t.Errorf("%s of %s: lengths are %v", distribution, longest, counts)
+			}
+		}
+	}
+}
+
 // A size or an attribute that a fill names must be there.
 func TestFillsOfUnknownSizes(t *testing.T) {
 	for wrong, says := range map[string]string{
 		"offsets of m": "m is no dim", "classes of m ignoring ignored": "m is no dim",
 		"classes of classes ignoring n": "n is no attribute of type int", "offsets n": `fill "offsets n"`,
+		"lengths of m": "m is neither a dim nor an attribute of type int",
 	} {
 		text := strings.Replace(indexSpec, `fill = "offsets of n"`, `fill = "`+wrong+`"`, 1)
 		if _, err := op.Load("indexed.toml", []byte(text)); err == nil ||

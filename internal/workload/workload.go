@@ -191,6 +191,12 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		return g.draw(m.c.Distribution)
 	case kind == "offsets":
 		return g.offsets(m.c.Distribution, m.c.Dims.Get(fill.Of))
+	case kind == "lengths":
+		longest, isAttribute := m.c.Attrs.Lookup(fill.Of)
+		if !isAttribute {
+			longest.Number = float64(m.c.Dims.Get(fill.Of))
+		}
+		return g.lengths(m.c.Distribution, longest.Number), nil
 	case kind == "classes":
 		ignored, _ := m.c.Attrs.Lookup(fill.Ignoring)
 		return g.classes(m.c.Distribution, m.c.Dims.Get(fill.Of), ignored.Number)

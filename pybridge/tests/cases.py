@@ -152,6 +152,9 @@ class Draw:
             n = self.sizes.dims[words[-1]]
             cuts = torch.randint(0, n + 1, (max(shape[0] - 2, 0),), generator=self.generator).sort().values
             return torch.cat([torch.zeros(1, dtype=dtype), cuts, torch.full((1,), n)])[-shape[0]:].to(dtype)
+        if kind == "lengths":
+            n = (self.sizes.dims | self.sizes.attributes)[words[-1]]
+            return torch.randint(0, n + 1, shape, generator=self.generator).to(dtype)
         if kind == "classes":
             x = torch.randint(0, self.sizes.dims[words[2]], shape, generator=self.generator)
             return torch.where(torch.arange(len(x)) % 8 == 3, self.sizes.attributes[words[-1]], x).to(dtype)

@@ -5,6 +5,7 @@ package all
 
 import (
 	_ "triad/internal/catalog/add"
+	_ "triad/internal/catalog/attention_mask"
 	_ "triad/internal/catalog/bias_mask_scale_add"
 	_ "triad/internal/catalog/copy"
 	_ "triad/internal/catalog/count_equal"

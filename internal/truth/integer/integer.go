@@ -1,6 +1,7 @@
 // Package integer is the family of operators whose every output element is an exact formula of the integers
-// at the same place. An operator states the formula once; the truth (exact: bits are compared) and relations
-// follow. Package integertest derives mutants and right variants.
+// at the same place; of an input of fewer dims, those at the leading indices. An operator states the formula
+// once; the truth (exact: bits are compared) and relations follow. Package integertest derives mutants and
+// right variants.
 package integer
 
 import (
@@ -16,7 +17,7 @@ import (
 const Contract = "exact"
 
 // Formula gives an element of the output from its index and the elements of the inputs there, in the order
-// of the spec. The result is within the range of the output's dtype.
+// of the spec. The result is within the range of the output's dtype, or is what Stored takes.
 type Formula func(c op.Case, at, in []int64) int64
 
 // Operator is what an operator states.
@@ -25,6 +26,8 @@ type Operator struct {
 	// Forms are formulas with the same values, such as right kernels use. The first is the truth.
 	Forms  []Formula
 	ByRows []string // the dims along which rows lie: see truth.Definition
+	// Stored is what the output keeps for a result of the formula, nil where it keeps the integer.
+	Stored func(result int64) float64
 	// Again: applied to its own output, an operator of one input gives its input.
 	Again bool
 }
@@ -48,6 +51,14 @@ func Get(name string) (Operator, bool) {
 	return o, ok
 }
 
+// Keeps is what the output keeps for a result of a formula.
+func (o Operator) Keeps(result int64) float64 {
+	if o.Stored == nil {
+		return float64(result)
+	}
+	return o.Stored(result)
+}
+
 // compute is the truth of the output.
 func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 	inputs, out, err := tensors(k.Case)
@@ -55,7 +66,10 @@ func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 		return nil, err
 	}
 	for _, in := range inputs {
-		if err := k.Shaped(in.Name, out.Shape...); err != nil {
+		if rank := len(in.Shape); rank > len(out.Shape) {
+			return nil, fmt.Errorf("%s has %d dims: want %d or fewer", in.Name, rank, len(out.Shape))
+		}
+		if err := k.Shaped(in.Name, out.Shape[:len(in.Shape)]...); err != nil {
 			return nil, err
 		}
 	}
@@ -68,9 +82,9 @@ func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 		values := make([]int64, len(inputs))
 		return func(at []int64) float64 {
 			for i := range read {
-				values[i] = int64(read[i](at))
+				values[i] = int64(read[i](at[:len(inputs[i].Shape)]))
 			}
-			return float64(o.Forms[0](k.Case, at, values))
+			return o.Keeps(o.Forms[0](k.Case, at, values))
 		}
 	})}, nil
 }

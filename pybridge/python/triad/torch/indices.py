@@ -1,4 +1,5 @@
-"""Inputs that say where a kernel reads: offsets and targets are looked at before it does."""
+"""Inputs that say where a kernel reads: offsets, targets and lengths are looked at before
+it does."""
 
 from __future__ import annotations
 
@@ -14,20 +15,24 @@ Place = tuple[int, str, list[str]]
 
 
 def among(declared: Sequence[Mapping[str, Any]]) -> list[Place]:
-    """The inputs of a spec that are offsets or classes."""
+    """The inputs of a spec that are offsets, classes or lengths."""
     return [(i, t["name"], t["fill"].split()) for i, t in enumerate(declared)
-            if t["fill"].startswith(("offsets ", "classes "))]
+            if t["fill"].startswith(("offsets ", "classes ", "lengths "))]
 
 
 def look(op: str, found: Sequence[Place], tensors: Sequence[torch.Tensor], values: Mapping[str, Any],
          attributes: Mapping[str, Any]) -> None:
-    """UsageError where offsets do not rise to the size that they cut, or a target is no class. It looks at
-    the data: on a GPU it waits for them, and while a graph is captured it looks at nothing."""
+    """UsageError where offsets do not rise to the size that they cut, a target is no class, or a length is
+    below 0 or beyond the size. It looks at the data: on a GPU it waits for them, and while a graph is
+    captured it looks at nothing."""
     for i, name, (kind, *words) in found:
         x = tensors[i]
         if x.is_cuda and torch.cuda.is_current_stream_capturing():
             continue
-        n = values[words[1]]
+        n = values[words[1]] if words[1] in values else attributes[words[1]]
+        if kind == "lengths" and x.numel() and not 0 <= int(x.min()) <= int(x.max()) <= n:
+            wrong = x[(x < 0) | (x > n)]
+            raise UsageError(f"{op}: {name} has {int(wrong[0])}: want 0 to {n}")
         if kind == "offsets" and not bool((x[0] == 0) & (x[-1] == n) & (x[1:] >= x[:-1]).all()):
             raise UsageError(f"{op}: {name} is {_few(x)}: want whole numbers that rise from 0 to {n}")
         if kind == "classes":
