@@ -66,7 +66,7 @@ func Serve(ctx context.Context, device Device, specs func(name string) (*op.Spec
 	defer runtime.UnlockOSThread()
 	s := &server{
 		device: device, specs: specs, loaded: map[string]backend.LoadReply{},
-		kernels: map[string][]*kernel{}, file: memory,
+		kernels: map[string][]*kernel{}, file: memory, handover: handoverOf(os.Getenv),
 	}
 	defer s.unmap()
 	requests := bufio.NewReaderSize(conn, backend.MaxLine)
@@ -133,9 +133,12 @@ type server struct {
 	kernels map[string][]*kernel         // by operator and implementation
 	file    *os.File
 	memory  []byte
-	scratch [2][]byte // see piece
-	clock   Clock     // nil until something is timed
-	arms    map[int64]*arm
+	// handover is where the first library that is built goes; nil where nobody wants it, or has it.
+	handover *os.File
+	unsealed error     // why the memory file of that library could still be written: nothing is loaded
+	scratch  [2][]byte // see piece
+	clock    Clock     // nil until something is timed
+	arms     map[int64]*arm
 }
 
 // answer does what a request asks; end says that the worker ends after the reply.
@@ -232,6 +235,13 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 // mistake.
 func (s *server) open(ctx context.Context, file string) (Library, []*kernel, error) {
 	library, err := s.device.Library(ctx, file)
+	if s.handover != nil {
+		s.unsealed = handOver(s.handover, library, err == nil)
+		s.handover = nil
+	}
+	if err == nil {
+		err = s.unsealed
+	}
 	if err != nil {
 		return Library{}, nil, err
 	}

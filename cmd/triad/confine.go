@@ -16,8 +16,12 @@ import (
 // confined says whether the added files run in a sandbox.
 func (f *ownFlags) confined() bool { return (f.sandbox || f.many) && !f.noSandbox }
 
+// confining has a worker run in a sandbox in which some files and folders are seen. It builds a library, or
+// has none.
+type confining = func(a *worker.Adapter, builds bool, sees []string)
+
 // boxOf is what has the workers of added files run in a sandbox; nil where they run as others do.
-func (a *app) boxOf(ctx context.Context, f *ownFlags, g *gpu) (func(*worker.Adapter, []string), error) {
+func (a *app) boxOf(ctx context.Context, f *ownFlags, g *gpu) (confining, error) {
 	if !f.confined() || f.box != nil {
 		return f.box, nil
 	}
@@ -26,7 +30,7 @@ func (a *app) boxOf(ctx context.Context, f *ownFlags, g *gpu) (func(*worker.Adap
 
 // confine finds the sandbox of this machine, and gives what has a worker run in it. database is where results
 // are recorded: no worker reads it.
-func (a *app) confine(ctx context.Context, g *gpu, database string) (func(*worker.Adapter, []string), error) {
+func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, error) {
 	box, err := sandbox.Find(ctx)
 	if err != nil {
 		return nil, session.ToolchainFailure(err)
@@ -60,7 +64,7 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (func(*worke
 	for _, end := range []string{"-wal", "-shm", "-journal", "-sessions"} {
 		masked = append(masked, database+end)
 	}
-	return func(adapter *worker.Adapter, sees []string) {
+	return func(adapter *worker.Adapter, builds bool, sees []string) {
 		start := adapter.Command
 		adapter.Command = func(ctx context.Context) (worker.Command, error) {
 			c, err := start(ctx)
@@ -75,6 +79,13 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (func(*worke
 			inside.ReadOnly = append(inside.ReadOnly, sees...)
 			if g != nil {
 				inside.Devices, _ = filepath.Glob("/dev/nvidia*")
+			}
+			if builds {
+				library := kept{built, keptName(c, sees)}
+				inside.ReadOnly = append(inside.ReadOnly, library.found()...)
+				if err := library.takeFrom(&c); err != nil {
+					return c, err
+				}
 			}
 			c.Path, c.Args = box.Wrap(c.Path, c.Args, inside)
 			c.Env = append(c.Env, sandbox.Environment()...)

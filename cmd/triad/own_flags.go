@@ -15,7 +15,6 @@ import (
 	"triad/internal/ownkernels"
 	"triad/internal/record"
 	"triad/internal/run"
-	"triad/internal/worker"
 )
 
 // ownFlags add kernels of the user's own to a run.
@@ -25,11 +24,11 @@ type ownFlags struct {
 	grid, block, shared string
 	contract            string
 	sandbox, noSandbox  bool
-	box                 func(*worker.Adapter, []string) // has a worker run in the sandbox, once it is found
-	database            string                          // where results are recorded; "": in the user's own
-	many                bool                            // a folder, a pattern or a list stood in add
-	stems               map[string]string               // of the words of add, as Stems gives them
-	root                string                          // below which the files of another machine lie here
+	box                 confining         // has a worker run in the sandbox, once it is found
+	database            string            // where results are recorded; "": in the user's own
+	many                bool              // a folder, a pattern or a list stood in add
+	stems               map[string]string // of the words of add, as Stems gives them
+	root                string            // below which the files of another machine lie here
 }
 
 func (f *ownFlags) register(cmd *cobra.Command) {

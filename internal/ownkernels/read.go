@@ -24,8 +24,9 @@ type Workers struct {
 	Python func(folder string) *worker.Adapter // runs the operator file in a folder
 	Cache  string                              // the folder of generated code, in its subfolder own
 	GPU    bool
-	// Confine has a worker run in a sandbox in which these files and folders are seen; nil: it sees all.
-	Confine func(a *worker.Adapter, sees []string)
+	// Confine has a worker run in a sandbox in which these files and folders are seen; nil: it sees all. It
+	// builds a library, or has none.
+	Confine func(a *worker.Adapter, builds bool, sees []string)
 }
 
 // Reading is what decides how a file is understood.

@@ -36,7 +36,7 @@ func (f *File) writePython(code string) error {
 	f.adapter = f.reading.Workers.Python(folder)
 	f.adapter.BackendName, f.adapter.FamilyNames = f.Name, []string{Family}
 	f.adapter.Slot, f.adapter.Slots = func(string) string { return Family }, nil
-	f.confine(folder, packageOf(f.Path))
+	f.confine(false, folder, packageOf(f.Path))
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	f.adapter.Slot = func(string) string { return Family }
 	f.adapter.Names = func(string) string { return f.shim }
 	headers := cuda.HeaderFolders(f.reading.Options.Flags)
-	f.confine(slices.Concat(headers, []string{f.Path, folder}, includedFrom(f.Path, headers))...)
+	f.confine(true, slices.Concat(headers, []string{f.Path, folder}, includedFrom(f.Path, headers))...)
 	return nil
 }
 
@@ -113,9 +113,9 @@ func within(path string, folders []string) bool {
 }
 
 // confine has the worker of the file run in a sandbox, where it is asked for.
-func (f *File) confine(sees ...string) {
+func (f *File) confine(builds bool, sees ...string) {
 	if f.reading.Workers.Confine != nil {
-		f.reading.Workers.Confine(f.adapter, sees)
+		f.reading.Workers.Confine(f.adapter, builds, sees)
 	}
 }
 

@@ -32,6 +32,9 @@ type Command struct {
 
 	Most  subprocess.Usage // what it may use with all that it starts
 	Boxed bool             // Path runs the worker: see subprocess.Command
+
+	Files []*os.File // descriptors 5 and following of the worker; they stay the caller's
+	Ended func()     // called once, when the worker has ended or could not be started; nil: nobody asks
 }
 
 // logBytes is how much of a worker's output is kept for the report of an error.
@@ -47,6 +50,7 @@ type process struct {
 	fault   error       // an internal error of ours that ended the reader; set before replies is closed
 	dir     string
 	grace   subprocess.Grace
+	gone    func() // Command.Ended
 
 	mu    sync.Mutex
 	ended bool
@@ -60,7 +64,15 @@ var unreadable = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_DUM
 // (sparse).
 func start(c Command, memoryBytes int64, grace subprocess.Grace,
 	kill func(int, syscall.Signal) error,
-) (*process, error) {
+) (started *process, err error) {
+	if c.Ended == nil {
+		c.Ended = func() {}
+	}
+	defer func() {
+		if err != nil {
+			c.Ended()
+		}
+	}()
 	if err := unreadable(); err != nil {
 		return nil, fmt.Errorf("close this process's memory to its workers: %w", err)
 	}
@@ -82,7 +94,7 @@ func start(c Command, memoryBytes int64, grace subprocess.Grace,
 
 	p := &process{
 		conn: ours, memory: memory, log: &ring{limit: logBytes}, replies: make(chan []byte, 4),
-		grace: grace,
+		grace: grace, gone: c.Ended,
 	}
 	fail := func(err error) (*process, error) {
 		ours.Close()
@@ -100,7 +112,8 @@ func start(c Command, memoryBytes int64, grace subprocess.Grace,
 	}
 	p.child, err = subprocess.Start(subprocess.Command{
 		Path: c.Path, Args: c.Args, Env: c.Env, Dir: dir,
-		Files: []*os.File{theirs, memoryFile}, Stdout: p.log, Stderr: p.log, Grace: grace, Kill: kill,
+		Files:  append([]*os.File{theirs, memoryFile}, c.Files...),
+		Stdout: p.log, Stderr: p.log, Grace: grace, Kill: kill,
 		Most: c.Most, Boxed: c.Boxed,
 	})
 	if err != nil {
@@ -179,6 +192,7 @@ func (p *process) end() (reaped bool) {
 	}
 	for range p.replies { // let the reader go
 	}
+	p.gone()
 	return reaped
 }
 

@@ -1,0 +1,163 @@
+package cuda
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A worker in a sandbox has an empty cache that ends with it. So that the next run does not build the same
+// file again, it hands the library that it has built to the driver, in a memory file, before it loads it:
+// nothing that the file's author wrote has run by then. It seals the memory file, which nothing that runs
+// later can change.
+
+// HandoverName is the environment variable of a worker that hands its library over: the number of the
+// descriptor of the memory file.
+const HandoverName = "TRIAD_HANDOVER"
+
+// What a library that is handed over may be.
+const (
+	handoverBytes = 256 << 20 // all files together
+	handoverFiles = 16
+)
+
+const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
+
+// handoverKey is the name of a folder of the cache, as Builder.build and its like of nvcc make them.
+var handoverKey = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}-[0-9a-f]{32}$`)
+
+// NewHandover makes the memory file that a worker gets.
+func NewHandover() (*os.File, error) {
+	fd, err := unix.MemfdCreate("library", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("create the memory file of a library: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "library"), nil
+}
+
+// handoverOf is the memory file that this process has been given; nil where there is none.
+func handoverOf(getenv func(string) string) *os.File {
+	fd, err := strconv.Atoi(getenv(HandoverName))
+	if err != nil || fd < 3 {
+		return nil
+	}
+	unix.CloseOnExec(fd) // the compiler has no use for it
+	return os.NewFile(uintptr(fd), "library")
+}
+
+// handOver puts the folder of a built library into the memory file, seals it and lets it go. It is called
+// once, whether or not there is a library: what comes after must not be able to write. A library of the cache
+// is there already.
+func handOver(to *os.File, l Library, built bool) error {
+	defer to.Close()
+	var err error
+	if built && !l.Facts.Cached {
+		err = packFolder(to, filepath.Dir(l.Path))
+	}
+	if err != nil { // the driver finds no end of it, and keeps nothing
+		err = errors.Join(err, to.Truncate(0))
+	}
+	if _, sealed := unix.FcntlInt(to.Fd(), unix.F_ADD_SEALS, seals); sealed != nil {
+		err = errors.Join(err, sealed)
+	}
+	if err != nil {
+		return fmt.Errorf("hand a library over: %w", err)
+	}
+	return nil
+}
+
+// packFolder writes the files of a folder of the cache, the first entry being its name.
+func packFolder(to io.Writer, folder string) error {
+	w := tar.NewWriter(to)
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: filepath.Base(folder)}); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			return err
+		}
+		header := tar.Header{Typeflag: tar.TypeReg, Name: e.Name(), Size: int64(len(text)), Mode: 0o644}
+		if err := w.WriteHeader(&header); err != nil {
+			return err
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// TakeOver puts what a worker handed over into the cache, and gives the name of its folder there: "" where
+// nothing was handed over. What no worker has sealed is not taken.
+func TakeOver(ctx context.Context, from *os.File, folder string) (key string, err error) {
+	has, err := unix.FcntlInt(from.Fd(), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return "", fmt.Errorf("take a library over: %w", err)
+	}
+	info, err := from.Stat()
+	if err != nil || has&seals != seals || info.Size() == 0 {
+		return "", err
+	}
+	if info.Size() > handoverBytes {
+		return "", fmt.Errorf("take a library over: %d bytes are more than %d", info.Size(), handoverBytes)
+	}
+	r := tar.NewReader(io.NewSectionReader(from, 0, info.Size()))
+	first, err := r.Next()
+	if err != nil || first.Typeflag != tar.TypeDir || !handoverKey.MatchString(first.Name) {
+		return "", fmt.Errorf("take a library over: the name of its folder is not one of the cache (%v)", err)
+	}
+	files, err := unpackFiles(r)
+	if err != nil {
+		return "", fmt.Errorf("take the library %s over: %w", first.Name, err)
+	}
+	var made record
+	if err := json.Unmarshal(files[recordName], &made); err != nil {
+		return "", fmt.Errorf("take the library %s over: read its record: %w", first.Name, err)
+	}
+	delete(files, recordName) // the cache writes it last
+	_, _, _, err = cache{folder}.get(ctx, first.Name, func(folder string) (record, error) {
+		return made, writeTree(folder, files)
+	})
+	return first.Name, err
+}
+
+// unpackFiles are the files of an archive by name: regular ones, of one folder.
+func unpackFiles(r *tar.Reader) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		plain := header.Name == filepath.Base(header.Name) && filepath.IsLocal(header.Name)
+		if header.Typeflag != tar.TypeReg || !plain || len(files) == handoverFiles {
+			return nil, fmt.Errorf("%q is more than the files of one folder", header.Name)
+		}
+		if files[header.Name], err = io.ReadAll(r); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Finished says whether a folder of the cache holds a finished build.
+func Finished(folder, key string) bool {
+	_, err := readRecord(filepath.Join(folder, key))
+	return handoverKey.MatchString(key) && err == nil
+}
