@@ -7,6 +7,7 @@ import (
 	_ "triad/internal/catalog/add"
 	_ "triad/internal/catalog/attention_mask"
 	_ "triad/internal/catalog/bias_mask_scale_add"
+	_ "triad/internal/catalog/conv1d"
 	_ "triad/internal/catalog/copy"
 	_ "triad/internal/catalog/count_equal"
 	_ "triad/internal/catalog/cross_entropy"
