@@ -34,8 +34,15 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 		}
 	}
 	products := o.Forward(k.Attrs)
-	upstream := make([][]float64, len(products))
+	upstream, offsets := make([][]float64, len(products)), make([][]float64, len(products))
 	for i, p := range products {
+		if p.Groups != "" {
+			values, err := k.Values(p.Groups)
+			if err != nil {
+				return nil, err
+			}
+			offsets[i] = values[0]
+		}
 		dy, err := k.Values("grad_" + p.Output)
 		if err != nil {
 			return nil, err
@@ -48,6 +55,10 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 			return elementsOf(f, shapes[f.Tensor], z[slices.Index(names, f.Tensor)])
 		}
 		for i, p := range products {
+			if p.Groups != "" {
+				total += p.alpha() * groupedLoss(of(p.A), of(p.B), offsets[i], upstream[i])
+				continue
+			}
 			total += p.alpha() * weighted(of(p.A), of(p.B), upstream[i])
 		}
 		return total

@@ -26,11 +26,14 @@ type Operator struct {
 	Upstream []string
 }
 
-// Product is one output: Alpha * A B^T + Beta * Added, for each matrix of a batch.
+// Product is one output: Alpha * A B^T + Beta * Added, for each matrix of a batch, or of each group of rows.
 type Product struct {
 	Output string
 	A, B   Factor
 	Epilogue
+	// Groups is the input that says where groups begin, and the end: of the rows of A, where B is a batch of
+	// one matrix for each group; else of what is summed along, and each group has a matrix of the output.
+	Groups string
 }
 
 // Factor is an operand, a vector, a matrix or a batch of them: its rows are what is multiplied and summed
@@ -106,6 +109,14 @@ func (o Operator) compute(products func(op.Attrs) []Product) truth.Function {
 			at := slices.IndexFunc(outputs, func(t op.TensorType) bool { return t.Name == p.Output })
 			if at < 0 {
 				return nil, fmt.Errorf("a product gives %s: want an output of the pass", p.Output)
+			}
+			if p.Groups != "" {
+				target, err := o.grouped(k, p, outputs[at])
+				if err != nil {
+					return nil, err
+				}
+				targets = append(targets, target)
+				continue
 			}
 			m, err := o.multiplicationOf(k, p, outputs[at].DType)
 			if err != nil {

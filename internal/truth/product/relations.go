@@ -68,6 +68,11 @@ func (o Operator) forwardRelations(p Product) []truth.Relation {
 		return []string{f.linear(), p.Added} // alpha*ab + beta*c is linear in both together
 	}
 	outputs := []string{p.Output}
+	permuting, reversed := "permuting the rows of "+p.A.Tensor+" permutes those of the product", o.reversed(p)
+	if p.Groups != "" {
+		permuting = "groups and their rows the other way round give the rows of the product so"
+		reversed = o.reversedGroups(p)
+	}
 	return []truth.Relation{
 		{
 			Name: ofA, ToTheBit: true, Pass: op.Forward, Outputs: outputs, Applies: multiplies,
@@ -78,8 +83,8 @@ func (o Operator) forwardRelations(p Product) []truth.Relation {
 			Second: truth.ScaledBy(by, with(p.B)...), States: truth.Scales(by),
 		},
 		{
-			Name: "permuting the rows of " + p.A.Tensor + " permutes those of the product", Pass: op.Forward,
-			Outputs: outputs, Applies: multiplies, Second: o.reversed(p), States: reversedRows,
+			Name: permuting, Pass: op.Forward, Outputs: outputs, Applies: multiplies, Second: reversed,
+			States: reversedRows,
 		},
 		{
 			Name: "zeros for " + p.A.Tensor + " give zeros", Pass: op.Forward, Outputs: outputs,

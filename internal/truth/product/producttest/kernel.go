@@ -96,11 +96,15 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 		case firstTransposed:
 			left = left.transposedWhereSquare()
 		}
-		m := &emulation{
-			Arithmetic: a, p: p, left: left, right: right, epilogue: one.Epilogue,
-			dtype: p.Plan.Outputs[i].DType,
+		y := []float64{}
+		for _, g := range groupsOf(a.Bug, p, one, left, right) {
+			m := &emulation{
+				Arithmetic: a, p: p, left: g.left, right: g.right, epilogue: one.Epilogue,
+				dtype: p.Plan.Outputs[i].DType,
+			}
+			y = append(y, g.finished(a.Bug, m.product())...)
 		}
-		all = append(all, m.product())
+		all = append(all, y)
 	}
 	return all
 }

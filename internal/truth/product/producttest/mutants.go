@@ -112,6 +112,12 @@ func (f *family) mutants(products []product.Product, spec *op.Spec) []truthtest.
 	if isVector(spec, products[0].B.Tensor) {
 		names[slices.Index(names, transposedSquare)] = firstTransposed
 	}
+	if products[0].Groups != "" {
+		names = append(names, ofGroups...)
+		if f.pass == op.Backward {
+			names = append(names, emptyGroup)
+		}
+	}
 	if hasDim(spec, "batch") {
 		names = append(names, firstMatrix)
 	}

@@ -1,0 +1,278 @@
+// grouped_gemm: y[t,j] = sum_k x[t,k] w[g,k,j] for offsets[g] <= t < offsets[g+1]
+// backward: of each group grad_x = grad_y w^T, grad_w = x^T grad_y
+// Layout   x [tokens, k], w [groups, k, n], offsets [groups + 1] int64, rising from 0 to tokens; y [tokens, n], contiguous. fp32, fp16, bf16;
+//          x, w and grad_y may have any strides.
+// Numerics products and sums in fp32 (IEEE, not tf32), rounded once.
+// Limits   groups may be empty, and one may have every row; k = 0 gives zeros, and so does grad_w of an empty group.
+// Source   Gale et al. 2023, MegaBlocks: Efficient Sparse Training with Mixture-of-Experts
+// All three products are one kernel: y, and grad_x with w read the other way, cut the rows of the output at the offsets; grad_w cuts the sum.
+//   naive       a thread an element; it searches the group of its row among the offsets
+//   tiled       tiles of 32 x 32 of both operands in shared memory. The host does not know the offsets, so it launches as many blocks as the worst
+//               ones need: each walks along the offsets to the tile that is its own, and the last ones find none. A tile never crosses groups.
+//   persistent  4 x 4 elements a thread in tiles of 64 x 64, and as many blocks as the GPU holds at once: each takes every so-manieth tile of all
+//               groups, so that it walks along the offsets once. Costs: registers, and tiles that small groups leave mostly empty
+#include <algorithm>
+
+#include "arguments.cuh"
+#include "element.cuh"
+#include "register.cuh"
+#include "rows.cuh"
+#include "spec/grouped_gemm.cuh"
+
+namespace {
+
+using triad::from_float;
+using triad::to_float;
+
+constexpr int threads = 256;
+
+// Matrix is an operand: element (row, k) lies at row * row_stride + k * k_stride.
+template <class T> struct Matrix {
+	const T *data;
+	int64_t row_stride, k_stride;
+
+	__device__ float operator()(int64_t row, int64_t k) const { return to_float(data[row * row_stride + k * k_stride]); }
+};
+
+// Group is the product of one group: y[i,j] = sum_k a[i,k] b[j,k], of rows x cols elements; y is contiguous.
+template <class T> struct Group {
+	Matrix<T> a, b;
+	T *y;
+	int64_t rows, depth;
+};
+
+// Product is those of all groups.
+template <class T> struct Product {
+	Matrix<T> a, b;
+	T *y;
+	const int64_t *offsets;
+	int64_t groups, b_group; // elements from one group's b to the next, where each has one
+	int64_t rows, cols, depth;
+	bool by_depth; // the offsets cut the sum and not the rows
+
+	__device__ Group<T> group(int64_t g) const {
+		const int64_t first = offsets[g], size = offsets[g + 1] - first;
+		if (by_depth)
+			return {{a.data + first * a.k_stride, a.row_stride, a.k_stride},
+			        {b.data + first * b.k_stride, b.row_stride, b.k_stride},
+			        y + g * rows * cols,
+			        rows,
+			        size};
+		return {{a.data + first * a.row_stride, a.row_stride, a.k_stride},
+		        {b.data + g * b_group, b.row_stride, b.k_stride},
+		        y + first * cols,
+		        size,
+		        depth};
+	}
+};
+
+// ---- naive --------------------------------------------------------------------------------------------------------------------------------
+
+template <class T> __global__ void grouped_gemm_naive_kernel(Product<T> p, int64_t all) {
+	for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < all; i += gridDim.x * static_cast<int64_t>(blockDim.x)) {
+		const int64_t row = i / p.cols, col = i % p.cols;
+		int64_t g = 0;
+		if (p.by_depth) {
+			g = row / p.rows;
+		} else { // the last group that does not begin after the row: those before it at the same place are empty
+			for (int64_t high = p.groups - 1; g < high;) {
+				const int64_t middle = g + (high - g + 1) / 2;
+				if (p.offsets[middle] <= row) g = middle;
+				else high = middle - 1;
+			}
+		}
+		const Group<T> of = p.group(g);
+		const int64_t own = p.by_depth ? row % p.rows : row - p.offsets[g];
+		float sum = 0;
+		for (int64_t k = 0; k < of.depth; k++) sum += of.a(own, k) * of.b(col, k);
+		of.y[own * p.cols + col] = from_float<T>(sum);
+	}
+}
+
+// ---- the walk along the groups ----------------------------------------------------------------------------------------------------------------
+
+// Walk finds the tiles of a list that rises, counted through all groups.
+template <int Rows, int Cols> struct Walk {
+	int64_t group, before; // and the tiles of the groups before it
+
+	// seek goes on to the group that has the tile; false where there is none.
+	template <class T> __device__ bool seek(const Product<T> &p, int64_t tile) {
+		for (const int64_t across = (p.cols + Cols - 1) / Cols; group < p.groups; group++) {
+			const int64_t rows = p.by_depth ? p.rows : p.offsets[group + 1] - p.offsets[group];
+			const int64_t tiles = (rows + Rows - 1) / Rows * across;
+			if (tile < before + tiles) return true;
+			before += tiles;
+		}
+		return false;
+	}
+};
+
+// most_tiles is how many tiles there are at most, whatever the offsets: each group but one may end in a tile that has a single row.
+template <int Rows, int Cols, class T> int64_t most_tiles(const Product<T> &p) {
+	const int64_t across = (p.cols + Cols - 1) / Cols, down = (p.rows + Rows - 1) / Rows;
+	return across * (p.by_depth ? p.groups * down : down + std::min(p.groups, p.rows));
+}
+
+// ---- tiled --------------------------------------------------------------------------------------------------------------------------------
+
+constexpr int tile = 32;
+
+template <class T> __global__ void __launch_bounds__(tile * tile) grouped_gemm_tiled_kernel(Product<T> p) {
+	__shared__ float a_tile[tile][tile], b_tile[tile][tile]; // [row][k], [k][column]
+	Walk<tile, tile> walk = {};
+	if (!walk.seek(p, blockIdx.x)) return; // the whole block
+	const Group<T> of = p.group(walk.group);
+	const int64_t across = (p.cols + tile - 1) / tile, own = blockIdx.x - walk.before;
+	const int x = static_cast<int>(threadIdx.x) % tile, y = static_cast<int>(threadIdx.x) / tile;
+	const int64_t row = own / across * tile + y, col = own % across * tile + x;
+	float sum = 0;
+	for (int64_t k0 = 0; k0 < of.depth; k0 += tile) {
+		a_tile[y][x] = row < of.rows && k0 + x < of.depth ? of.a(row, k0 + x) : 0.0f;
+		b_tile[y][x] = col < p.cols && k0 + y < of.depth ? of.b(col, k0 + y) : 0.0f;
+		__syncthreads();
+		for (int k = 0; k < tile; k++) sum += a_tile[y][k] * b_tile[k][x];
+		__syncthreads();
+	}
+	if (row < of.rows && col < p.cols) of.y[row * p.cols + col] = from_float<T>(sum);
+}
+
+// ---- persistent ---------------------------------------------------------------------------------------------------------------------------
+
+constexpr int large = 64, depth = 16, side = 4; // a block's tile, k of a step, elements of a thread each way
+constexpr int blocks_each = 4;                  // of a multiprocessor
+
+// load_tile brings a step of some rows of an operand to shared memory, zeros beyond it. Neighbouring threads read neighbours in memory, whichever
+// way the operand lies.
+template <class T>
+__device__ void load_tile(float (&to)[depth][large + 1], const Matrix<T> &from, int64_t row0, int64_t rows, int64_t k0, int64_t length) {
+	const bool along_k = from.k_stride == 1;
+#pragma unroll
+	for (int i = static_cast<int>(threadIdx.x); i < large * depth; i += threads) {
+		const int row = along_k ? i / depth : i % large, k = along_k ? i % depth : i / large;
+		to[k][row] = row0 + row < rows && k0 + k < length ? from(row0 + row, k0 + k) : 0.0f;
+	}
+}
+
+template <class T> __global__ void __launch_bounds__(threads) grouped_gemm_persistent_kernel(Product<T> p) {
+	__shared__ float a_tile[depth][large + 1], b_tile[depth][large + 1];
+	const int64_t across = (p.cols + large - 1) / large;
+	const int x = static_cast<int>(threadIdx.x) % 16, y = static_cast<int>(threadIdx.x) / 16;
+	Walk<large, large> walk = {};
+	for (int64_t t = blockIdx.x; walk.seek(p, t); t += gridDim.x) {
+		const Group<T> of = p.group(walk.group);
+		const int64_t row0 = (t - walk.before) / across * large, col0 = (t - walk.before) % across * large;
+		float sum[side][side] = {};
+		for (int64_t k0 = 0; k0 < of.depth; k0 += depth) {
+			load_tile(a_tile, of.a, row0, of.rows, k0, of.depth);
+			load_tile(b_tile, of.b, col0, p.cols, k0, of.depth);
+			__syncthreads();
+#pragma unroll
+			for (int k = 0; k < depth; k++) {
+				float left[side], right[side];
+#pragma unroll
+				for (int i = 0; i < side; i++) left[i] = a_tile[k][y + 16 * i], right[i] = b_tile[k][x + 16 * i];
+#pragma unroll
+				for (int i = 0; i < side; i++)
+#pragma unroll
+					for (int j = 0; j < side; j++) sum[i][j] += left[i] * right[j];
+			}
+			__syncthreads();
+		}
+#pragma unroll
+		for (int i = 0; i < side; i++)
+#pragma unroll
+			for (int j = 0; j < side; j++) {
+				const int64_t row = row0 + y + 16 * i, col = col0 + x + 16 * j;
+				if (row < of.rows && col < p.cols) of.y[row * p.cols + col] = from_float<T>(sum[i][j]);
+			}
+	}
+}
+
+// ---- launchers ----------------------------------------------------------------------------------------------------------------------------
+
+// matrix_of reads a tensor with its rows along one of its last two dims, and the sum along the other.
+template <class T> Matrix<T> matrix_of(const triad_tensor &t, bool turned) {
+	const int64_t *last = t.stride + t.rank - 2;
+	return {static_cast<const T *>(t.data), last[turned ? 1 : 0], last[turned ? 0 : 1]};
+}
+
+// product_of is the i-th product of a call.
+template <class T> Product<T> product_of(const triad_call *call, int i) {
+	const triad_tensor &x = call->in[0], &w = call->in[1];
+	Product<T> p = {};
+	p.y = static_cast<T *>(call->out[i].data);
+	p.offsets = static_cast<const int64_t *>(call->in[2].data);
+	p.groups = w.shape[0], p.b_group = w.stride[0];
+	const int64_t tokens = x.shape[0], k = w.shape[1], n = w.shape[2];
+	if (call->n_out == 1) {
+		p.a = matrix_of<T>(x, false), p.b = matrix_of<T>(w, true);
+		p.rows = tokens, p.cols = n, p.depth = k;
+		return p;
+	}
+	const triad_tensor &dy = call->in[3];
+	if (i == 0) {
+		p.a = matrix_of<T>(dy, false), p.b = matrix_of<T>(w, false);
+		p.rows = tokens, p.cols = k, p.depth = n;
+	} else {
+		p.a = matrix_of<T>(x, true), p.b = matrix_of<T>(dy, true);
+		p.rows = k, p.cols = n, p.depth = tokens, p.by_depth = true;
+	}
+	return p;
+}
+
+// each_product launches every product of a call that is wanted and has elements.
+template <class T, class Launch> int each_product(const triad_call *call, Launch launch) {
+	for (int i = 0; i < call->n_out; i++) {
+		const Product<T> p = product_of<T>(call, i);
+		if (p.y == nullptr || p.groups == 0 || p.rows == 0 || p.cols == 0) continue;
+		launch(p, triad::stream_of(call));
+		const int status = triad::launched();
+		if (status != TRIAD_OK) return status;
+	}
+	return TRIAD_OK;
+}
+
+template <class T> int grouped_gemm_naive(const triad_call *call) {
+	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
+		const int64_t all = (p.by_depth ? p.groups : 1) * p.rows * p.cols;
+		grouped_gemm_naive_kernel<T><<<triad::blocks_for(all, threads), threads, 0, stream>>>(p, all);
+	});
+}
+
+template <class T> int grouped_gemm_tiled(const triad_call *call) {
+	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
+		grouped_gemm_tiled_kernel<T><<<static_cast<unsigned>(most_tiles<tile, tile>(p)), tile * tile, 0, stream>>>(p);
+	});
+}
+
+template <class T> int grouped_gemm_persistent(const triad_call *call) {
+	const int64_t at_once = std::max(1, triad::device_attribute(cudaDevAttrMultiProcessorCount)) * blocks_each;
+	return each_product<T>(call, [at_once](const Product<T> &p, cudaStream_t stream) {
+		const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(most_tiles<large, large>(p), at_once));
+		grouped_gemm_persistent_kernel<T><<<blocks, threads, 0, stream>>>(p);
+	});
+}
+
+void check_tiles(triad::Check &check, const triad_call *call) {
+	for (int i = 0; i < call->n_out; i++) {
+		const int64_t tiles = most_tiles<tile, tile>(product_of<float>(call, i));
+		check.that(tiles <= INT32_MAX, "%lld tiles are too many blocks", static_cast<long long>(tiles));
+	}
+}
+
+const triad::Limit few_tiles = triad::limit("at most 2^31 - 1 tiles", check_tiles);
+
+} // namespace
+
+// ---- registration ---------------------------------------------------------------------------------------------------------------------------
+
+TRIAD_KERNEL(grouped_gemm, naive, forward, .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(grouped_gemm_naive)))
+TRIAD_KERNEL(grouped_gemm, tiled, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(few_tiles).launch(TRIAD_BY_DTYPE(grouped_gemm_tiled)))
+TRIAD_KERNEL(grouped_gemm, persistent, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(grouped_gemm_persistent)))
+TRIAD_KERNEL(grouped_gemm, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE(grouped_gemm_naive)))
+TRIAD_KERNEL(grouped_gemm, tiled, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).limits(few_tiles).launch(TRIAD_BY_DTYPE(grouped_gemm_tiled)))
+TRIAD_KERNEL(grouped_gemm, persistent, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE(grouped_gemm_persistent)))
