@@ -1,8 +1,8 @@
 """grouped_gemm: y[t,j] = sum_k x[t,k] w[g,k,j] for offsets[g] <= t < offsets[g+1]
 backward: of each group grad_x = grad_y w^T, grad_w = x^T grad_y
 
-Layout   x [tokens, k], w [groups, k, n] with any strides, offsets [groups + 1] int64, rising from 0 to tokens;
-         y [tokens, n], contiguous. fp32 (products in IEEE fp32), fp16, bf16; added in fp32.
+Layout   x [tokens, k], w [groups, k, n] with any strides; offsets [groups + 1] int64, rising from 0 to
+         tokens; y [tokens, n], contiguous. fp32 (products in IEEE fp32), fp16, bf16; added in fp32.
 Limits   groups may be empty, and one may have every row; all sizes may be 0.
 Source   Gale et al. 2023, MegaBlocks: Efficient Sparse Training with Mixture-of-Experts
   triton/persistent  a fixed number of programs walk over the tiles of all groups

@@ -94,7 +94,7 @@ type group struct{ a, b operand }
 func groupsOf(a, b operand, offsets []float64) ([]group, error) {
 	byRows := len(b.matrix.Shape) == 3
 	if len(a.matrix.Shape) != 2 || len(offsets) == 0 || byRows && b.batch != int64(len(offsets)-1) {
-		return nil, fmt.Errorf("operands of shapes %v and %v with %d offsets: want a matrix, and a matrix for "+
+		return nil, fmt.Errorf("operands of shapes %v and %v with %d offsets: want a matrix, and one for "+
 			"each group or one cut like it", a.matrix.Shape, b.matrix.Shape, len(offsets))
 	}
 	all := a.k
@@ -102,8 +102,8 @@ func groupsOf(a, b operand, offsets []float64) ([]group, error) {
 		all = a.rows
 	}
 	if a.k != b.k || offsets[0] != 0 || offsets[len(offsets)-1] != float64(all) || !slices.IsSorted(offsets) {
-		return nil, fmt.Errorf("operands of %d and %d columns, offsets %v: want as many columns, and offsets "+
-			"that rise from 0 to %d", a.k, b.k, offsets, all)
+		return nil, fmt.Errorf("operands of %d and %d columns, offsets %v: want as many columns, and "+
+			"offsets that rise from 0 to %d", a.k, b.k, offsets, all)
 	}
 	groups := make([]group, len(offsets)-1)
 	for i := range groups {
