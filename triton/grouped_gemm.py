@@ -1,8 +1,8 @@
 """grouped_gemm: y[t,j] = sum_k x[t,k] w[g,k,j] for offsets[g] <= t < offsets[g+1]
 backward: of each group grad_x = grad_y w^T, grad_w = x^T grad_y
 
-Layout   x [tokens, k], w [groups, k, n] with any strides; offsets [groups + 1] int64, rising from 0 to
-         tokens; y [tokens, n], contiguous. fp32 (products in IEEE fp32), fp16, bf16; added in fp32.
+Layout   x [tokens, k], w [groups, k, n], offsets [groups + 1] int64, rising from 0 to tokens, with any
+         strides; y [tokens, n], contiguous. fp32 (products in IEEE fp32), fp16, bf16; added in fp32.
 Limits   groups may be empty, and one may have every row; all sizes may be 0.
 Source   Gale et al. 2023, MegaBlocks: Efficient Sparse Training with Mixture-of-Experts
   triton/persistent  a fixed number of programs walk over the tiles of all groups
@@ -22,8 +22,8 @@ PROGRAMS = 3 if INTERPRETED else 528  # four for each multiprocessor of a Hopper
 
 
 @triton.jit
-def _grouped_gemm_kernel(a_ptr, b_ptr, y_ptr, offsets_ptr, groups, rows, cols, depth, a_row, a_k, b_group,
-                         b_k, b_col, BY_DEPTH: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+def _grouped_gemm_kernel(a_ptr, b_ptr, y_ptr, offsets_ptr, offset_stride, groups, rows, cols, depth, a_row,
+                         a_k, b_group, b_k, b_col, BY_DEPTH: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
                          K: tl.constexpr):
     """Every so-manieth [M, N] tile of all groups. The offsets cut the rows of a and y, or BY_DEPTH what is
     summed; then each group has a matrix of y."""
@@ -31,8 +31,8 @@ def _grouped_gemm_kernel(a_ptr, b_ptr, y_ptr, offsets_ptr, groups, rows, cols, d
     next_tile = tl.program_id(0).to(tl.int64)  # counted from the first tile of the group
     across = tl.cdiv(cols, N)
     for g in range(0, groups):
-        first = tl.load(offsets_ptr + g)
-        size = tl.load(offsets_ptr + g + 1) - first
+        first = tl.load(offsets_ptr + g * offset_stride)
+        size = tl.load(offsets_ptr + (g + 1) * offset_stride) - first
         group = first * 0 + g
         if BY_DEPTH:
             height, length, a_at, b_at, y_at = first * 0 + rows, size, first * a_k, first * b_k, group * rows
@@ -66,8 +66,9 @@ def _products(a, b, y, offsets, rows, depth, a_strides, b_strides, by_depth: boo
     """Launches the product of every group; b's strides are those of a group, k and a column."""
     groups, cols = offsets.numel() - 1, y.shape[-1]
     if y.numel():
-        _grouped_gemm_kernel[(PROGRAMS,)](a, b, y, offsets, groups, rows, cols, depth, *a_strides, *b_strides,
-                                          BY_DEPTH=by_depth, M=_tile(rows), N=_tile(cols), K=TILE_K)
+        _grouped_gemm_kernel[(PROGRAMS,)](a, b, y, offsets, offsets.stride(0), groups, rows, cols, depth,
+                                          *a_strides, *b_strides, BY_DEPTH=by_depth, M=_tile(rows),
+                                          N=_tile(cols), K=TILE_K)
     return y
 
 
@@ -94,7 +95,7 @@ def backward(x, w, offsets, grad_y):
 
 
 def _ranges(offsets):
-    ends = offsets.tolist()
+    ends = [int(end) for end in offsets.tolist()]
     return list(enumerate(zip(ends, ends[1:])))
 
 
@@ -104,7 +105,7 @@ def reference(x, w, offsets):
     return torch.cat(parts) if parts else x.new_zeros((0, w.shape[2]))
 
 
-def eager_backward(x, w, offsets, grad_y):
+def reference_backward(x, w, offsets, grad_y):
     """The backward formula in torch, group by group."""
     grad_x = [grad_y[first:end] @ w[g].mT for g, (first, end) in _ranges(offsets)]
     grad_w = [x[first:end].mT @ grad_y[first:end] for _, (first, end) in _ranges(offsets)]
@@ -141,5 +142,5 @@ IMPLEMENTATIONS = [
     Implementation("triton/persistent", forward, backward, **_NAMES),
     Implementation("torch/grouped_mm", grouped_mm, grouped_mm_backward, dtypes=("bf16",), accepts=_accepts,
                    constraint="rows of whole vectors of 16 bytes", **_NAMES),
-    Implementation("torch/eager", reference, eager_backward, **_NAMES),
+    Implementation("torch/eager", reference, reference_backward, **_NAMES),
 ]

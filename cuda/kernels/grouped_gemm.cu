@@ -1,7 +1,7 @@
 // grouped_gemm: y[t,j] = sum_k x[t,k] w[g,k,j] for offsets[g] <= t < offsets[g+1]
 // backward: of each group grad_x = grad_y w^T, grad_w = x^T grad_y
 // Layout   x [tokens, k], w [groups, k, n], offsets [groups + 1] int64, rising from 0 to tokens; y [tokens, n], contiguous. fp32, fp16, bf16;
-//          x, w and grad_y may have any strides.
+//          inputs may have any strides.
 // Numerics products and sums in fp32 (IEEE, not tf32), rounded once.
 // Limits   groups may be empty, and one may have every row; k = 0 gives zeros, and so does grad_w of an empty group.
 // Source   Gale et al. 2023, MegaBlocks: Efficient Sparse Training with Mixture-of-Experts
@@ -46,12 +46,16 @@ template <class T> struct Product {
 	Matrix<T> a, b;
 	T *y;
 	const int64_t *offsets;
+	int64_t offset_stride;
 	int64_t groups, b_group; // elements from one group's b to the next, where each has one
 	int64_t rows, cols, depth;
 	bool by_depth; // the offsets cut the sum and not the rows
 
+	// begins is where group g begins, or the last one ends.
+	__device__ int64_t begins(int64_t g) const { return offsets[g * offset_stride]; }
+
 	__device__ Group<T> group(int64_t g) const {
-		const int64_t first = offsets[g], size = offsets[g + 1] - first;
+		const int64_t first = begins(g), size = begins(g + 1) - first;
 		if (by_depth)
 			return {{a.data + first * a.k_stride, a.row_stride, a.k_stride},
 			        {b.data + first * b.k_stride, b.row_stride, b.k_stride},
@@ -77,12 +81,12 @@ template <class T> __global__ void grouped_gemm_naive_kernel(Product<T> p, int64
 		} else { // the last group that does not begin after the row: those before it at the same place are empty
 			for (int64_t high = p.groups - 1; g < high;) {
 				const int64_t middle = g + (high - g + 1) / 2;
-				if (p.offsets[middle] <= row) g = middle;
+				if (p.begins(middle) <= row) g = middle;
 				else high = middle - 1;
 			}
 		}
 		const Group<T> of = p.group(g);
-		const int64_t own = p.by_depth ? row % p.rows : row - p.offsets[g];
+		const int64_t own = p.by_depth ? row % p.rows : row - p.begins(g);
 		float sum = 0;
 		for (int64_t k = 0; k < of.depth; k++) sum += of.a(own, k) * of.b(col, k);
 		of.y[own * p.cols + col] = from_float<T>(sum);
@@ -98,7 +102,7 @@ template <int Rows, int Cols> struct Walk {
 	// seek goes on to the group that has the tile; false where there is none.
 	template <class T> __device__ bool seek(const Product<T> &p, int64_t tile) {
 		for (const int64_t across = (p.cols + Cols - 1) / Cols; group < p.groups; group++) {
-			const int64_t rows = p.by_depth ? p.rows : p.offsets[group + 1] - p.offsets[group];
+			const int64_t rows = p.by_depth ? p.rows : p.begins(group + 1) - p.begins(group);
 			const int64_t tiles = (rows + Rows - 1) / Rows * across;
 			if (tile < before + tiles) return true;
 			before += tiles;
@@ -202,6 +206,7 @@ template <class T> Product<T> product_of(const triad_call *call, int i) {
 	Product<T> p = {};
 	p.y = static_cast<T *>(call->out[i].data);
 	p.offsets = static_cast<const int64_t *>(call->in[2].data);
+	p.offset_stride = call->in[2].stride[0];
 	p.groups = w.shape[0], p.b_group = w.stride[0];
 	const int64_t tokens = x.shape[0], k = w.shape[1], n = w.shape[2];
 	if (call->n_out == 1) {

@@ -6,13 +6,12 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
-	"triad/internal/parallel"
 	"triad/internal/tensor"
 	"triad/internal/truth"
 )
 
 // grouped is the truth of a product by groups: each is a product of its own, whose rows follow those of the
-// group before it in the output. A sample takes whole rows; the others no sums cover.
+// group before it in the output.
 func (o Operator) grouped(k *truth.Request, p Product, output op.TensorType) (judge.Target, error) {
 	a, errA := operandOf(k, o.Scaling, p.A)
 	b, errB := operandOf(k, o.Scaling, p.B)
@@ -24,66 +23,93 @@ func (o Operator) grouped(k *truth.Request, p Product, output op.TensorType) (ju
 	if err != nil {
 		return judge.Target{}, fmt.Errorf("%s: %w", p.Output, err)
 	}
-	rows := int64(0)
-	for _, g := range groups {
-		rows += g.a.rows
-	}
-	if n := rows * b.rows; n != output.Elements() {
-		return judge.Target{}, fmt.Errorf("%s has shape %v: want the %d elements of the groups", p.Output,
-			output.Shape, n)
-	}
-	chosen := k.Sample.Choose(rows)
-	c := k.Target(output.Name, output.DType, output.Shape, chosen)
-	if chosen == nil {
-		chosen = truth.Rest(nil, rows)
-	}
-	exact, first, at := true, int64(0), 0
+	s := stack{cols: b.rows, starts: []int64{0}}
 	for _, g := range groups {
 		sums, err := fp32SumsOf(k, p.Epilogue, g.a, g.b)
 		if err != nil {
 			return judge.Target{}, err
 		}
-		m := &multiplication{
+		s.add(&multiplication{
 			a: g.a, b: g.b, sums: sums, out: output.DType, integers: k.Distribution == "integers",
-		}
-		end, _ := slices.BinarySearch(chosen, first+g.a.rows)
-		exact = m.fillRows(c, chosen[at:end], first, int64(at)) && exact
-		first, at = first+g.a.rows, end
+		})
 	}
-	if !sumsAreLowered(k, a) {
+	if n := s.rows() * s.cols; n != output.Elements() {
+		return judge.Target{}, fmt.Errorf("%s has shape %v: want the %d elements of the groups", p.Output,
+			output.Shape, n)
+	}
+	return s.target(k, output), nil
+}
+
+// stack is products whose rows follow each other in one output.
+type stack struct {
+	products []*multiplication
+	starts   []int64 // the first row of each, and the end
+	cols     int64
+}
+
+func (s *stack) add(m *multiplication) {
+	s.products = append(s.products, m)
+	s.starts = append(s.starts, s.rows()+m.a.rows)
+}
+
+func (s *stack) rows() int64 { return s.starts[len(s.starts)-1] }
+
+// target is the truth of all of them, whole or by sample.
+func (s *stack) target(k *truth.Request, output op.TensorType) judge.Target {
+	chosen := partOf(k.Sample, s.rows(), s.cols, func() (rows, cols []int64) {
+		if k.Distribution != "non_finite" {
+			return nil, nil
+		}
+		return s.unfit()
+	})
+	c := k.TargetAt(output.Name, output.DType, output.Shape, chosen.index)
+	exact, lowered := true, false
+	for i, m := range s.products {
+		lowered = lowered || m.sums.lowered()
+		exact = m.fill(c, chosen.within(s.starts[i], s.starts[i+1])) && exact
+	}
+	if !lowered {
 		c.TFP32 = c.T
 	}
 	if exact && k.Distribution == "integers" {
 		c = truth.Exactly(c)
 	}
-	return c, nil
-}
-
-// sumsAreLowered says whether the contract rounds operands below fp32.
-func sumsAreLowered(k *truth.Request, a operand) bool {
-	return k.Rules.TF32 && a.matrix.DType == op.FP32
-}
-
-// fillRows computes chosen rows of a group whose first is row `first` of the output, into the target from row
-// `at` of those it has on. It says whether every sum is exact.
-func (m *multiplication) fillRows(c judge.Target, chosen []int64, first, at int64) bool {
-	own := make([]int64, len(chosen))
-	for i, r := range chosen {
-		own[i] = r - first
+	if chosen.index != nil {
+		c.Freivalds = s.freivalds(chosen)
 	}
-	a, cols, k := m.rows(m.a, own), m.b.rows, m.a.k
-	exact := make([]bool, cols)
-	parallel.EachWith(cols, m.newRow, func(b factors, n int64) {
-		exact[n] = true
-		if len(own) > 0 {
-			m.row(m.b, b, n)
+	return c
+}
+
+// unfit lists the rows of the output, and the columns of any product, that no sum of random signs can cover.
+func (s *stack) unfit() (rows, cols []int64) {
+	for i, m := range s.products {
+		ofRows, ofCols := m.unfit()
+		for j := range ofRows {
+			ofRows[j] += s.starts[i]
 		}
-		for i, r := range own {
-			row := a.part(int64(i)*k, int64(i+1)*k)
-			exact[n] = m.put(c, (at+int64(i))*cols+n, row, b, r, n) && exact[n]
+		rows, cols = append(rows, ofRows...), truth.Union(cols, ofCols)
+	}
+	return rows, cols
+}
+
+// freivalds joins the sums of the products: of each the rows that are left, and of all the same columns.
+func (s *stack) freivalds(chosen part) *judge.Freivalds {
+	all := &judge.Freivalds{
+		Cols: truth.Rest(chosen.cols, s.cols), Seed: chosen.seed,
+		Element: func(row, col int64) (r, t float64) {
+			i, _ := slices.BinarySearch(s.starts[1:], row+1) // the first that ends after the row
+			return s.products[i].elementAt(row-s.starts[i], col)
+		},
+	}
+	for i, m := range s.products {
+		own := chosen.within(s.starts[i], s.starts[i+1])
+		f := m.sums.freivalds(m, chosen.seed, truth.Rest(own.rows, m.a.rows), all.Cols)
+		for _, r := range f.Rows {
+			all.Rows = append(all.Rows, s.starts[i]+r)
 		}
-	})
-	return !slices.Contains(exact, false)
+		all.Sums, all.Allowance = append(all.Sums, f.Sums...), append(all.Allowance, f.Allowance...)
+	}
+	return all
 }
 
 // group is the operands of one group.

@@ -24,20 +24,35 @@ type part struct {
 // sums that cover its one column would cost as much.
 func (m *multiplication) choosePart(k *truth.Request) part {
 	rows, cols := m.a.all(), m.b.rows
-	var p part
-	if !m.b.vector {
-		p = part{rows: k.Sample.Choose(rows), cols: k.Sample.Columns().Choose(cols)}
+	if m.b.vector {
+		return partOf(nil, rows, cols, nil)
 	}
+	return partOf(k.Sample, rows, cols, func() (ofRows, ofCols []int64) {
+		if k.Distribution != "non_finite" {
+			return nil, nil
+		}
+		return m.unfit()
+	})
+}
+
+// unfit lists the rows and columns that no sum of random signs can cover.
+func (m *multiplication) unfit() (rows, cols []int64) {
+	cols = m.b.notFinite()
+	for i := range cols {
+		cols[i] %= m.b.rows
+	}
+	return truth.Union(m.a.notFinite(), m.sums.unread()), cols
+}
+
+// partOf takes rows and columns by sample, and those that are unfit for sums.
+func partOf(sample *truth.Sample, rows, cols int64, unfit func() (rows, cols []int64)) part {
+	p := part{rows: sample.Choose(rows), cols: sample.Columns().Choose(cols)}
 	whole := p.rows == nil && p.cols == nil
 	if whole {
 		p.rows = truth.Rest(nil, rows)
-	} else if k.Distribution == "non_finite" {
-		p.rows = truth.Union(truth.Union(p.rows, m.a.notFinite()), m.sums.unread())
-		unfit := m.b.notFinite()
-		for i := range unfit {
-			unfit[i] %= cols
-		}
-		p.cols = truth.Union(p.cols, unfit)
+	} else {
+		unfitRows, unfitCols := unfit()
+		p.rows, p.cols = truth.Union(p.rows, unfitRows), truth.Union(p.cols, unfitCols)
 	}
 	p.start = make([]int64, rows)
 	sampled := 0
@@ -50,12 +65,17 @@ func (m *multiplication) choosePart(k *truth.Request) part {
 			p.n += int64(len(p.cols))
 		}
 	}
-	if whole {
-		return p
+	if !whole {
+		p.seed = sample.Seed
+		p.list(rows, cols)
 	}
-	p.seed = k.Sample.Seed
+	return p
+}
+
+// list makes the index of a part that is not everything.
+func (p *part) list(rows, cols int64) {
 	p.index = make([]int64, 0, p.n)
-	sampled = 0
+	sampled := 0
 	for r := range rows {
 		if sampled < len(p.rows) && p.rows[sampled] == r {
 			for n := range cols {
@@ -68,6 +88,17 @@ func (m *multiplication) choosePart(k *truth.Request) part {
 			p.index = append(p.index, r*cols+n)
 		}
 	}
+}
+
+// within is the part of some rows, which are counted from the first of them.
+func (p part) within(first, end int64) part {
+	from, _ := slices.BinarySearch(p.rows, first)
+	to, _ := slices.BinarySearch(p.rows, end)
+	p.rows = slices.Clone(p.rows[from:to])
+	for i := range p.rows {
+		p.rows[i] -= first
+	}
+	p.start = p.start[first:end]
 	return p
 }
 
