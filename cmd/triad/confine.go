@@ -43,10 +43,8 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 	if err != nil {
 		return nil, err
 	}
-	if database, err = a.databasePath(database); err != nil {
-		return nil, err
-	}
-	if database, err = filepath.Abs(database); err != nil {
+	masked, err := a.filesOfDatabase(database)
+	if err != nil {
 		return nil, err
 	}
 	built := filepath.Join(cache, "cuda")
@@ -59,10 +57,6 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 			return nil, session.ToolchainFailure(err)
 		}
 		seen = append(seen, shared...)
-	}
-	masked := []string{database}
-	for _, end := range []string{"-wal", "-shm", "-journal", "-sessions"} {
-		masked = append(masked, database+end)
 	}
 	return func(adapter *worker.Adapter, builds bool, sees []string) {
 		start := adapter.Command
@@ -93,6 +87,22 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 			return c, nil
 		}
 	}, nil
+}
+
+// filesOfDatabase are a database and what SQLite and its sessions keep beside it.
+func (a *app) filesOfDatabase(path string) ([]string, error) {
+	path, err := a.databasePath(path)
+	if err != nil {
+		return nil, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	all := []string{path}
+	for _, end := range []string{"-wal", "-shm", "-journal", "-sessions"} {
+		all = append(all, path+end)
+	}
+	return all, nil
 }
 
 // foldersIn are the folders in a folder.

@@ -64,15 +64,20 @@ var unreadable = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_DUM
 // (sparse).
 func start(c Command, memoryBytes int64, grace subprocess.Grace,
 	kill func(int, syscall.Signal) error,
-) (started *process, err error) {
+) (*process, error) {
 	if c.Ended == nil {
 		c.Ended = func() {}
 	}
-	defer func() {
-		if err != nil {
-			c.Ended()
-		}
-	}()
+	p, err := run(c, memoryBytes, grace, kill)
+	if err != nil {
+		c.Ended()
+	}
+	return p, err
+}
+
+func run(c Command, memoryBytes int64, grace subprocess.Grace,
+	kill func(int, syscall.Signal) error,
+) (*process, error) {
 	if err := unreadable(); err != nil {
 		return nil, fmt.Errorf("close this process's memory to its workers: %w", err)
 	}
