@@ -17,7 +17,12 @@ extern "C" __attribute__((visibility("default"))) void cuemu_launch(const cuemu:
 	std::fflush(to);
 }
 
-// There is no memory behind the pointers of a call: what cudaMemset and its like come to does nothing.
+// There is no memory behind the pointers of a call: what cudaMemset, cudaMemcpy and their like come to does nothing.
 extern "C" __attribute__((visibility("default"))) cudaError_t cuemu_fill_memory(void *, int, size_t, const char *, int) {
+	return cudaSuccess;
+}
+
+extern "C" __attribute__((visibility("default"))) cudaError_t cuemu_copy_memory(void *, const void *, size_t, cudaMemcpyKind, bool, const char *,
+                                                                                int) {
 	return cudaSuccess;
 }
