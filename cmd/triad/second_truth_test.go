@@ -190,6 +190,9 @@ func (b truths) plant(share float64) (output, element int, ok bool) {
 			off := share * b.rounding[i][j] / judge.U64
 			if b.rounding[i][j] == 0 { // it is exact: any distance is seen
 				off = share * math.Abs(target.R[j])
+				if target.R[j] == 0 {
+					off = share
+				}
 			}
 			if off > 0 && !target.DType.IsFloat() {
 				off = 1
