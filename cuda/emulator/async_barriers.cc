@@ -27,7 +27,8 @@ void end_phase(Worker &w, Async &a, int number) {
 	for (size_t i = 0; i < a.copies.size(); i++) {
 		Copy &c = a.copies[i];
 		if (!c.used || !c.made || c.barrier != number) continue;
-		const uint32_t by = engine < width ? b.phase << 11 | BY_COPY | engine : 0;
+		uint32_t by = engine < width ? b.phase << 11 | BY_COPY | engine : 0;
+		if (c.box.rows == 0) by = c.epoch << 11 | BY_COPY | c.thread;
 		for (uint32_t byte = 0; byte < c.bytes; byte++) a.written[c.to + byte] = by;
 		memset(a.in_flight + c.to / 4, 0, c.bytes / 4 * sizeof *a.in_flight);
 		a.dirty = true;
@@ -44,13 +45,12 @@ void end_phase(Worker &w, Async &a, int number) {
 	wake(w, b.waiting);
 }
 
-// known: this thread knows that the barrier was initialised.
+}  // namespace
+
 void check_known(Worker &w, const Async &a, const MBarrier &b, Origin at) {
 	if (a.generic[w.current][b.init_thread] >= b.init_epoch) return;
 	wrong(w, at, "an mbarrier is used that thread %u initialised at %s:%d, and no barrier of the block lies between", b.init_thread, b.init.file, b.init.line);
 }
-
-}  // namespace
 
 int barrier_in(Worker &w, const Worker &in, uint32_t offset, Origin at) {
 	const Async &a = *in.async;

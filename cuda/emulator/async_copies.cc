@@ -92,6 +92,7 @@ void make_copy(Worker &w, Async &a, int number) {
 	if (c.valid) memcpy(w.arena + c.to, c.box.from, c.bytes);
 	else memset(w.arena + c.to, 0, c.bytes);
 	made(a, c);
+	if (c.barrier >= 0) bytes_came(w, a, c.barrier, c.bytes);
 }
 
 namespace {
@@ -113,9 +114,26 @@ void start_box(Worker &w, Worker &in, const Box &box, uint32_t to, int barrier, 
 	else watch_source(a, c);
 }
 
+// start_small starts a cp.async, which reports to an mbarrier, or to none: -1.
+int start_small(Worker &w, Async &a, void *to, const void *from, int bytes, int valid, int barrier, Origin at) {
+	const uint32_t t = w.current, begin = arena_offset(w, to, static_cast<size_t>(bytes), at), end = begin + static_cast<uint32_t>(bytes);
+	if (reinterpret_cast<uintptr_t>(to) % static_cast<unsigned>(bytes) != 0 || (valid && reinterpret_cast<uintptr_t>(from) % static_cast<unsigned>(bytes) != 0))
+		wrong(w, at, "cp.async of %d bytes from %p to %p: want both aligned to %d bytes", bytes, from, to, bytes);
+	check_destination(w, a, begin, end, at, "cp.async");
+	if (a.reading[begin / 16]) {
+		const Product *p = product_reading(a, begin / 16);
+		wrong(w, at, "cp.async overwrites %s, which the product of %s:%d still reads", byte_of(w, begin).text, p ? p->at.file : "?", p ? p->at.line : 0);
+	}
+	Copy c = {};
+	c.at = at, c.box.from = static_cast<const char *>(from), c.to = begin, c.bytes = static_cast<uint32_t>(bytes), c.valid = valid;
+	c.barrier = barrier, c.thread = t, c.group = a.groups[t], c.epoch = a.epoch[t], c.used = true;
+	return new_copy(w, a, c);
+}
+
 }  // namespace
 
-// make_any makes one of the copies that report to an mbarrier: the youngest, or any. False: there is none.
+// make_any makes one of the copies that report to an mbarrier: the youngest, or any. False: there is none. The small ones of cp.async are made
+// together for each barrier, whose phase waits for all of them.
 bool make_any(Worker &w, Async &a) {
 	int found = -1;
 	uint32_t seen = 0;
@@ -125,8 +143,15 @@ bool make_any(Worker &w, Async &a) {
 		seen++;
 		if (found < 0 || a.completion != SHUFFLED || random_below(a, seen) == 0) found = static_cast<int>(i);
 	}
-	if (found >= 0) make_copy(w, a, found);
-	return found >= 0;
+	if (found < 0) return false;
+	const int barrier = a.copies[found].barrier;
+	if (a.copies[found].box.rows > 0) make_copy(w, a, found);
+	else
+		for (size_t i = 0; i < a.copies.size(); i++) {
+			const Copy &c = a.copies[i];
+			if (c.used && !c.made && c.box.rows == 0 && c.barrier == barrier) make_copy(w, a, static_cast<int>(i));
+		}
+	return true;
 }
 
 }  // namespace cuemu
@@ -182,22 +207,23 @@ void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const ch
 	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
-	const Origin at = {file, line};
-	const uint32_t t = w.current, begin = arena_offset(w, to, static_cast<size_t>(bytes), at), end = begin + static_cast<uint32_t>(bytes);
-	if (reinterpret_cast<uintptr_t>(to) % static_cast<unsigned>(bytes) != 0 || (valid && reinterpret_cast<uintptr_t>(from) % static_cast<unsigned>(bytes) != 0))
-		wrong(w, at, "cp.async of %d bytes from %p to %p: want both aligned to %d bytes", bytes, from, to, bytes);
-	check_destination(w, a, begin, end, at, "cp.async");
-	if (a.reading[begin / 16]) {
-		const Product *p = product_reading(a, begin / 16);
-		wrong(w, at, "cp.async overwrites %s, which the product of %s:%d still reads", byte_of(w, begin).text, p ? p->at.file : "?", p ? p->at.line : 0);
-	}
-	Copy c = {};
-	c.at = at, c.box.from = static_cast<const char *>(from), c.to = begin, c.bytes = static_cast<uint32_t>(bytes), c.valid = valid;
-	c.barrier = -1, c.thread = t, c.group = a.groups[t], c.used = true;
-	const int number = new_copy(w, a, c);
-	a.of_thread[t].push_back(number);
+	const int number = start_small(w, a, to, from, bytes, valid, -1, {file, line});
+	a.of_thread[w.current].push_back(number);
 	if (a.completion == EARLY || (a.completion == SHUFFLED && random_below(a, 2))) make_copy(w, a, number);
-	else watch_source(a, c);
+	else watch_source(a, a.copies[number]);
+}
+
+void cuemu_copy_async_to(void *to, const void *from, int bytes, void *barrier, const char *file, int line) {
+	Unseen books;
+	Worker &w = *this_worker;
+	Async &a = activate(w);
+	const Origin at = {file, line};
+	const int reports_to = barrier_at(w, a, barrier, at);
+	check_known(w, a, a.barriers[reports_to], at);
+	a.barriers[reports_to].bytes += bytes;
+	const int number = start_small(w, a, to, from, bytes, 1, reports_to, at);
+	if (a.completion == EARLY || (a.completion == SHUFFLED && random_below(a, 2))) make_copy(w, a, number);
+	else watch_source(a, a.copies[number]);
 }
 
 void cuemu_copy_commit(void) {

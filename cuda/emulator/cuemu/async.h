@@ -56,6 +56,7 @@ void cuemu_registers(int wanted, int more, const char *file, int line);
 void cuemu_copy_box(const cuemu::Box *box, void *barrier, const char *file, int line);
 void cuemu_copy_box_to_each(const cuemu::Box *box, void *barrier, unsigned blocks, const char *file, int line);
 void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const char *file, int line);
+void cuemu_copy_async_to(void *to, const void *from, int bytes, void *barrier, const char *file, int line);  // which the barrier's phase waits for
 void cuemu_copy_commit(void);
 void cuemu_copy_wait(int pending, const char *file, int line);
 void cuemu_copy_end(void);                                     // the thread asks for no more: all have been waited for

@@ -35,7 +35,7 @@ struct Copy {
 	uint32_t to, bytes;  // in the arena
 	int valid;           // cp.async: the source is read
 	int barrier;         // in Async::barriers; -1: of a group of a thread
-	uint32_t thread, group;
+	uint32_t thread, group, epoch; // who asked, in which group and epoch of its own
 	bool used, made;     // made: the bytes are there, and nobody may know
 };
 
@@ -149,6 +149,7 @@ const Copy *copy_reading(const Async &a, uintptr_t address, size_t bytes);
 // async_barriers.cc
 void bytes_came(Worker &w, Async &a, int barrier, uint32_t bytes);
 int barrier_at(Worker &w, Async &a, const void *p, Origin at);
+void check_known(Worker &w, const Async &a, const MBarrier &b, Origin at);  // the thread knows that it was initialised
 // barrier_in is the number of the mbarrier at an offset of a block of the cluster; peer_in that block, which runs and has mbarriers.
 int barrier_in(Worker &w, const Worker &in, uint32_t offset, Origin at);
 Worker &peer_in(Worker &w, unsigned rank, Origin at);

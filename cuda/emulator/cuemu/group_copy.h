@@ -21,8 +21,9 @@ inline bool in_shared(const void *p) {
 	return at >= cuemu_arena && at < cuemu_arena + ARENA_BYTES;
 }
 
-// copy_by_group: each thread asks for its share; what cp.async cannot do is copied at once.
-template <class Group> inline void copy_by_group(const Group &group, void *to, const void *from, size_t bytes, const char *file, int line) {
+// copy_by_group: each thread asks for its share; what cp.async cannot do is copied at once. A barrier's phase waits for the copies that name it,
+// the thread for the others.
+template <class Group> inline void copy_by_group(const Group &group, void *to, const void *from, size_t bytes, void *barrier, const char *file, int line) {
 	const size_t rank = group.thread_rank(), threads = group.size();
 	const uintptr_t bits = reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from);
 	const size_t each = bits % 16 == 0 ? 16 : bits % 8 == 0 ? 8 : bits % 4 == 0 ? 4 : 1;
@@ -30,7 +31,10 @@ template <class Group> inline void copy_by_group(const Group &group, void *to, c
 	const size_t whole = async ? bytes / each * each : 0;
 	char *d = static_cast<char *>(to);
 	const char *s = static_cast<const char *>(from);
-	for (size_t i = rank * each; i < whole; i += threads * each) cuemu_copy_async(d + i, s + i, static_cast<int>(each), 1, file, line);
+	for (size_t i = rank * each; i < whole; i += threads * each) {
+		if (barrier) cuemu_copy_async_to(d + i, s + i, static_cast<int>(each), barrier, file, line);
+		else cuemu_copy_async(d + i, s + i, static_cast<int>(each), 1, file, line);
+	}
 	if (!async && each >= 4) {
 		const size_t words = bytes / 4;
 		for (size_t i = rank; i < words; i += threads) memcpy(d + 4 * i, s + 4 * i, 4);
