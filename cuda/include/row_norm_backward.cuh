@@ -14,41 +14,38 @@
 
 namespace triad {
 
-// Group threads take rows group, group + groups, ...; a thread keeps the sums of dw of its columns, at most Items, in registers all the way.
-template <class Norm, int V, int Group, int Items>
-__global__ void __launch_bounds__(group_block<Group>) row_norm_bwd_kernel(Norm b) {
-	constexpr int GroupsPerBlock = group_block<Group> / Group, Packs = Items / V;
+// Single elements: Group threads take rows group, group + groups, ...; a thread keeps the sums of dw of its columns, at most Items, in registers all
+// the way.
+template <class Norm, int Group, int Items> __global__ void __launch_bounds__(group_block<Group>) row_norm_bwd_kernel(Norm b) {
+	constexpr int GroupsPerBlock = group_block<Group> / Group;
 	static_assert(Group >= 32, "a group without a row leaves the loop, so it must not share a warp");
 	__shared__ float scratch[2][group_warps<Group>];
 	const int member = threadIdx.x % Group;
 	const int64_t group = blockIdx.x * static_cast<int64_t>(GroupsPerBlock) + threadIdx.x / Group;
-	float dw[Packs][V] = {};
+	float dw[Items][1] = {};
 	int turn = 0;
 	for (int64_t row = group; row < b.rows; row += gridDim.x * static_cast<int64_t>(GroupsPerBlock), turn ^= 1) {
-		float n[Packs][V], w[Packs][V], mine = 0;
+		float n[Items][1], w[Items][1], mine = 0;
 #pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int64_t c = (member + p * Group) * V;
+		for (int i = 0; i < Items; i++) {
+			const int64_t c = member + i * Group;
 			if (c >= b.cols) continue;
-			float dy[V];
-			b.read(row, c, n[p], dy, w[p]);
-#pragma unroll
-			for (int j = 0; j < V; j++) {
-				dw[p][j] += dy[j] * n[p][j];
-				mine += w[p][j] * n[p][j];
-			}
+			float dy[1];
+			b.read(row, c, n[i], dy, w[i]);
+			dw[i][0] += dy[0] * n[i][0];
+			mine += w[i][0] * n[i][0];
 		}
 		const float mean = group_reduce_in_turn<Group>(mine, Sum(), scratch[turn]) / static_cast<float>(b.cols);
 #pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int64_t c = (member + p * Group) * V;
-			if (c < b.cols) b.put_gradient(row, c, n[p], w[p], mean);
+		for (int i = 0; i < Items; i++) {
+			const int64_t c = member + i * Group;
+			if (c < b.cols) b.put_gradient(row, c, n[i], w[i], mean);
 		}
 	}
 #pragma unroll
-	for (int p = 0; p < Packs; p++) {
-		const int64_t c = (member + p * Group) * V;
-		if (c < b.cols) b.put_sum(group, c, dw[p]);
+	for (int i = 0; i < Items; i++) {
+		const int64_t c = member + i * Group;
+		if (c < b.cols) b.put_sum(group, c, dw[i]);
 	}
 }
 

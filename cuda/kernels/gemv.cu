@@ -5,8 +5,8 @@
 //   naive   a thread a row, any strides; the readable one, and the one to trust first. Threads of a warp read 32 rows, cols elements apart.
 //   warp    a warp a row: its threads read neighbours and pass their sums by shuffles; any strides
 //   block   a block a row, for few and long rows: the sums of its warps go through shared memory
-//   vec     16-byte loads, four of them a thread before the first use; where rows are few, their columns are split among blocks, whose
-//           sums a second launch adds in a fixed order
+//   vec     16-byte loads, eight of them a thread before the first use, of up to four rows for one of x; where rows are few, their columns are
+//           split among blocks, whose sums a second launch adds in a fixed order
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"
@@ -67,35 +67,64 @@ __global__ void gemv_block_kernel(triad::Matrix<const T> a, triad::Vector<const 
 	if (threadIdx.x == 0) y[blockIdx.x] = from_float<T>(sum);
 }
 
-constexpr int packs = 4; // loads of 16 bytes in flight for each thread
+// block_sums: the sums over the block of each of Rows values; the first lane of every 8 of the first Rows * 8 threads gets one.
+template <int Rows> __device__ float block_sums(const float (&v)[Rows]) {
+	constexpr int warps = threads / 32;
+	static_assert(Rows * warps <= 32, "the first warp adds up");
+	__shared__ float sums[Rows * warps];
+#pragma unroll
+	for (int r = 0; r < Rows; r++) {
+		const float sum = warp_sum(v[r]);
+		if (threadIdx.x % 32 == 0) sums[r * warps + threadIdx.x / 32] = sum;
+	}
+	__syncthreads();
+	if (threadIdx.x >= 32) return 0.0f;
+	float sum = threadIdx.x < Rows * warps ? sums[threadIdx.x] : 0.0f;
+	for (int lanes = warps / 2; lanes > 0; lanes /= 2) sum += __shfl_down_sync(0xffffffffu, sum, lanes, warps);
+	return sum;
+}
 
-// Block (r, p) adds up the products of part p of row r and writes the sum to y[r * parts + p]. All of a is read once, and x from the cache:
-// the loads of a are what is waited for, so they come first.
-template <class T, class Y>
+// A block adds up the products of Rows rows, or of a part of each, which it writes to y[r * parts + p]. All of a is read once, and x from the
+// cache: the loads of a, 8 for each thread, are what is waited for, so they come first. A pack of x is read once for all of the rows.
+template <class T, class Y, int Rows>
 __global__ void __launch_bounds__(threads)
-    gemv_vec_kernel(triad::Rows<const T> a, const T *x, Y *y, int64_t cols, int64_t length, int parts) {
-	constexpr int V = triad::vector<T>;
+    gemv_vec_kernel(triad::Rows<const T> a, const T *x, Y *y, int64_t rows, int64_t cols, int64_t length, int parts) {
+	constexpr int V = triad::vector<T>, packs = 8 / Rows;
 	constexpr int step = threads * V; // columns that a block reads with one load of each thread
 	const int64_t first = blockIdx.x % parts * length, end = first + length < cols ? first + length : cols;
-	const T *row = a.row(blockIdx.x / parts);
-	float part[packs] = {};
+	const int64_t first_row = blockIdx.x / parts * static_cast<int64_t>(Rows);
+	const T *row[Rows];
+#pragma unroll
+	for (int r = 0; r < Rows; r++) row[r] = a.row(first_row + r < rows ? first_row + r : rows - 1);
+	float part[packs][Rows] = {};
 	for (int64_t c = first + threadIdx.x * V; c < end; c += packs * step) {
-		triad::Pack<T, V> of_a[packs];
+		triad::Pack<T, V> of_a[packs][Rows];
 #pragma unroll
 		for (int p = 0; p < packs; p++)
-			if (c + p * step < end) of_a[p] = triad::fetch<V>(row + c + p * step);
+#pragma unroll
+			for (int r = 0; r < Rows; r++)
+				if (c + p * step < end) of_a[p][r] = triad::fetch<V>(row[r] + c + p * step);
 #pragma unroll
 		for (int p = 0; p < packs; p++) {
 			if (c + p * step >= end) continue;
 			float u[V], v[V];
-			triad::unpack(of_a[p], u);
 			triad::load(x + c + p * step, v);
 #pragma unroll
-			for (int j = 0; j < V; j++) part[p] += u[j] * v[j];
+			for (int r = 0; r < Rows; r++) {
+				triad::unpack(of_a[p][r], u);
+#pragma unroll
+				for (int j = 0; j < V; j++) part[p][r] += u[j] * v[j];
+			}
 		}
 	}
-	const float sum = block_sum((part[0] + part[1]) + (part[2] + part[3]));
-	if (threadIdx.x == 0) y[blockIdx.x] = from_float<Y>(sum);
+	float whole[Rows] = {};
+#pragma unroll
+	for (int p = 0; p < packs; p++)
+#pragma unroll
+		for (int r = 0; r < Rows; r++) whole[r] += part[p][r];
+	const float sum = block_sums(whole);
+	const int64_t own = first_row + threadIdx.x / (threads / 32);
+	if (threadIdx.x % (threads / 32) == 0 && threadIdx.x < Rows * threads / 32 && own < rows) y[own * parts + blockIdx.x % parts] = from_float<Y>(sum);
 }
 
 template <class T> __global__ void gemv_finish_kernel(const float *sums, T *y, int64_t rows, int parts) {
@@ -151,21 +180,25 @@ int64_t part_sums(const triad_call *call) {
 	return parts(call) == 1 ? 0 : call->in[0].shape[0] * parts(call) * static_cast<int64_t>(sizeof(float));
 }
 
-template <class T> int gemv_vec(const triad_call *call) {
+// Rows of a block each, whole, or one in parts.
+template <class T, int Rows, class Y> int launch_vec(const triad_call *call, Y *y, int split) {
 	constexpr int64_t V = triad::vector<T>;
 	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
-	if (rows == 0) return TRIAD_OK;
-	const int split = parts(call);
 	const int64_t length = ((cols + split - 1) / split + V - 1) / V * V; // parts begin at whole packs
-	const triad::Rows<const T> a(call->in[0]);
-	const T *x = static_cast<const T *>(call->in[1].data);
-	const unsigned grid = static_cast<unsigned>(rows * split);
-	if (split == 1) {
-		gemv_vec_kernel<T, T><<<grid, threads, 0, triad::stream_of(call)>>>(a, x, output<T>(call), cols, length, 1);
-		return triad::launched();
-	}
+	gemv_vec_kernel<T, Y, Rows><<<static_cast<unsigned>((rows + Rows - 1) / Rows * split), threads, 0, triad::stream_of(call)>>>(
+	    triad::Rows<const T>(call->in[0]), static_cast<const T *>(call->in[1].data), y, rows, cols, length, split);
+	return triad::launched();
+}
+
+template <class T> int gemv_vec(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0];
+	if (rows == 0) return TRIAD_OK;
+	if (rows >= 16 * enough_blocks) return launch_vec<T, 4>(call, output<T>(call), 1);
+	if (rows >= 4 * enough_blocks) return launch_vec<T, 2>(call, output<T>(call), 1);
+	const int split = parts(call);
+	if (split == 1) return launch_vec<T, 1>(call, output<T>(call), 1);
 	float *sums = static_cast<float *>(call->workspace);
-	gemv_vec_kernel<T, float><<<grid, threads, 0, triad::stream_of(call)>>>(a, x, sums, cols, length, split);
+	if (const int status = launch_vec<T, 1>(call, sums, split)) return status;
 	gemv_finish_kernel<T><<<triad::blocks_for(rows, threads), threads, 0, triad::stream_of(call)>>>(sums, output<T>(call), rows, split);
 	return triad::launched();
 }

@@ -290,20 +290,6 @@ struct Plan {
 	}
 };
 
-// by_ring is use(shape) of the ring kernel's shape for so many columns; false where there is none.
-template <class T, class Use> bool by_ring(int64_t cols, Use use) {
-	using triad::layernorm::RingShape;
-	if (cols <= 32 * 16) return use(RingShape<T, 32, 16>());
-	if (cols <= 64 * 16) return use(RingShape<T, 64, 16>());
-	if (cols <= 128 * 16) return use(RingShape<T, 128, 16>());
-	if (cols <= 256 * 16) return use(RingShape<T, 256, 16>());
-	if (cols <= 512 * 16) return use(RingShape<T, 512, 16>());
-	if constexpr (sizeof(T) == 2) {
-		if (cols <= 512 * 32) return use(RingShape<T, 512, 32>());
-	}
-	return false;
-}
-
 struct Backward {
 	const triad_call *call;
 	int64_t rows, cols;
@@ -381,7 +367,7 @@ template <class T> int launch_bwd(const Backward &b) {
 	};
 	if (b.rows > 0 && !b.vectors()) {
 		status = launch_single<T>(b);
-	} else if (b.rows > 0 && !by_ring<T>(b.cols, ring)) {
+	} else if (b.rows > 0 && !triad::by_ring<T, 2, 2>(b.cols, ring)) {
 		groups = b.plan.blocks;
 		status = launch_long_rows<T, triad::vector<T>>(b);
 	}

@@ -9,35 +9,28 @@
 //   naive   two kernels: a block a scale looks for lo and hi, then a thread an element; any strides; the readable one, and the one to trust
 //           first. x is read twice, and one scale for the whole tensor is one block's work
 //   row     a block a row, which waits in shared memory for its scale: x is read once; per = row, rows of at most 47 KB
-//   vec     as row with 16-byte loads, and four or eight codes a store; a longer row is read twice. Costs rows that are whole vectors
+//   vec     16-byte loads of a row that waits in registers for its scale, and four or eight codes a store, of fewer instructions each; a row of
+//           more than 16384 columns is read twice. Costs rows that are whole vectors
 //   parts   per = tensor: many blocks look for lo and hi, each in a part of the tensor, and the second kernel joins what they found; whole
 //           vectors too
 #include "element.cuh"
+#include "extent.cuh"
 #include "pack.cuh"
+#include "quotient.cuh"
 #include "reduce.cuh"
 #include "rows.cuh"
 #include "spec/quantize_int8.cuh"
 
 namespace {
 
+using triad::Extent;
+using triad::Join;
 using triad::to_float;
 
 constexpr int threads = 256;
 constexpr int parts = 1024; // of a tensor with one scale, at most: a block each
 
 enum Attribute { mode, per };
-
-// Extent is the range of some numbers, which 0 belongs to.
-struct Extent {
-	float low, high;
-	__device__ void take(float v) { low = fminf(low, v), high = fmaxf(high, v); }
-};
-
-__device__ Extent shuffle_xor(Extent e, int lanes) { return {triad::shuffle_xor(e.low, lanes), triad::shuffle_xor(e.high, lanes)}; }
-
-struct Join {
-	__device__ Extent operator()(Extent a, Extent b) const { return {fminf(a.low, b.low), fmaxf(a.high, b.high)}; }
-};
 
 // Levels turns numbers of one group into codes.
 struct Levels {
@@ -56,6 +49,14 @@ struct Levels {
 
 private:
 	__device__ static int clamped(float v) { return static_cast<int>(fminf(fmaxf(v, -128.0f), 127.0f)); }
+};
+
+// Codes does what Levels does with fewer instructions a number, for kernels that wait for little else, where its quotient holds.
+struct Codes {
+	triad::Quotient quotient;
+	float zero;
+
+	__device__ int8_t operator()(float v) const { return triad::last_byte(fminf(fmaxf(triad::nearest(quotient(v)) + zero, -128.0f), 127.0f)); }
 };
 
 // Outputs has room for levels in the workspace, from where the second kernel of a variant reads them.
@@ -139,35 +140,61 @@ template <class T> __device__ void take(Extent &extent, const Raw<T> &raw) {
 	for (int j = 0; j < triad::vector<T>; j++) extent.take(v[j]);
 }
 
-template <class T> __device__ void put_codes(int8_t *to, const Raw<T> &raw, Levels levels) {
+template <class T, class Give> __device__ void put_codes(int8_t *to, const Raw<T> &raw, Give code_of) {
 	float v[triad::vector<T>];
 	triad::unpack(raw, v);
 	triad::Pack<int8_t, triad::vector<T>> codes;
 #pragma unroll
-	for (int j = 0; j < triad::vector<T>; j++) codes.at[j] = levels(v[j]);
+	for (int j = 0; j < triad::vector<T>; j++) codes.at[j] = code_of(v[j]);
 	*reinterpret_cast<triad::Pack<int8_t, triad::vector<T>> *>(to) = codes;
 }
 
-// A block a row, as packs. A row of more bytes than `kept` is read a second time.
-template <class T>
-__global__ void __launch_bounds__(threads) quantize_int8_vec_kernel(const T *x, Outputs out, int64_t rows, int64_t cols, bool kept) {
+// Calls use(code_of) with what makes codes of numbers: Codes, or Levels where its scale is extreme.
+template <class Use> __device__ void by_scale(Levels levels, Use use) {
+	const triad::Quotient quotient(levels.scale);
+	if (quotient.holds()) use(Codes{quotient, static_cast<float>(levels.zero)});
+	else use(levels);
+}
+
+// A block shares a row and keeps all of it in registers, Items numbers a thread, as it lies in memory.
+template <class T, int Threads, int Items>
+__global__ void __launch_bounds__(Threads) quantize_int8_vec_kernel(const T *x, Outputs out, int64_t rows, int64_t cols) {
+	constexpr int V = triad::vector<T>, Packs = Items / V;
+	__shared__ Extent scratch[Threads / 32];
+	for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+		Raw<T> held[Packs];
+		Extent own = {0.0f, 0.0f};
+#pragma unroll
+		for (int p = 0; p < Packs; p++)
+			if ((threadIdx.x + p * Threads) * V < cols) held[p] = triad::fetch<V>(x + r * cols + (threadIdx.x + p * Threads) * V);
+#pragma unroll
+		for (int p = 0; p < Packs; p++)
+			if ((threadIdx.x + p * Threads) * V < cols) take<T>(own, held[p]);
+		const Levels levels(triad::block_reduce<Threads>(own, Join{}, scratch), out.asymmetric);
+		if (threadIdx.x == 0) out.give(r, levels);
+		by_scale(levels, [&](auto code_of) {
+#pragma unroll
+			for (int p = 0; p < Packs; p++)
+				if ((threadIdx.x + p * Threads) * V < cols) put_codes<T>(out.q + r * cols + (threadIdx.x + p * Threads) * V, held[p], code_of);
+		});
+	}
+}
+
+// A block a row that the registers do not hold: two reads.
+template <class T> __global__ void __launch_bounds__(threads) quantize_int8_long_rows_kernel(const T *x, Outputs out, int64_t rows, int64_t cols) {
 	constexpr int V = triad::vector<T>;
-	extern __shared__ __align__(16) unsigned char memory[];
 	__shared__ Extent scratch[threads / 32];
-	Raw<T> *packs = reinterpret_cast<Raw<T> *>(memory);
 	for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
 		const T *from = x + r * cols;
 		Extent own = {0.0f, 0.0f};
 #pragma unroll 4
-		for (int64_t p = threadIdx.x; p < cols / V; p += threads) {
-			const Raw<T> raw = triad::fetch<V>(from + p * V);
-			if (kept) packs[p] = raw;
-			take<T>(own, raw);
-		}
+		for (int64_t p = threadIdx.x; p < cols / V; p += threads) take<T>(own, triad::fetch<V>(from + p * V));
 		const Levels levels(triad::block_reduce<threads>(own, Join{}, scratch), out.asymmetric);
 		if (threadIdx.x == 0) out.give(r, levels);
-		for (int64_t p = threadIdx.x; p < cols / V; p += threads)
-			put_codes<T>(out.q + r * cols + p * V, kept ? packs[p] : triad::fetch<V>(from + p * V), levels);
+		by_scale(levels, [&](auto code_of) {
+#pragma unroll 4
+			for (int64_t p = threadIdx.x; p < cols / V; p += threads) put_codes<T>(out.q + r * cols + p * V, triad::fetch<V>(from + p * V), code_of);
+		});
 	}
 }
 
@@ -193,9 +220,11 @@ __global__ void __launch_bounds__(threads) quantize_int8_parts_kernel(const T *x
 	for (int i = threadIdx.x; i < count; i += threads) own = Join{}(own, extents[i]);
 	const Levels levels(triad::block_reduce<threads>(own, Join{}, scratch), out.asymmetric);
 	if (blockIdx.x == 0 && threadIdx.x == 0) out.give(0, levels);
+	by_scale(levels, [&](auto code_of) {
 #pragma unroll 4
-	for (int64_t p = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x; p < packs; p += gridDim.x * static_cast<int64_t>(threads))
-		put_codes<T>(out.q + p * V, triad::fetch<V>(x + p * V), levels);
+		for (int64_t p = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x; p < packs; p += gridDim.x * static_cast<int64_t>(threads))
+			put_codes<T>(out.q + p * V, triad::fetch<V>(x + p * V), code_of);
+	});
 }
 
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
@@ -220,12 +249,16 @@ template <class T> int quantize_int8_row(const triad_call *call) {
 }
 
 template <class T> int quantize_int8_vec(const triad_call *call) {
-	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1], bytes = cols * static_cast<int64_t>(sizeof(T));
-	const bool kept = bytes <= row_bytes;
-	if (rows > 0)
-		quantize_int8_vec_kernel<T><<<triad::blocks_for(rows, 1), threads, kept ? static_cast<size_t>(bytes) : 0, triad::stream_of(call)>>>(
-		    static_cast<const T *>(call->in[0].data), Outputs(call), rows, cols, kept);
-	return triad::launched();
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows == 0) return TRIAD_OK;
+	const auto launch = [&](auto kernel, int block) {
+		kernel<<<triad::blocks_for(rows, 1), block, 0, triad::stream_of(call)>>>(static_cast<const T *>(call->in[0].data), Outputs(call), rows, cols);
+		return triad::launched();
+	};
+	if (cols <= 128 * 8) return launch(quantize_int8_vec_kernel<T, 128, 8>, 128);
+	if (cols <= 128 * 32) return launch(quantize_int8_vec_kernel<T, 128, 32>, 128);
+	if (cols <= 512 * 32) return launch(quantize_int8_vec_kernel<T, 512, 32>, 512);
+	return launch(quantize_int8_long_rows_kernel<T>, threads);
 }
 
 template <class T> int quantize_int8_parts(const triad_call *call) {

@@ -10,13 +10,15 @@
 //   vec      16-byte accesses, row in registers up to 16384 columns: one read; cols % vector == 0, 16-byte aligned rows
 //   ring     as vec, and the rows to come are on their way into shared memory meanwhile; the same limits
 //   backward
-//   partials a fixed number of groups of threads, each with its own sum of dw; a second kernel adds them: same bits in every run
+//   partials a fixed number of groups of threads, each with its own sum of dw; a second kernel adds them: same bits in every run. Where rows are
+//            aligned, the rows to come are on their way into shared memory meanwhile, and a block adds the sums of its groups
 //   atomic   the same, but the groups add to one row of sums by atomics: no order, so dw is not deterministic
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "element.cuh"
 #include "hopper/async_copy.cuh"
+#include "hopper/row_norm_ring.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
@@ -257,29 +259,35 @@ template <class T> int rmsnorm_fwd_ring(const triad_call *call) {
 	return triad::launched();
 }
 
-// How the rows of a backward are spread: whatever the device has, so that all give the same bits of dw.
+constexpr int64_t multiprocessors = 132; // of a Hopper GPU, whatever the device has
+
+// How the rows of a backward are spread where no ring takes them: whatever the device has, so that all give the same bits of dw.
 struct Plan {
-	int64_t group, items, groups; // threads a row and columns a thread, 0 for rows beyond the registers; sums of dw
+	int64_t group, groups; // threads a row, 0 for rows beyond the registers; sums of dw
 
 	Plan(int64_t rows, int64_t cols) {
 		group = cols <= 32 * 16 ? 32 : cols <= 128 * 16 ? 128 : cols <= 512 * 16 ? 512 : 0;
-		const int64_t per_block = group == 32 ? 4 : 1, most = 132 * (group == 0 ? 1 : group == 512 ? 2 : 4);
+		const int64_t per_block = group == 32 ? 4 : 1, most = multiprocessors * (group == 0 ? 1 : group == 512 ? 2 : 4);
 		groups = std::min(most, (rows + per_block - 1) / per_block) * per_block;
 	}
 };
 
-template <class T, int V> int launch_bwd(const triad_call *call, const Backward<T> &b, const Plan &plan) {
+template <class T, int V> int launch_long_rows(const triad_call *call, const Backward<T> &b, const Plan &plan) {
 	const cudaStream_t stream = triad::stream_of(call);
-	const auto groups = static_cast<unsigned>(plan.groups);
+	if (b.dx != nullptr || b.dresidual != nullptr)
+		triad::row_norm_bwd_long_rows_kernel<Backward<T>, V, long_threads><<<triad::blocks_for(b.rows, 1), long_threads, 0, stream>>>(b);
+	triad::row_norm_bwd_long_sums_kernel<Backward<T>, V, block_threads>
+	    <<<dim3(triad::blocks_for(b.cols, block_threads * V), static_cast<unsigned>(plan.groups)), block_threads, 0, stream>>>(b);
+	return triad::launched();
+}
+
+template <class T> int launch_single(const triad_call *call, const Backward<T> &b, const Plan &plan) {
+	const auto stream = triad::stream_of(call);
 	switch (plan.group) {
-	case 32: triad::row_norm_bwd_kernel<Backward<T>, V, 32, 16><<<groups / 4, triad::group_block<32>, 0, stream>>>(b); break;
-	case 128: triad::row_norm_bwd_kernel<Backward<T>, V, 128, 16><<<groups, 128, 0, stream>>>(b); break;
-	case 512: triad::row_norm_bwd_kernel<Backward<T>, V, 512, 16><<<groups, 512, 0, stream>>>(b); break;
-	default:
-		if (b.dx != nullptr || b.dresidual != nullptr)
-			triad::row_norm_bwd_long_rows_kernel<Backward<T>, V, long_threads><<<triad::blocks_for(b.rows, 1), long_threads, 0, stream>>>(b);
-		triad::row_norm_bwd_long_sums_kernel<Backward<T>, V, block_threads>
-		    <<<dim3(triad::blocks_for(b.cols, block_threads * V), groups), block_threads, 0, stream>>>(b);
+	case 32: triad::row_norm_bwd_kernel<Backward<T>, 32, 16><<<static_cast<unsigned>(plan.groups / 4), triad::group_block<32>, 0, stream>>>(b); break;
+	case 128: triad::row_norm_bwd_kernel<Backward<T>, 128, 16><<<static_cast<unsigned>(plan.groups), 128, 0, stream>>>(b); break;
+	case 512: triad::row_norm_bwd_kernel<Backward<T>, 512, 16><<<static_cast<unsigned>(plan.groups), 512, 0, stream>>>(b); break;
+	default: return launch_long_rows<T, 1>(call, b, plan);
 	}
 	return triad::launched();
 }
@@ -293,21 +301,33 @@ bool vectors(const triad_call *call) {
 	return check.holds();
 }
 
+// The rows, and sums of dw of so many groups.
+template <class T> int launch_rows(const triad_call *call, const Backward<T> &b, int64_t &groups) {
+	const Plan plan(b.rows, b.cols);
+	groups = plan.groups;
+	if (b.rows == 0) return TRIAD_OK;
+	if (!vectors(call)) return launch_single<T>(call, b, plan);
+	int status = TRIAD_OK;
+	return triad::launch_norm_ring<T>(call, b, multiprocessors, groups, status) ? status : launch_long_rows<T, triad::vector<T>>(call, b, plan);
+}
+
+// Adds up the sums of so many groups.
+template <class T, int V> int launch_finish(const triad_call *call, const Backward<T> &b, int64_t groups) {
+	triad::sum_groups_kernel<T, 1, V, 8, 16><<<triad::blocks_for(b.cols, 8 * V), 8 * 16, 0, triad::stream_of(call)>>>(
+	    b.sums, static_cast<T *>(call->out[2].data), nullptr, b.shared ? 1 : static_cast<int>(groups), b.cols);
+	return triad::launched();
+}
+
 template <class T, bool Shared> int rmsnorm_bwd(const triad_call *call) {
 	const auto rows = [&](int i) { return triad::Rows<const T>(call->in[i]); };
 	const Backward<T> b = {rows(0), rows(1), rows(4), rows(5), static_cast<const T *>(call->in[2].data), static_cast<const float *>(call->in[3].data),
 	                       static_cast<T *>(call->out[0].data), static_cast<T *>(call->out[1].data),
 	                       static_cast<float *>(call->workspace), Shared, call->attr[0] != 0, call->in[0].shape[0], call->in[0].shape[1]};
-	const Plan plan(b.rows, b.cols);
-	int status = TRIAD_OK;
-	if (Shared) status = cudaMemsetAsync(b.sums, 0, static_cast<size_t>(b.cols) * sizeof(float), triad::stream_of(call));
-	if (status == TRIAD_OK && b.rows > 0)
-		status = vectors(call) ? launch_bwd<T, triad::vector<T>>(call, b, plan) : launch_bwd<T, 1>(call, b, plan);
-	T *const dw = static_cast<T *>(call->out[2].data);
-	if (status != TRIAD_OK || dw == nullptr) return status;
-	triad::sum_groups_kernel<T, 1, 1, 32, 8><<<triad::blocks_for(b.cols, 32), 32 * 8, 0, triad::stream_of(call)>>>(
-	    b.sums, dw, nullptr, Shared ? 1 : static_cast<int>(plan.groups), b.cols);
-	return triad::launched();
+	int status = Shared ? cudaMemsetAsync(b.sums, 0, static_cast<size_t>(b.cols) * sizeof(float), triad::stream_of(call)) : TRIAD_OK;
+	int64_t groups = 0;
+	if (status == TRIAD_OK) status = launch_rows(call, b, groups);
+	if (status != TRIAD_OK || call->out[2].data == nullptr) return status;
+	return b.cols % 4 == 0 ? launch_finish<T, 4>(call, b, groups) : launch_finish<T, 1>(call, b, groups);
 }
 
 template <class T> int rmsnorm_bwd_partials(const triad_call *call) { return rmsnorm_bwd<T, false>(call); }
@@ -316,8 +336,8 @@ template <class T> int rmsnorm_bwd_atomic(const triad_call *call) { return rmsno
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
 
 int64_t partials_workspace(const triad_call *call) {
-	const int64_t cols = call->in[0].shape[1];
-	return std::max<int64_t>(1, Plan(call->in[0].shape[0], cols).groups) * cols * static_cast<int64_t>(sizeof(float));
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	return std::max({int64_t{1}, Plan(rows, cols).groups, std::min(rows, multiprocessors)}) * cols * static_cast<int64_t>(sizeof(float));
 }
 
 int64_t atomic_workspace(const triad_call *call) { return call->in[0].shape[1] * static_cast<int64_t>(sizeof(float)); }

@@ -5,7 +5,7 @@
 // Limits   head_dim even, 0 <= offset, offset + seq <= max_pos; batch or seq = 0 launches nothing; other limits answer UNSUPPORTED.
 // Source   Su et al. 2021, arXiv:2104.09864
 //   naive   a thread a pair, any strides; the readable one, and the one to trust first
-//   vec     16-byte accesses, the angles of a thread used for two or four heads; contiguous, 16-byte aligned tensors,
+//   vec     16-byte accesses, the angles of a thread used for four heads; contiguous, 16-byte aligned tensors,
 //           head_dim % vector == 0 if interleaved, head_dim/2 % vector == 0 if not
 #include <algorithm>
 
@@ -119,7 +119,7 @@ __device__ inline int64_t position(int64_t token, int64_t seq) {
 // counted over q and then k, a block's worth of heads apart, so that a warp reads in a row. All its packs are fetched before the first
 // is used. No index is divided but the token's: divisions come before the first load and cost more here than the rotation.
 template <class T, bool Interleaved, int PerThread>
-__global__ void __launch_bounds__(threads, 3)
+__global__ void __launch_bounds__(threads, Interleaved ? 3 : 2)
     rope_vec_kernel(const T *__restrict__ q, const T *__restrict__ k, T *__restrict__ q_out, T *__restrict__ k_out, const float *__restrict__ cos,
                     const float *__restrict__ sin, Shape s, int heads_q, int heads_k) {
 	using Piece = Share<T, Interleaved>;
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(threads, 3)
 
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
 
-template <bool Interleaved> constexpr int heads_per_thread = Interleaved ? 4 : 2; // four loads of 16 bytes before the first use
+constexpr int heads_per_thread = 4; // four loads of 16 bytes before the first use, or eight: two were slower on an H200
 
 // Where the tensors of a pass stand among the inputs: q, k, cos, sin forward, cos, sin, grad_q_out, grad_k_out backward.
 struct Places {
@@ -186,7 +186,7 @@ template <class T> int launch_naive(const triad_call *call, const Places &in) {
 }
 
 template <class T, bool Interleaved> int launch_vec(const triad_call *call, const Places &in) {
-	constexpr int64_t per_thread = heads_per_thread<Interleaved>;
+	constexpr int64_t per_thread = heads_per_thread;
 	const Heads<T> q(call->in[in.q], call->out[0]), k(call->in[in.k], call->out[1]);
 	const Shape s = shape_of(call, in);
 	const int64_t runs = s.half / Share<T, Interleaved>::Pairs, heads = q.count + k.count, tokens = s.batch * s.seq;

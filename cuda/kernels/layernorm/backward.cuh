@@ -2,11 +2,9 @@
 // dx, and the sums of dw and db over the rows of each group of threads, which a kernel of row_sums.cuh adds up.
 #ifndef TRIAD_LAYERNORM_BACKWARD_CUH
 #define TRIAD_LAYERNORM_BACKWARD_CUH
-#include <type_traits>
-
 #include "element.cuh"
-#include "hopper/async_copy.cuh"
 #include "hopper/finish.cuh"
+#include "hopper/row_ring.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
 #include "row_sums.cuh"
@@ -23,24 +21,6 @@ template <class T> struct Saved {
 
 __device__ inline float gradient(float weighted, float xhat, Two means, float rstd) {
 	return rstd * (weighted - means.first - xhat * means.second);
-}
-
-// Raw is a pack as it waits for its use: 16 bytes in four registers, where 16-bit elements on their own would take one each.
-using Raw = uint4;
-
-// The values of a pack. bfloat16 is the upper half of fp32: one instruction for each, where taking the element out first needs two.
-template <class T, int V> __device__ inline void unpack_raw(Raw raw, float (&to)[V]) {
-	static_assert(V == vector<T>, "16 bytes");
-	if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-		const unsigned words[] = {raw.x, raw.y, raw.z, raw.w};
-#pragma unroll
-		for (int i = 0; i < 4; i++) {
-			to[2 * i] = __uint_as_float(words[i] << 16);
-			to[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
-		}
-	} else {
-		unpack<T>(raw, to);
-	}
 }
 
 // Single elements, any alignment: Group threads take rows group, group + groups, ...; a thread keeps Items columns of dw and db in registers all
@@ -97,72 +77,6 @@ __global__ void __launch_bounds__(group_block<Group>, 512 / group_block<Group>)
 	}
 }
 
-// How a ring kernel spreads its work: blocks of 512 threads, one a multiprocessor; Group threads share a row and keep Items columns of dw and db
-// each. Stages rows a group are on their way in shared memory: more than two, or more threads, were slower on an H200.
-template <class T, int Group_, int Items_, int Stages_ = 2> struct RingShape {
-	using Element = T;
-	static constexpr int Threads = 512, Stages = Stages_, Group = Group_, Items = Items_, Groups = Threads / Group, Warps = Group / warp_size;
-	static constexpr int V = vector<T>, Packs = Items / V, cols = Group * Items; // at most
-	static constexpr bool KeepRow = Items <= 16; // in registers between its two uses; else it is read from shared memory again
-	static constexpr int bytes = Stages * 2 * Packs * Threads * 16;            // dynamic shared memory
-	static constexpr int scratch_floats = 2 * Groups * 2 * Warps;              // static shared memory
-	static constexpr int shared_bytes = bytes + scratch_floats * static_cast<int>(sizeof(float));
-	static_assert(KeepRow || Stages > 1, "a row that is read again leaves no room for the next one");
-	static_assert(Items % V == 0 && Group % warp_size == 0 && Threads % Group == 0, "whole packs, warps and groups only");
-	static_assert(bytes >= 2 * Groups * cols * static_cast<int>(sizeof(float)), "the ring's memory holds the sums of all groups in the end");
-};
-
-// The rows of a group, on their way in shared memory, [stage][x, dy][pack][thread]: a thread finds the packs that it has copied itself, so that it
-// waits for its own copies alone. Blocks side by side take neighbouring rows, and all groups as many but for one.
-template <class Shape> class Ring {
-public:
-	using T = typename Shape::Element;
-
-	const int turns; // of the block: a row for each of its groups
-
-	__device__ Ring(const Saved<T> &saved, unsigned char *memory, int64_t rows, int columns)
-	    : turns(share(rows, blockIdx.x)), first(threadIdx.x / Shape::Group * gridDim.x + blockIdx.x), count(share(rows, first)), cols(columns),
-	      in(saved), own(memory + threadIdx.x * 16), to(hopper::shared_address(own)) {}
-
-	__device__ int column(int pack) const { return (static_cast<int>(threadIdx.x) % Shape::Group + pack * Shape::Group) * Shape::V; }
-	__device__ int64_t row(int turn) const { return first + turn * static_cast<int64_t>(gridDim.x * Shape::Groups); }
-	__device__ bool has(int turn) const { return turn < count; }
-	__device__ Raw x(int stage, int pack) const { return *reinterpret_cast<const Raw *>(own + offset(stage, 0, pack)); }
-	__device__ Raw dy(int stage, int pack) const { return *reinterpret_cast<const Raw *>(own + offset(stage, 1, pack)); }
-
-	// Asks for the row of a turn; zeros come where there is none. A group of copies is committed in any case, so that wait counts turns.
-	__device__ void ask(int turn, int stage) {
-		if (turn < turns) {
-			const bool valid = has(turn);
-			const T *x = in.x.row(valid ? row(turn) : 0) + column(0), *dy = in.dy.row(valid ? row(turn) : 0) + column(0);
-#pragma unroll
-			for (int p = 0; p < Shape::Packs; p++) {
-				if (column(p) >= cols) continue;
-				copies.copy16(to + offset(stage, 0, p), x + p * Shape::Group * Shape::V, valid);
-				copies.copy16(to + offset(stage, 1, p), dy + p * Shape::Group * Shape::V, valid);
-			}
-		}
-		copies.commit();
-	}
-	__device__ void wait() { copies.template wait<Shape::Stages - 1>(); }
-
-private:
-	// How many of the rows from `from` on, a row for each group of the grid apart, there are.
-	static __device__ int share(int64_t rows, unsigned from) {
-		const int64_t gap = gridDim.x * Shape::Groups;
-		return static_cast<int>(rows > from ? (rows - from + gap - 1) / gap : 0);
-	}
-	static __device__ int offset(int stage, int which, int pack) { return ((stage * 2 + which) * Shape::Packs + pack) * Shape::Threads * 16; }
-
-	const unsigned first; // row of the group
-	const int count;      // rows of the group
-	const int cols;
-	const Saved<T> &in;
-	unsigned char *own;
-	hopper::SharedAddress to;
-	hopper::AsyncCopies copies;
-};
-
 // The statistics of the row of a turn. Zeros where there is none, whose x and dy are zeros too: nothing is added.
 struct RowStatistics {
 	float mean = 0, rstd = 0;
@@ -174,49 +88,6 @@ struct RowStatistics {
 	}
 };
 
-// Adds up two values over a group of threads, all of which get the totals. scratch: 2 * Group / 32 floats that the call before did not use. Half of
-// the lanes of a warp add up the one and half the other.
-template <int Group> __device__ inline Two group_sum(Two v, float *scratch) {
-	constexpr int warps = Group / warp_size, lanes = warp_size / 2;
-	const int lane = static_cast<int>(threadIdx.x) % warp_size, which = lane / lanes;
-	const float kept = which == 0 ? v.first : v.second, given = which == 0 ? v.second : v.first;
-	float sum = warp_reduce<lanes>(kept + shuffle_xor(given, lanes), Sum());
-	if constexpr (warps > 1) {
-		if (lane % lanes == 0) scratch[which * warps + static_cast<int>(threadIdx.x) % Group / warp_size] = sum;
-		__syncthreads();
-		sum = warp_reduce<warps>(scratch[which * warps + lane % warps], Sum());
-	}
-	return {__shfl_sync(all_lanes, sum, 0), __shfl_sync(all_lanes, sum, lanes)};
-}
-
-// Writes what a block found of dw and db: the sums of its groups, added in their order. The ring is empty and its memory free for them:
-// [group][dw, db][column].
-template <class Shape, int Packs, int V>
-__device__ inline void put_sums(const Ring<Shape> &ring, unsigned char *memory, const RowSums<2> &sums, int cols, const float (&dw)[Packs][V],
-                                const float (&db)[Packs][V]) {
-	float *all = reinterpret_cast<float *>(memory);
-	__syncthreads();
-#pragma unroll
-	for (int p = 0; p < Packs; p++) { // zeros beyond the last column
-		float *own = all + threadIdx.x / Shape::Group * 2 * Shape::cols + ring.column(p);
-		put_shared(own, dw[p]);
-		put_shared(own + Shape::cols, db[p]);
-	}
-	__syncthreads();
-	for (int i = threadIdx.x * 4; i < 2 * Shape::cols; i += Shape::Threads * 4) {
-		if (i % Shape::cols >= cols) continue;
-		float total[4] = {};
-#pragma unroll
-		for (int g = 0; g < Shape::Groups; g++) {
-			float one[4];
-			load(all + g * 2 * Shape::cols + i, one);
-#pragma unroll
-			for (int j = 0; j < 4; j++) total[j] += one[j];
-		}
-		sums.put(blockIdx.x, i / Shape::cols, cols, i % Shape::cols, total);
-	}
-}
-
 // Whole vectors, 16-byte aligned rows: a thread keeps Items columns of dw and db in registers all the way, while the ring brings the rows to come.
 // A block adds the sums of its groups before it writes them.
 template <class Shape>
@@ -227,12 +98,13 @@ __global__ void __launch_bounds__(Shape::Threads, 1)
 	extern __shared__ __align__(128) unsigned char ring_memory[];
 	__shared__ float scratch[2][Shape::Groups][2 * Shape::Warps];
 	static_assert(sizeof scratch == Shape::scratch_floats * sizeof(float), "shared_bytes counts it");
-	Ring<Shape> ring(in, ring_memory, rows, cols);
+	const Rows<const T> matrices[] = {in.x, in.dy};
+	Ring<Shape> ring(matrices, ring_memory, rows, cols);
 #pragma unroll
 	for (int s = 0; s < Shape::Stages; s++) ring.ask(s, s);
 	RowStatistics next(ring, in, 0);
 	const float part = 1.0f / static_cast<float>(cols);
-	float dw[Packs][V] = {}, db[Packs][V] = {};
+	float found[2][Packs][V] = {}; // of dw and of db
 	Raw weight[Packs] = {};
 #pragma unroll
 	for (int p = 0; p < Packs; p++)
@@ -246,9 +118,9 @@ __global__ void __launch_bounds__(Shape::Threads, 1)
 		const auto read = [&](int p, float(&dy)[V]) {
 			float w[V];
 			if (!Shape::KeepRow) hopper::refresh(weight[p]); // or its values are kept from turn to turn, twice the registers
-			unpack_raw<T>(weight[p], w);
-			unpack_raw<T>(ring.x(stage, p), xhat[p]);
-			unpack_raw<T>(ring.dy(stage, p), dy);
+			unpack<T>(weight[p], w);
+			unpack<T>(ring.raw(0, stage, p), xhat[p]);
+			unpack<T>(ring.raw(1, stage, p), dy);
 #pragma unroll
 			for (int j = 0; j < V; j++) {
 				xhat[p][j] = (xhat[p][j] - now.mean) * now.rstd;
@@ -263,8 +135,8 @@ __global__ void __launch_bounds__(Shape::Threads, 1)
 			read(p, dy);
 #pragma unroll
 			for (int j = 0; j < V; j++) {
-				dw[p][j] += dy[j] * xhat[p][j];
-				db[p][j] += dy[j];
+				found[0][p][j] += dy[j] * xhat[p][j];
+				found[1][p][j] += dy[j];
 				mine.first += weighted[p][j];
 				mine.second += weighted[p][j] * xhat[p][j];
 			}
@@ -285,7 +157,7 @@ __global__ void __launch_bounds__(Shape::Threads, 1)
 		}
 		if (!Shape::KeepRow) ring.ask(turn + Shape::Stages, stage);
 	}
-	put_sums<Shape>(ring, ring_memory, sums, cols, dw, db);
+	put_sums<Shape>(ring, ring_memory, sums, cols, found);
 }
 
 // Rows too long for registers, first half: dx, a block a row, two reads.

@@ -27,6 +27,9 @@ template <class T> struct Backward {
 		if (add) load(dh.row(row) + c, upstream);
 #pragma unroll
 		for (int j = 0; j < V; j++) v[j] = rstd[row] * (w[j] - n[j] * mean) + upstream[j];
+		put(row, c, v);
+	}
+	template <int V> __device__ void put(int64_t row, int64_t c, const float (&v)[V]) const {
 		if (dx != nullptr) store(dx + row * cols + c, v);
 		if (add && dresidual != nullptr) store(dresidual + row * cols + c, v);
 	}

@@ -100,12 +100,11 @@ template <class Shape> void check_all() {
 }
 
 int main() {
-	using layernorm::RingShape;
-	check_all<RingShape<float, 32, 16>>();
-	check_all<RingShape<__half, 64, 16>>();
-	check_all<RingShape<__nv_bfloat16, 128, 16, 3>>();
-	check_all<RingShape<__nv_bfloat16, 512, 16>>();
-	check_all<RingShape<__half, 512, 32>>();
+	check_all<RingShape<float, 2, 2, 32, 16>>();
+	check_all<RingShape<__half, 2, 2, 64, 16>>();
+	check_all<RingShape<__nv_bfloat16, 2, 2, 128, 16, 3>>();
+	check_all<RingShape<__nv_bfloat16, 2, 2, 512, 16>>();
+	check_all<RingShape<__half, 2, 2, 512, 32>>();
 	if (!wrong) printf("right\n");
 	return wrong != 0;
 }
