@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"triad/internal/backend"
 )
 
@@ -205,10 +207,7 @@ func (b *GPUBuilder) ship(ctx context.Context, name, folder string) error {
 	}
 	for ending, content := range map[string][]byte{".so": binary, ".json": text} {
 		target := filepath.Join(folder, name+ending)
-		if err := os.WriteFile(target+".new", content, 0o644); err != nil {
-			return fmt.Errorf("ship the library of %s: %w", name, err)
-		}
-		if err := os.Rename(target+".new", target); err != nil {
+		if err := renameio.WriteFile(target, content, 0o644, renameio.WithTempDir(folder)); err != nil {
 			return fmt.Errorf("ship the library of %s: %w", name, err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/google/renameio/v2"
+
 	"triad/cuda"
 	"triad/internal/session"
 )
@@ -68,15 +70,8 @@ func (a *app) debugScript() (string, error) {
 	if _, err := os.Stat(script); err == nil {
 		return script, nil
 	}
-	part, err := os.CreateTemp(filepath.Dir(script), "gdb-*")
-	if err != nil {
-		return "", fmt.Errorf("write gdb's helpers: %w", err)
-	}
-	_, err = part.Write(text)
-	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), script)
-	}
-	if err != nil {
+	beside := renameio.WithTempDir(filepath.Dir(script))
+	if err := renameio.WriteFile(script, text, 0o644, beside); err != nil {
 		return "", fmt.Errorf("write gdb's helpers: %w", err)
 	}
 	return script, nil

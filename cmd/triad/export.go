@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"triad/internal/catalog"
@@ -206,7 +206,7 @@ func toFile(out io.Writer, name string, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+strings.TrimPrefix(filepath.Base(name), ".")+".*")
+	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(filepath.Dir(name)), renameio.WithPermissions(0o644))
 	if err != nil {
 		var made *fs.PathError
 		if errors.As(err, &made) { // it names a file that nobody asked for
@@ -214,18 +214,11 @@ func toFile(out io.Writer, name string, write func(io.Writer) error) error {
 		}
 		return fmt.Errorf("--output %s: %w", name, err)
 	}
-	defer os.Remove(f.Name())
-	err = write(f)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	defer f.Cleanup()
+	if err := write(f); err != nil {
 		return err
 	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return f.CloseAtomicallyReplace()
 }
 
 // eachSession hands over the records of one session after the other, with what the session measured.

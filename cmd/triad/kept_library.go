@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"triad/cuda"
 	"triad/internal/worker"
 )
@@ -56,13 +58,6 @@ func (k kept) takeFrom(c *worker.Command) error {
 
 // keep writes the note whole or not at all.
 func (k kept) keep(key string) {
-	partial, err := os.CreateTemp(k.cache, ".partial-")
-	if err != nil {
-		return
-	}
-	defer os.Remove(partial.Name())
-	_, err = partial.WriteString(key)
-	if closed := partial.Close(); err == nil && closed == nil {
-		_ = os.Rename(partial.Name(), filepath.Join(k.cache, k.note))
-	}
+	note := filepath.Join(k.cache, k.note)
+	_ = renameio.WriteFile(note, []byte(key), 0o644, renameio.WithTempDir(k.cache))
 }

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
 // Plan is what every task of a run reads from the shared folder.
@@ -111,22 +113,9 @@ func writeJSON(path string, value any) error {
 }
 
 // writeWhole writes beside the file and renames: a reader on another machine sees all of it or nothing.
-func writeWhole(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+func writeWhole(path string, data []byte) error {
+	beside := renameio.WithTempDir(filepath.Dir(path))
+	if err := renameio.WriteFile(path, data, 0o644, beside); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

@@ -3,13 +3,14 @@ package ownkernels
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/google/renameio/v2"
 
 	"triad/cuda"
 	"triad/internal/fileversion"
@@ -143,21 +144,9 @@ func (f *File) shimFolder(key string) (string, error) {
 
 // writeShim replaces the shim whole or not at all: another run may read it at the same time.
 func (f *File) writeShim(code string) error {
-	if err := replaceFile(f.shim, code); err != nil {
+	beside := renameio.WithTempDir(filepath.Dir(f.shim))
+	if err := renameio.WriteFile(f.shim, []byte(code), 0o644, beside); err != nil {
 		return fmt.Errorf("write the code that calls %s: %w", f.Name, err)
 	}
 	return nil
-}
-
-func replaceFile(path, text string) error {
-	partial, err := os.CreateTemp(filepath.Dir(path), ".partial-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(partial.Name())
-	_, err = partial.WriteString(text)
-	if err = errors.Join(err, partial.Close()); err != nil {
-		return err
-	}
-	return os.Rename(partial.Name(), path)
 }
