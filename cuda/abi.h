@@ -6,7 +6,7 @@ extern "C" {
 #endif
 #define TRIAD_ABI 1
 enum { TRIAD_F64, TRIAD_F32, TRIAD_F16, TRIAD_BF16, TRIAD_E4M3, TRIAD_E5M2, TRIAD_I64, TRIAD_I32, TRIAD_I8, TRIAD_U8, TRIAD_BOOL,
-       TRIAD_U32 };
+       TRIAD_U32, TRIAD_E2M1X2 };
 enum { TRIAD_OK = 0, TRIAD_UNSUPPORTED = -1 };              /* positive: a CUDA error code */
 
 typedef struct { void *data; int32_t dtype, rank; int64_t shape[6], stride[6]; } triad_tensor;    /* device pointer; strides in elements */

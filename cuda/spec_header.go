@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -164,20 +165,30 @@ func (w *specWriter) dims() {
 	}
 }
 
+// shownBy is the first size that is the dim; where there is none, the first that is a part of it, times that:
+// of "k / 2" twice the size.
 func (w *specWriter) shownBy(dim string) string {
+	part := ""
 	for k, list := range [][]op.TensorSpec{w.inputs, w.outputs} {
 		for i, t := range list {
 			_, choices := t.Sizes()
-			axis := slices.IndexFunc(choices[""], func(e op.Expression) bool { return e.String() == dim })
-			if axis >= 0 && k == 0 {
-				return fmt.Sprintf("call->in[%d].shape[%d]", i, axis)
-			}
-			if axis >= 0 && !t.Optional {
-				return fmt.Sprintf("call->out[%d].shape[%d]", i, axis)
+			for axis, e := range choices[""] {
+				at := fmt.Sprintf("call->in[%d].shape[%d]", i, axis)
+				if k == 1 {
+					at = fmt.Sprintf("call->out[%d].shape[%d]", i, axis)
+				}
+				times, isPart := strings.CutPrefix(e.String(), dim+" / ")
+				switch n, err := strconv.Atoi(times); {
+				case k == 1 && t.Optional:
+				case e.String() == dim:
+					return at
+				case part == "" && isPart && err == nil:
+					part = fmt.Sprintf("%s * %d", at, n)
+				}
 			}
 		}
 	}
-	return ""
+	return part
 }
 
 // known says whether an expression uses nothing but what is declared.

@@ -19,6 +19,7 @@ DTYPES = {
     "e4m3": torch.float8_e4m3fn,
     "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8,
     "uint8": torch.uint8, "bool": torch.bool, "uint32": torch.uint32,
+    "e2m1x2": torch.float4_e2m1fn_x2,
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 

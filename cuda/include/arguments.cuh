@@ -33,8 +33,8 @@ inline int64_t element_bytes(int32_t dtype) {
 
 inline const char *dtype_name(int32_t dtype) {
 	static const char *const names[] = {"fp64", "fp32", "fp16", "bf16", "e4m3", "e5m2", "int64", "int32", "int8", "uint8",
-	                                      "bool", "uint32"};
-	return dtype >= TRIAD_F64 && dtype <= TRIAD_U32 ? names[dtype] : "unknown";
+	                                      "bool", "uint32", "e2m1x2"};
+	return dtype >= TRIAD_F64 && dtype <= TRIAD_E2M1X2 ? names[dtype] : "unknown";
 }
 
 // is_contiguous: row-major without gaps. The stride of a dimension of length 0 or 1 never matters.

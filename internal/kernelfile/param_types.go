@@ -22,10 +22,13 @@ var elementTypes = map[string]op.DType{
 	"__nv_fp8_storage_t": op.U8,
 	"unsigned int":       op.U32, "unsigned": op.U32, "uint32_t": op.U32, "uint": op.U32,
 	"uint2": op.U32, "uint4": op.U32,
+	"__nv_fp4x2_e2m1": op.E2M1x2, "__nv_fp4x2_storage_t": op.U8,
 }
 
-// byteTypes are types of a pointer to anything that is stored in bytes, such as codes of fp8.
-var byteTypes = []string{"unsigned char", "uint8_t", "__nv_fp8_storage_t", "char", "int8_t"}
+// byteTypes are types of a pointer to anything that is stored in bytes, such as codes of fp8 and fp4.
+var byteTypes = []string{
+	"unsigned char", "uint8_t", "__nv_fp8_storage_t", "__nv_fp4x2_storage_t", "char", "int8_t",
+}
 
 // integerTypes are types of sizes.
 var integerTypes = []string{
@@ -43,7 +46,7 @@ var cppTypes = map[op.DType]string{
 	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
 	op.E5M2: "__nv_fp8_e5m2",
 	op.I64:  "long long", op.I32: "int", op.I8: "signed char", op.U8: "unsigned char", op.Bool: "bool",
-	op.U32: "unsigned int",
+	op.U32: "unsigned int", op.E2M1x2: "unsigned char",
 }
 
 // abiNames is what a dtype is called in abi.h.
@@ -52,7 +55,7 @@ var abiNames = map[op.DType]string{
 	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
 	op.E5M2: "TRIAD_E5M2",
 	op.I64:  "TRIAD_I64", op.I32: "TRIAD_I32", op.I8: "TRIAD_I8", op.U8: "TRIAD_U8", op.Bool: "TRIAD_BOOL",
-	op.U32: "TRIAD_U32",
+	op.U32: "TRIAD_U32", op.E2M1x2: "TRIAD_E2M1X2",
 }
 
 func (p Param) isStream() bool {

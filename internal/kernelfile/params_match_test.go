@@ -107,7 +107,7 @@ func TestFixedSizesNeedNoParameter(t *testing.T) {
 	}
 }
 
-// Pointers to bytes hold uint8, int8 and the codes of fp8, and nothing wider; pointers to integers hold those
+// Pointers to bytes hold uint8, int8 and the codes of fp8 and fp4, and nothing wider; pointers to integers hold those
 // of their size.
 func TestPointersToIntegers(t *testing.T) {
 	for _, c := range []struct {
@@ -123,6 +123,8 @@ func TestPointersToIntegers(t *testing.T) {
 		{"int", op.I32, false},
 		{"unsigned int", op.U32, false},
 		{"uint32_t", op.U32, false},
+		{"__nv_fp4x2_e2m1", op.E2M1x2, false},
+		{"__nv_fp4x2_storage_t", op.U8, true},
 		{"int64_t", op.I64, false},
 		{"long long", op.I64, false},
 		{"bool", op.Bool, false},

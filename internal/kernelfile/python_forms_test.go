@@ -167,7 +167,7 @@ func TestPythonForms(t *testing.T) {
 				)
 			}
 		}
-		if c.without != "" && strings.Contains(code[strings.Index(code, "uint32}"):], c.without) {
+		if c.without != "" && strings.Contains(code[strings.Index(code, "_x2}"):], c.without) {
 			t.Errorf("%s: the code has %q", name, c.without)
 		}
 	}

@@ -74,7 +74,8 @@ _TRITON = uses_triton(_MODULE)
 _DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16,
            "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
            "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8,
-           "uint8": torch.uint8, "bool": torch.bool, "uint32": torch.uint32}
+           "uint8": torch.uint8, "bool": torch.bool, "uint32": torch.uint32,
+           "e2m1x2": torch.float4_e2m1fn_x2}
 
 
 @functools.cache

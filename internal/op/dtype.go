@@ -20,6 +20,7 @@ const (
 	U8
 	Bool
 	U32
+	E2M1x2 // two fp4 numbers in a byte, the first in its low half; a shape counts the bytes
 )
 
 var dtypes = [...]struct {
@@ -30,7 +31,7 @@ var dtypes = [...]struct {
 	FP64:         {"fp64", 8}, FP32: {"fp32", 4}, FP16: {"fp16", 2}, BF16: {"bf16", 2}, E4M3: {"e4m3", 1},
 	E5M2: {"e5m2", 1},
 	I64:  {"int64", 8}, I32: {"int32", 4}, I8: {"int8", 1}, U8: {"uint8", 1}, Bool: {"bool", 1},
-	U32: {"uint32", 4},
+	U32: {"uint32", 4}, E2M1x2: {"e2m1x2", 1},
 }
 
 // ParseDType reads a dtype by the name that flags, specs, tables and the wire use.
@@ -41,7 +42,7 @@ func ParseDType(name string) (DType, error) {
 		}
 	}
 	return DTypeUnknown, fmt.Errorf("dtype %q: want one of fp64, fp32, fp16, bf16, e4m3, e5m2, int64, "+
-		"int32, int8, uint8, bool, uint32", name)
+		"int32, int8, uint8, bool, uint32, e2m1x2", name)
 }
 
 // String is the name that flags, specs, tables and the wire use.
@@ -63,7 +64,7 @@ func (d DType) Size() int64 {
 // ABI is the number of the dtype in cuda/abi.h, -1 for an unknown one.
 func (d DType) ABI() int32 { return int32(d) - 1 }
 
-// IsFloat says whether the dtype is a floating-point format.
+// IsFloat says whether an element is one floating-point number.
 func (d DType) IsFloat() bool { return d >= FP64 && d <= E5M2 }
 
 // MarshalText writes the name.

@@ -26,8 +26,8 @@ var (
 	narrowE2M1 = narrow{FormatE2M1, 4, 0x7, 0x7, 0x7}
 )
 
-// FormatE2M1 is the fp4 of the OCP microscaling formats, which has neither infinity nor NaN. No tensor has
-// this dtype: it is a packed storage that quantised operators carry in uint8.
+// FormatE2M1 is the fp4 of the OCP microscaling formats, which has neither infinity nor NaN. No element of a
+// tensor is one: they are packed two a byte, and Decode gives the byte. See DecodeE2M1.
 var FormatE2M1 = Format{P: 2, EMin: 0, Max: 6}
 
 // encode gives the code of x, rounded once to nearest even. The bits of an fp64 are those of the narrow
@@ -229,7 +229,7 @@ func encodeIntegers(b []byte, d op.DType, values []float64) {
 			binary.LittleEndian.PutUint32(b[4*i:], uint32(x))
 		case op.I8:
 			b[i] = byte(int8(x))
-		case op.U8, op.Bool:
+		case op.U8, op.Bool, op.E2M1x2:
 			b[i] = byte(x)
 		}
 	}

@@ -235,7 +235,7 @@ func TestRoundingOnEveryBoundary(t *testing.T) {
 }
 
 func TestDecodeEncodeAreInverse(t *testing.T) {
-	for d := op.FP64; d <= op.U32; d++ {
+	for d := op.FP64; d <= op.E2M1x2; d++ {
 		values := []float64{0, 1}
 		if d != op.Bool {
 			values = append(values, 2, 100)

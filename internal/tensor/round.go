@@ -131,7 +131,7 @@ func IntegerRange(d op.DType) (lo, hi float64) {
 		return math.MinInt32, math.MaxInt32
 	case op.I8:
 		return math.MinInt8, math.MaxInt8
-	case op.U8:
+	case op.U8, op.E2M1x2: // the code of both numbers
 		return 0, math.MaxUint8
 	case op.Bool:
 		return 0, 1

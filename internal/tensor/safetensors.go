@@ -25,7 +25,7 @@ const maxHeader = 1 << 20
 var safetensorsNames = map[op.DType]string{
 	op.FP64: "F64", op.FP32: "F32", op.FP16: "F16", op.BF16: "BF16", op.E4M3: "F8_E4M3", op.E5M2: "F8_E5M2",
 	op.I64: "I64", op.I32: "I32", op.I8: "I8", op.U8: "U8", op.Bool: "BOOL",
-	op.U32: "U32",
+	op.U32: "U32", op.E2M1x2: "F4",
 }
 
 // Packed gives the bytes of the view's elements in logical row-major order: Data itself where that is what it
@@ -74,6 +74,9 @@ func WriteSafetensors(w io.Writer, tensors []Tensor, metadata map[string]string)
 		value := safetensorsEntry{
 			DType: safetensorsNames[t.DType], Shape: append([]int64{}, t.Shape...),
 			Offsets: [2]int64{at, end},
+		}
+		if last := len(t.Shape) - 1; t.DType == op.E2M1x2 && last >= 0 {
+			value.Shape[last] *= 2 // the format counts the numbers, two a byte
 		}
 		if err := entry(t.Name, value); err != nil {
 			return fmt.Errorf("write safetensors: %w", err)
@@ -234,6 +237,12 @@ func (r *headerReader) entry(name string) error {
 	}
 	if name == "" || p.DType == op.DTypeUnknown || shape == nil || len(offsets) != 2 {
 		return errors.New("want a name, dtype, shape and two data_offsets")
+	}
+	if last := len(shape) - 1; p.DType == op.E2M1x2 {
+		if last < 0 || shape[last]%2 != 0 {
+			return fmt.Errorf("shape %v of fp4 numbers, two a byte: want an even number in a row", shape)
+		}
+		shape[last] /= 2
 	}
 	p.Shape, p.Stride, p.begin, p.end = shape, Contiguous(shape), offsets[0], offsets[1]
 	r.parts = append(r.parts, p)

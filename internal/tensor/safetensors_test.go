@@ -11,7 +11,7 @@ import (
 
 func TestSafetensorsRoundTrip(t *testing.T) {
 	var list []Tensor
-	for d := op.FP64; d <= op.U32; d++ {
+	for d := op.FP64; d <= op.E2M1x2; d++ {
 		x := New(d.String(), d, []int64{2, 3})
 		x.SetFloat64s([]float64{0, 1, 1, 0, 1, 0})
 		list = append(list, x)

@@ -24,6 +24,9 @@ func (m *maker) quantize(t op.TensorType, fill op.Fill) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.DType == op.E2M1x2 {
+		return m.quantizePacked(t, scaleType, fill)
+	}
 	values := m.drawn[fill.Source].values
 	rows, cols := t.Shape[0], t.Shape[1]
 	if fill.Transposed {

@@ -115,7 +115,9 @@ func (m *maker) drawFor(t op.TensorType) error {
 		return nil
 	case "quantize":
 		name = fill.Source
-		if fill.Transposed {
+		if t.DType == op.E2M1x2 {
+			shape = unpacked(shape)
+		} else if fill.Transposed {
 			shape = []int64{shape[1], shape[0]}
 		}
 	}
@@ -160,6 +162,9 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	kind := fill.Kind
 	rows, cols := rowsAndCols(s.shape)
 	format, _ := tensor.FormatOf(d)
+	if d == op.E2M1x2 {
+		d, format = op.E4M3, packedFormat // drawn as numbers; quantize packs them
+	}
 	elements := rows * cols
 	if row := m.spec.Check.Row; row > 0 && len(s.shape) == 1 {
 		rows, cols = (elements+row-1)/row, row

@@ -24,6 +24,7 @@ import (
 	_ "triad/internal/catalog/layernorm"
 	_ "triad/internal/catalog/leaky_relu"
 	_ "triad/internal/catalog/mse"
+	_ "triad/internal/catalog/nvfp4_gemv"
 	_ "triad/internal/catalog/prefix_sum"
 	_ "triad/internal/catalog/quantize_int8"
 	_ "triad/internal/catalog/rainbow_table"

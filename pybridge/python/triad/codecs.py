@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 STORAGE = {"fp64": "f8", "fp32": "f4", "fp16": "u2", "bf16": "u2", "e4m3": "u1", "e5m2": "u1", "int64": "i8",
            "int32": "i4", "int8": "i1", "uint8": "u1",
-           "bool": "u1", "uint32": "u4"}
+           "bool": "u1", "uint32": "u4", "e2m1x2": "u1"}
 """The NumPy dtype that holds the codes of each dtype."""
 
 

@@ -25,7 +25,7 @@ WHY_BYTES = 512
 _NUMBERS = {torch.float64: 0, torch.float32: 1, torch.float16: 2, torch.bfloat16: 3, torch.float8_e4m3fn: 4,
             torch.float8_e5m2: 5, torch.int64: 6,
             torch.int32: 7, torch.int8: 8, torch.uint8: 9, torch.bool: 10,
-            torch.uint32: 11}
+            torch.uint32: 11, torch.float4_e2m1fn_x2: 12}
 _BITS = {"fp64": 0, "fp32": 1, "fp16": 2, "bf16": 3, "e4m3": 4, "e5m2": 5}
 
 

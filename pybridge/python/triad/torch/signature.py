@@ -18,6 +18,7 @@ DTYPES = {
     "e4m3": torch.float8_e4m3fn,
     "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8,
     "uint8": torch.uint8, "bool": torch.bool, "uint32": torch.uint32,
+    "e2m1x2": torch.float4_e2m1fn_x2,
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _CASE = ("", "$1", "$2")  # dtypes of a spec that are the case's
@@ -37,8 +38,11 @@ def evaluate(text: str, values: Mapping[str, Any], whole: bool = True) -> Any:
 
 
 def _size_of(text: str, size: Any, dims: Sequence[str], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The dim that an expression of a size gives away: "segments + 1" is one more than segments, and
-    "heads * groups" is groups times heads where groups is an attribute."""
+    """The dim that an expression of a size gives away: "segments + 1" is one more than segments, "k / 2" half
+    of k, and "heads * groups" is groups times heads where groups is an attribute."""
+    name, _, parts = text.partition(" / ")
+    if name in dims and parts.isdecimal():
+        return {name: size * int(parts)}
     name, _, factor = text.partition(" * ")
     times = attributes.get(factor)
     if name in dims and type(times) is int and times > 0:
