@@ -7,7 +7,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -165,30 +164,18 @@ func (w *specWriter) dims() {
 	}
 }
 
-// shownBy is the first size that is the dim; where there is none, the first that is a part of it, times that:
-// of "k / 2" twice the size.
+// shownBy is the code that reads a dim from a tensor of a call.
 func (w *specWriter) shownBy(dim string) string {
-	part := ""
-	for k, list := range [][]op.TensorSpec{w.inputs, w.outputs} {
-		for i, t := range list {
-			_, choices := t.Sizes()
-			for axis, e := range choices[""] {
-				at := fmt.Sprintf("call->in[%d].shape[%d]", i, axis)
-				if k == 1 {
-					at = fmt.Sprintf("call->out[%d].shape[%d]", i, axis)
-				}
-				times, isPart := strings.CutPrefix(e.String(), dim+" / ")
-				switch n, err := strconv.Atoi(times); {
-				case k == 1 && t.Optional:
-				case e.String() == dim:
-					return at
-				case part == "" && isPart && err == nil:
-					part = fmt.Sprintf("%s * %d", at, n)
-				}
-			}
-		}
+	shown, ok := op.ShownBy(dim, w.inputs, w.outputs)
+	if !ok {
+		return ""
 	}
-	return part
+	at := fmt.Sprintf("call->%s[%d].shape[%d]", map[bool]string{false: "in", true: "out"}[shown.Output],
+		shown.Tensor, shown.Axis)
+	if shown.Times > 1 {
+		at += fmt.Sprintf(" * %d", shown.Times)
+	}
+	return at
 }
 
 // known says whether an expression uses nothing but what is declared.

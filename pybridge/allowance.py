@@ -26,6 +26,7 @@ import torch
 
 import allowance_rules  # noqa: F401  (it fills in the tables of bounded)
 from bounded import Bounded, UnknownForm, exactly, given, rules, stored_as
+from tensors import DTYPES, is_number
 
 __all__ = ["Bounded", "UnknownForm", "chained", "compute"]
 
@@ -37,7 +38,7 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
     """function(*tensors, **attributes), which gives count tensors, with the allowance of each; with upstream,
     the gradients of its outputs by their number, those of the differentiable inputs instead."""
     rules.begin(contract, dtype, equal_terms)
-    inputs = [given(x) if x.is_floating_point() else x for x in tensors]
+    inputs = [given(x) if is_number(x) else x for x in tensors]
     if upstream is None:
         with torch.no_grad():
             return _listed(function(*inputs, **attributes), count)
@@ -60,9 +61,8 @@ def chained(forward: Callable, backward: Callable, plan: str, tensors: tuple, co
     """backward behind forward, whose saved outputs were stored in between. Each word of plan is an argument
     of backward: t2 is tensors[2], o0:fp16 forward's output 0 stored in fp16. forward takes the first count
     tensors."""
-    from tensors import DTYPES
     rules.begin(contract, dtype, equal_terms)
-    inputs = [given(x) if x.is_floating_point() else x for x in tensors]
+    inputs = [given(x) if is_number(x) else x for x in tensors]
     with torch.no_grad():
         outputs = forward(*inputs[:count], **attributes)
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)

@@ -23,6 +23,13 @@ DTYPES = {
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
+
+
+def is_number(tensor: torch.Tensor) -> bool:
+    """Whether an element is one floating-point number: fp4 has two in each."""
+    return tensor.is_floating_point() and tensor.dtype != torch.float4_e2m1fn_x2
+
+
 # The element that fills a buffer under poison a and b, as (bytes, bits): a NaN with a payload, or a byte in
 # integers.
 _POISON = {

@@ -179,8 +179,10 @@ def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any],
 
 def _in_fp64(function):
     """function on floating inputs widened to fp64, with contiguous outputs in fp64."""
+    from tensors import is_number
+
     def widened(*tensors, **attributes):
-        value = function(*(t.double() if t.is_floating_point() else t for t in tensors), **attributes)
+        value = function(*(t.double() if is_number(t) else t for t in tensors), **attributes)
         many = isinstance(value, tuple)
         wide = tuple(t.double().contiguous() for t in (value if many else (value,)))
         return wide if many else wide[0]

@@ -58,6 +58,15 @@ func TestAdviceWhereBitsAreCompared(t *testing.T) {
 	}
 }
 
+// No sum is kept in fp4: who is wrong there has decoded a number or found a scale wrongly.
+func TestAdviceOfPackedNumbers(t *testing.T) {
+	f := Facts{Status: op.StatusFail, DType: "e2m1x2", ULP: 35, Formula: "y = a x"}
+	if got := For(f); !strings.Contains(got, "two fp4 numbers, the first in its low half") ||
+		strings.Contains(got, "kept in") {
+		t.Errorf("%q", got)
+	}
+}
+
 // What the emulator saw goes before what the sizes suggest.
 func TestAdviceOfWhatWasSeen(t *testing.T) {
 	ended := Facts{

@@ -67,18 +67,16 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 
 // dimCode is the C++ that reads a dim from a tensor of the call that has it.
 func (b *Binding) dimCode(name string) string {
-	for k, list := range [][]op.TensorSpec{b.inputs, b.outputs} {
-		for i, t := range list {
-			sizes, _ := t.Shape.([]any)
-			for d, size := range sizes {
-				if size == name && !t.Optional {
-					return fmt.Sprintf("triad_own::%s(triad_own_call, %d).shape[%d]",
-						[]string{"in", "out"}[k], i, d)
-				}
-			}
-		}
+	shown, ok := op.ShownBy(name, b.inputs, b.outputs)
+	if !ok {
+		return "int64_t(0)"
 	}
-	return "int64_t(0)"
+	code := fmt.Sprintf("triad_own::%s(triad_own_call, %d).shape[%d]",
+		map[bool]string{false: "in", true: "out"}[shown.Output], shown.Tensor, shown.Axis)
+	if shown.Times > 1 {
+		code = fmt.Sprintf("(%s * %d)", code, shown.Times)
+	}
+	return code
 }
 
 // sizeCodeOf is a size that a parameter stands for: a dim, a product, or the first of several equal dims.

@@ -284,19 +284,15 @@ func (b *Binding) pythonSizes() []string {
 		}
 	}
 	for _, d := range b.Spec.Dims {
-		for _, t := range b.inputs {
-			sizes, _ := t.Shape.([]any)
-			found := false
-			for i, size := range sizes {
-				if size == d.Name && !found {
-					lines = append(lines, fmt.Sprintf("%s = in_%s.shape[%d]", pythonName(d.Name), t.Name, i))
-					found = true
-				}
-			}
-			if found {
-				break
-			}
+		shown, ok := op.ShownBy(d.Name, b.inputs, nil)
+		if !ok {
+			continue
 		}
+		line := fmt.Sprintf("%s = in_%s.shape[%d]", pythonName(d.Name), b.inputs[shown.Tensor].Name, shown.Axis)
+		if shown.Times > 1 {
+			line += fmt.Sprintf(" * %d", shown.Times)
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }

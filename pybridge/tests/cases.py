@@ -13,9 +13,11 @@ import torch
 from client import OPERATORS
 
 from specs import Sizes, backward_inputs, quick_sizes, spec_of
-from tensors import DTYPES
+from tensors import DTYPES, is_number
 
 FP8_MAX = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0}
+PACKED = torch.float4_e2m1fn_x2
+FP4 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
 
 
 @functools.cache
@@ -59,7 +61,7 @@ class Case:
 
     def truth(self) -> list[torch.Tensor]:
         """The outputs in fp64."""
-        inputs = (t.double() if t.is_floating_point() else t for t in self.inputs)
+        inputs = (t.double() if is_number(t) else t for t in self.inputs)
         value = reference_of(self.op).reference(*inputs, **self.attributes)
         return [v.double() for v in (value if isinstance(value, tuple) else (value,))]
 
@@ -78,6 +80,16 @@ class Backward:
 
 def _normal(generator: torch.Generator, dtype: torch.dtype, *shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def packed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """x [..., k] in fp4, two numbers a byte and the first in the low half, and a scale in e4m3 for 16."""
+    groups = x.unflatten(-1, (-1, 16))
+    scale = (groups.abs().amax(-1) / 6).to(torch.float8_e4m3fn)
+    numbers = groups / scale.float().clamp_min(2.0**-9)[..., None]
+    codes = (numbers.abs()[..., None] - FP4).abs().argmin(-1) + 8 * numbers.signbit()
+    pairs = codes.to(torch.uint8).flatten(-2).unflatten(-1, (-1, 2))
+    return (pairs[..., 0] | pairs[..., 1] << 4).view(PACKED), scale
 
 
 def quantised(
@@ -112,7 +124,9 @@ class Draw:
             tensor = next(
                 t for t in [*spec["inputs"], *spec["outputs"]] if t["name"] == name.removeprefix("grad_")
             )
-            self.drawn[name] = _normal(self.generator, torch.float32, *self.sizes.shape_of(tensor))
+            *rows, cols = self.sizes.shape_of(tensor)
+            cols *= 2 if self.sizes.dtype_of(tensor) == PACKED else 1
+            self.drawn[name] = _normal(self.generator, torch.float32, *rows, cols)
         return self.drawn[name]
 
     def quantised(
@@ -122,6 +136,8 @@ class Draw:
         words = tensor["fill"].split()
         x = self.source(words[-3])
         scale = next(t for t in among if t["name"] == words[-1])
+        if self.sizes.dtype_of(tensor) == PACKED:
+            return packed(x)
         return quantised(
             x.T.contiguous() if words[1] == "transposed" else x,
             self.sizes.dtype_of(tensor),

@@ -1,0 +1,35 @@
+package op
+
+import (
+	"strings"
+	"testing"
+)
+
+// A dim is read from a size that is the dim, even behind one that is a part of it, and else from the part.
+func TestShownBy(t *testing.T) {
+	text := strings.NewReplacer(`["1"], fp32 = ["rows"]`, `["1"], fp32 = ["groups / 2"]`,
+		`shape = ["rows", "cols"]
+differentiable`, `shape = ["rows", "cols / 4"]
+differentiable`).Replace(scale)
+	for _, c := range []struct {
+		weights, dim string
+		want         Shown
+		ok           bool
+	}{
+		{`["groups / 2", "rows / 2"]`, "rows", Shown{Tensor: 0, Axis: 0, Times: 1}, true},
+		{`["groups / 2"]`, "groups", Shown{Tensor: 1, Axis: 0, Times: 2}, true},
+		{`["1", "groups / 2"]`, "groups", Shown{Tensor: 1, Axis: 1, Times: 2}, true},
+		{`["groups / 2"]`, "cols", Shown{Output: true, Tensor: 0, Axis: 1, Times: 1}, true},
+		{`["2 * groups"]`, "groups", Shown{}, false},
+		{`["groups + 2"]`, "groups", Shown{}, false},
+	} {
+		one := strings.Replace(text, `{ mode = { fp16 = ["1"], fp32 = ["groups / 2"] } }`, c.weights, 1)
+		s, err := Load("scale.toml", []byte(one))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := ShownBy(c.dim, s.InputSpecs, s.OutputSpecs); got != c.want || ok != c.ok {
+			t.Errorf("w %s: %s is %+v, %t; want %+v, %t", c.weights, c.dim, got, ok, c.want, c.ok)
+		}
+	}
+}
