@@ -12,6 +12,7 @@
 //           products one instruction, exact in int32, so that scales and fp32 come in once for 16 numbers. Where rows are few their columns
 //           are split among blocks, whose sums a second launch adds in a fixed order. Costs: registers; rows of whole loads
 #include "element.cuh"
+#include "hopper/arithmetic.cuh"
 #include "rows.cuh"
 #include "spec/nvfp4_gemv.cuh"
 
@@ -77,12 +78,12 @@ struct Signed {
 	unsigned plus, minus;
 };
 
-// four makes them of the codes in the low (half 0) or high 16 bits. __byte_perm looks up a byte for each of four codes: the lower three bits
+// four makes them of the codes in the low (half 0) or high 16 bits. permute looks up a byte for each of four codes: the lower three bits
 // choose one of the table's eight magnitudes, and where the highest is set the chosen byte's own sign, which is 0, takes its place.
 __device__ Signed four(unsigned codes, int half) {
 	constexpr unsigned low = 0x03020100, high = 0x0c080604; // 2 * 0, 0.5, 1, 1.5 and 2 * 2, 3, 4, 6
 	const unsigned turned = codes ^ 0x88888888u;
-	return {__byte_perm(low, high, codes >> 16 * half), __byte_perm(low, high, turned >> 16 * half)};
+	return {triad::hopper::permute(low, high, codes >> 16 * half), triad::hopper::permute(low, high, turned >> 16 * half)};
 }
 
 // whole is the difference of both words, byte by byte: the highest bit of each byte keeps its borrow from the next.

@@ -107,8 +107,8 @@ func TestFixedSizesNeedNoParameter(t *testing.T) {
 	}
 }
 
-// Pointers to bytes hold uint8, int8 and the codes of fp8 and fp4, and nothing wider; pointers to integers hold those
-// of their size.
+// Pointers to bytes hold uint8, int8 and the codes of fp8 and fp4, and nothing wider; pointers to integers
+// hold those of their size.
 func TestPointersToIntegers(t *testing.T) {
 	for _, c := range []struct {
 		base  string

@@ -288,7 +288,8 @@ func (b *Binding) pythonSizes() []string {
 		if !ok {
 			continue
 		}
-		line := fmt.Sprintf("%s = in_%s.shape[%d]", pythonName(d.Name), b.inputs[shown.Tensor].Name, shown.Axis)
+		line := fmt.Sprintf("%s = in_%s.shape[%d]", pythonName(d.Name), b.inputs[shown.Tensor].Name,
+			shown.Axis)
 		if shown.Times > 1 {
 			line += fmt.Sprintf(" * %d", shown.Times)
 		}

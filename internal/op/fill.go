@@ -17,8 +17,8 @@ import (
 //	"cos", "sin" of t * 10000^(-2i/d), in a table [positions, d/2]
 //	"quantize"  Source, drawn in fp32 (an input, or the gradient of an output), divided by Scale and rounded
 //	            to the tensor's dtype
-//	"scale"     the fp32 multipliers of the tensor Of: amax / the dtype's largest number, a group each; of fp4
-//	            in e4m3, for 16 neighbours each
+//	"scale"     the fp32 multipliers of the tensor Of: amax / the dtype's largest number, a group each; of
+//	            fp4 in e4m3, for 16 neighbours each
 //	"offsets"   where consecutive groups begin, and the end: rising integers from 0 to the size Of
 //	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead, under
 //	            zeros all, under NoneIgnored none

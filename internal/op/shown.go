@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Shown is a size that a dim can be read from: the dim is Times size Axis of tensor Tensor of a pass's inputs or
-// outputs.
+// Shown is a size that a dim can be read from: the dim is Times size Axis of tensor Tensor of a pass's inputs
+// or outputs.
 type Shown struct {
 	Output       bool
 	Tensor, Axis int
 	Times        int64
 }
 
-// ShownBy finds the first size that is a dim; where there is none, the first that is a part of it, as "k / 2" is
-// of k. An output that may be missing shows nothing.
+// ShownBy finds the first size that is a dim; where there is none, the first that is a part of it, as "k / 2"
+// is of k. An output that may be missing shows nothing.
 func ShownBy(dim string, inputs, outputs []TensorSpec) (Shown, bool) {
 	var part Shown
 	for k, list := range [][]TensorSpec{inputs, outputs} {

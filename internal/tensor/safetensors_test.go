@@ -3,6 +3,7 @@ package tensor
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,6 +38,25 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 		if err := have.Check(); err != nil || have.DType != want.DType ||
 			!bytes.Equal(have.Packed(), want.Packed()) {
 			t.Errorf("%s: %v, %x, want %x", want.Name, err, have.Packed(), want.Packed())
+		}
+	}
+}
+
+// The format counts fp4 numbers, of which a byte of ours has two.
+func TestSafetensorsCountPackedNumbers(t *testing.T) {
+	var file bytes.Buffer
+	if err := WriteSafetensors(&file, []Tensor{New("x", op.E2M1x2, []int64{3, 8})}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if want := `"dtype":"F4","shape":[3,16],"data_offsets":[0,24]`; !strings.Contains(file.String(), want) {
+		t.Errorf("%q, want %s", file.String(), want)
+	}
+	for shape, size := range map[string]int{"[3,5]": 8, "[]": 1} {
+		header := fmt.Sprintf(`{"x":{"dtype":"F4","shape":%s,"data_offsets":[0,%d]}}`, shape, size)
+		odd := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+		odd = append(odd, make([]byte, size)...)
+		if _, _, err := ReadSafetensors(odd); err == nil || !strings.Contains(err.Error(), "two a byte") {
+			t.Errorf("shape %s: %v", shape, err)
 		}
 	}
 }

@@ -114,15 +114,11 @@ inline unsigned __brev(unsigned x) {
 inline unsigned long long __brevll(unsigned long long x) {
 	return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 | __brev(static_cast<unsigned>(x >> 32));
 }
+// The fourth bit of each half of a selector, by which PTX's prmt repeats a sign, is ignored: nvcc takes it away.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
 	unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
 	unsigned out = 0;
-	for (int i = 0; i < 4; i++) {
-		unsigned s = selector >> (4 * i);
-		unsigned byte = static_cast<unsigned>(bytes >> (8 * (s & 7))) & 0xff;
-		if (s & 8) byte = byte & 0x80 ? 0xff : 0;
-		out |= byte << (8 * i);
-	}
+	for (int i = 0; i < 4; i++) out |= (static_cast<unsigned>(bytes >> (8 * (selector >> (4 * i) & 7))) & 0xff) << (8 * i);
 	return out;
 }
 inline unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n) {

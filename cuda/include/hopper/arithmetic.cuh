@@ -20,6 +20,23 @@ __device__ inline float power_of_two(float x) {
 #endif
 }
 
+// permute chooses four of the eight bytes of low and high, each by a half of a byte of the selector's low 16 bits: three bits are the byte's
+// number, and where the fourth is set the byte's highest bit is repeated in its place. __byte_perm ignores the fourth.
+__device__ inline uint32_t permute(uint32_t low, uint32_t high, uint32_t selector) {
+#ifdef __CUEMU__
+	uint32_t y = __byte_perm(low, high, selector);
+	for (int i = 0; i < 4; i++) {
+		const uint32_t byte = 0xffu << 8 * i;
+		if (selector >> 4 * i & 8) y = (y >> 8 * i & 0x80) != 0 ? y | byte : y & ~byte;
+	}
+	return y;
+#else
+	uint32_t y;
+	asm("prmt.b32 %0, %1, %2, %3;" : "=r"(y) : "r"(low), "r"(high), "r"(selector));
+	return y;
+#endif
+}
+
 // add_pair adds to two neighbouring fp32 sums in global memory, each in one piece, in any order; to is aligned to 8 bytes.
 __device__ inline void add_pair(float *to, float first, float second) {
 #if !defined(__CUEMU__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

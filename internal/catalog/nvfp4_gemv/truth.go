@@ -33,8 +33,8 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	}
 	m, bytes := a.Shape[0], a.Shape[1]
 	if int64(len(x)) != 2*bytes || scaleA.Shape[0] != m || scaleA.Shape[1]*groupBytes != bytes {
-		return nil, fmt.Errorf("a has shape %v, scale_a %v, x %d numbers: want k/2 columns, k/16, and k", a.Shape,
-			scaleA.Shape, len(x))
+		return nil, fmt.Errorf("a has shape %v, scale_a %v, x %d numbers: want k/2 columns, k/16, and k",
+			a.Shape, scaleA.Shape, len(x))
 	}
 	alpha, unit := k.Attrs.Number("alpha"), judge.U32*(k.Growth(2*bytes)+2)
 	fraction, _ := math.Frexp(alpha)
@@ -42,7 +42,9 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	chosen := k.Sample.Choose(m)
 	y := k.Target("y", op.FP16, []int64{m, 1}, chosen)
 	y.Shape = []int64{m}
-	memory := func() [][]float64 { return [][]float64{make([]float64, bytes), make([]float64, bytes/groupBytes)} }
+	memory := func() [][]float64 {
+		return [][]float64{make([]float64, bytes), make([]float64, bytes/groupBytes)}
+	}
 	truth.EachRowWith(chosen, m, memory, func(own [][]float64, i, r int64) {
 		codes, scales := own[0], own[1]
 		a.DecodeRow(codes, r, 0)
@@ -97,8 +99,8 @@ func dequantized(k *truth.Request, name, scale string) ([]float64, error) {
 		return nil, err
 	}
 	if scales.Shape[0]*groupBytes != t.Shape[0] {
-		return nil, fmt.Errorf("%s has %d bytes and %s %d numbers: want one for %d bytes", name, t.Shape[0], scale,
-			scales.Shape[0], groupBytes)
+		return nil, fmt.Errorf("%s has %d bytes and %s %d numbers: want one for %d bytes", name, t.Shape[0],
+			scale, scales.Shape[0], groupBytes)
 	}
 	values, factors := make([]float64, 0, 2*t.Shape[0]), scales.Float64s()
 	for i, code := range t.Float64s() {
