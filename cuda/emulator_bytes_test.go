@@ -6,7 +6,8 @@ import (
 )
 
 // __byte_perm ignores the fourth bit of each half of its selector: the compiler takes it away, as the PTX of
-// a call shows ("and.b32 %r2, %r1, 30583"). prmt itself repeats the chosen byte's highest bit where it is set.
+// a call shows ("and.b32 %r2, %r1, 30583"). prmt itself repeats the chosen byte's highest bit where it is
+// set.
 func TestEmulatorChoosesBytes(t *testing.T) {
 	t.Parallel()
 	out, status := runEmulated(t, "forward", newEmulated(t, "g++", "-O2").buildWithKernels(t, "bytes.cu"))

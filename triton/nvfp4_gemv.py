@@ -35,8 +35,8 @@ def _scale(codes):
 
 
 @triton.jit
-def _nvfp4_gemv_kernel(a_ptr, scale_a_ptr, x_ptr, scale_x_ptr, y_ptr, alpha, m, pairs, a_row, a_col, scale_a_row,
-                       scale_a_col, x_col, scale_x_col, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+def _nvfp4_gemv_kernel(a_ptr, scale_a_ptr, x_ptr, scale_x_ptr, y_ptr, alpha, m, pairs, a_row, a_col,
+                       scale_a_row, scale_a_col, x_col, scale_x_col, ROWS: tl.constexpr, BLOCK: tl.constexpr,
                        GROUP: tl.constexpr):
     r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     total = tl.zeros([ROWS, BLOCK // GROUP], dtype=tl.float32)
@@ -44,8 +44,8 @@ def _nvfp4_gemv_kernel(a_ptr, scale_a_ptr, x_ptr, scale_x_ptr, y_ptr, alpha, m, 
         c = first + tl.arange(0, BLOCK).to(tl.int64)
         g = first // GROUP + tl.arange(0, BLOCK // GROUP).to(tl.int64)
         x = tl.load(x_ptr + c * x_col, mask=c < pairs, other=0).to(tl.int32)
-        a = tl.load(a_ptr + r[:, None] * a_row + c[None, :] * a_col, mask=(r < m)[:, None] & (c < pairs)[None, :],
-                    other=0).to(tl.int32)
+        a = tl.load(a_ptr + r[:, None] * a_row + c[None, :] * a_col,
+                    mask=(r < m)[:, None] & (c < pairs)[None, :], other=0).to(tl.int32)
         scale_x = tl.load(scale_x_ptr + g * scale_x_col, mask=g * GROUP < pairs, other=0).to(tl.int32)
         scale_a = tl.load(scale_a_ptr + r[:, None] * scale_a_row + g[None, :] * scale_a_col,
                           mask=(r < m)[:, None] & (g * GROUP < pairs)[None, :], other=0).to(tl.int32)
@@ -62,8 +62,8 @@ def forward(a, scale_a, x, scale_x, *, alpha):
     if m:
         codes = (t.view(torch.uint8) for t in (a, scale_a, x, scale_x))  # Triton has no type of fp4
         _nvfp4_gemv_kernel[(ceildiv(m, ROWS),)](
-            *codes, y, alpha, m, pairs, *a.stride(), *scale_a.stride(), x.stride(0), scale_x.stride(0), ROWS=ROWS,
-            BLOCK=min(BLOCK, next_power_of_2(pairs)), GROUP=GROUP)
+            *codes, y, alpha, m, pairs, *a.stride(), *scale_a.stride(), x.stride(0), scale_x.stride(0),
+            ROWS=ROWS, BLOCK=min(BLOCK, next_power_of_2(pairs)), GROUP=GROUP)
     return y
 
 

@@ -171,10 +171,9 @@ func (f Facts) byStatus() []string {
 		return []string{"every value is right or off by 1: it is rounded another way. A cast to an integer " +
 			"drops what lies behind the point; rintf takes the nearest, of two the even one"}
 	case f.DType == op.E2M1x2.String() && f.UpTo == "" && !settled:
-		return []string{"it is wrong from the smallest shape on. A byte holds two fp4 numbers, the first in " +
-			"its low half: a sign, two bits of exponent, one of fraction; without exponent they are 0 and " +
-			"0.5. " +
-			"Compare where each scale begins and ends with " + f.Formula}
+		return []string{"it is wrong from the smallest shape on. A byte holds two fp4 numbers, the first " +
+			"in its low half: a sign, two bits of exponent, one of fraction; without exponent they are " +
+			"0 and 0.5. Compare where each scale begins and ends with " + f.Formula}
 	case f.lowPrecision() && !settled:
 		return []string{"every value is near the truth, but further off than one rounding at the end: " +
 			"sums or other steps are kept in " + f.DType +

@@ -25,13 +25,14 @@ func unpacked(shape []int64) []int64 {
 }
 
 // quantizePacked is quantize for a vector or a matrix of fp4 numbers, of which it gives the bytes. A scale in
-// e4m3 belongs to 16 neighbours: amax / 6, rounded, and at least the smallest number where they are not all 0.
-// Under integers the numbers are whole ones and the scales 1/4, 1/2 and 1.
+// e4m3 belongs to 16 neighbours: amax / 6, rounded, and at least the smallest number where they are not all
+// 0. Under integers the numbers are whole ones and the scales 1/4, 1/2 and 1.
 func (m *maker) quantizePacked(t, scaleType op.TensorType, fill op.Fill) ([]float64, error) {
 	source := slices.Clone(m.drawn[fill.Source].values)
 	scales := make([]float64, scaleType.Elements())
 	if fill.Transposed || len(source) != packedGroup*len(scales) {
-		return nil, fmt.Errorf("%d scales of %d fp4 numbers: want one for 16 neighbours", len(scales), len(source))
+		return nil, fmt.Errorf("%d scales of %d fp4 numbers: want one for 16 neighbours", len(scales),
+			len(source))
 	}
 	format, _ := tensor.FormatOf(op.E4M3)
 	exact := m.c.Distribution == "integers"
