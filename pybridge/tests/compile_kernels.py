@@ -11,6 +11,7 @@ GPU the line has op, row, pass, dtype, declined. Runs in a process of its own, w
 from __future__ import annotations
 
 import importlib.util
+import math
 import json
 import os
 import sys
@@ -101,9 +102,12 @@ def source_of(kernel, args: tuple, options: dict) -> tuple[ASTSource, dict]:
 def tensor_of(size: Sizes, tensor: dict, layout: str) -> torch.Tensor:
     """A tensor of the spec without values that matter. A transposed layout exchanges the last two strides
     where the operator may meet that."""
-    x = torch.zeros(size.shape_of(tensor)).to(size.dtype_of(tensor))
+    shape, dtype = size.shape_of(tensor), size.dtype_of(tensor)
     strided = tensor.get("differentiable") or tensor.get("strided")
-    return x.mT.contiguous().mT if layout == "transposed" and strided and x.dim() > 1 else x
+    turned = layout == "transposed" and strided and len(shape) > 1
+    lying = (*shape[:-2], shape[-1], shape[-2]) if turned else shape
+    x = torch.zeros(math.prod(shape) * dtype.itemsize, dtype=torch.uint8).view(dtype).view(lying)
+    return x.mT if turned else x
 
 
 def calls_of(op: str, size: Sizes, layout: str) -> tuple[list, list]:

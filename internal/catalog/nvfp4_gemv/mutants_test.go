@@ -13,8 +13,11 @@ var suites = []truthtest.Suite{{
 	Op: "nvfp4_gemv", Pass: op.Forward, Kernel: emulated,
 	// scales with every product, once for a group, and alpha in the scales of x; orders of sums
 	Right: []truthtest.Arithmetic{
-		{Form: 0}, {Form: 1}, {Form: 2},
-		{Form: 0, Order: truthtest.InLanes}, {Form: 1, Order: truthtest.InLanes},
+		{Form: 0},
+		{Form: 1},
+		{Form: 2},
+		{Form: 0, Order: truthtest.InLanes},
+		{Form: 1, Order: truthtest.InLanes},
 	},
 	Mutants: []truthtest.Mutant{
 		{Number: 1, Name: "halves of a byte of a exchanged"},
