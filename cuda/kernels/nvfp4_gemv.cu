@@ -81,7 +81,8 @@ struct Signed {
 // four makes them of the codes in the low (half 0) or high 16 bits. permute looks up a byte for each of four codes: the lower three bits
 // choose one of the table's eight magnitudes, and where the highest is set the chosen byte's own sign, which is 0, takes its place.
 __device__ Signed four(unsigned codes, int half) {
-	constexpr unsigned low = 0x03020100, high = 0x0c080604; // 2 * 0, 0.5, 1, 1.5 and 2 * 2, 3, 4, 6
+	// 2 * 0, 0.5, 1, 1.5 and 2 * 2, 3, 4, 6. threadIdx.z is 0, and keeps the first in a register: a constant would be moved to one each time
+	const unsigned low = 0x03020100 + threadIdx.z, high = 0x0c080604;
 	const unsigned turned = codes ^ 0x88888888u;
 	return {triad::hopper::permute(low, high, codes >> 16 * half), triad::hopper::permute(low, high, turned >> 16 * half)};
 }
@@ -129,15 +130,21 @@ __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y 
 	__shared__ float sums[rows_at_once][threads / 32];
 	const int64_t first_row = blockIdx.x / parts * rows_at_once, part = blockIdx.x % parts;
 	const int64_t end = (part + 1) * length < of.k ? (part + 1) * length : of.k;
+	const uint8_t *a_row[rows_at_once];
+	const __nv_fp8_e4m3 *scale_row[rows_at_once];
+#pragma unroll
+	for (int r = 0; r < rows_at_once; r++) {
+		const int64_t row = first_row + r < of.m ? first_row + r : of.m - 1;
+		a_row[r] = of.a + row * of.a_row, scale_row[r] = of.scale_a + row * (of.k / 16);
+	}
 	float sum[rows_at_once] = {};
 	for (int64_t c = part * length + threadIdx.x * numbers; c < end; c += blockDim.x * numbers) {
 		uint4 a[rows_at_once];
 		__nv_fp8x2_e4m3 scale_a[rows_at_once];
 #pragma unroll
 		for (int r = 0; r < rows_at_once; r++) {
-			const int64_t row = first_row + r < of.m ? first_row + r : of.m - 1;
-			a[r] = as<uint4>(of.a + row * of.a_row + c / 2);
-			scale_a[r] = as<__nv_fp8x2_e4m3>(of.scale_a + (row * of.k + c) / 16);
+			a[r] = as<uint4>(a_row[r] + c / 2);
+			scale_a[r] = as<__nv_fp8x2_e4m3>(scale_row[r] + c / 16);
 		}
 		const uint4 codes = as<uint4>(of.x + c / 2);
 		const float2 scale_x = static_cast<float2>(as<__nv_fp8x2_e4m3>(of.scale_x + c / 16));

@@ -11,8 +11,6 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-import torch
-
 from client import OPERATORS
 
 import compile_kernels
@@ -66,7 +64,7 @@ class Declines(unittest.TestCase):
         for op in NAMES:
             size, _ = compiled_sizes(op)[0]
             inputs = spec_of(op)["inputs"]
-            tensors = described([torch.zeros(size.shape_of(t)).to(size.dtype_of(t)) for t in inputs])
+            tensors = described([compile_kernels.tensor_of(size, t, "contiguous") for t in inputs])
             for row in compile_kernels.load(op, []).IMPLEMENTATIONS:
                 if not row.name.startswith("triton/") or not row.accepts:
                     continue
