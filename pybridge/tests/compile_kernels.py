@@ -11,8 +11,8 @@ GPU the line has op, row, pass, dtype, declined. Runs in a process of its own, w
 from __future__ import annotations
 
 import importlib.util
-import math
 import json
+import math
 import os
 import sys
 import time
