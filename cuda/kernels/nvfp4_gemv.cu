@@ -12,7 +12,7 @@
 //           products one instruction, exact in int32, so that scales and fp32 come in once for 16 numbers. Where rows are few their columns
 //           are split among blocks, whose sums a second launch adds in a fixed order. Costs: registers; rows of whole loads
 #include "element.cuh"
-#include "hopper/arithmetic.cuh"
+#include "fp4.cuh"
 #include "rows.cuh"
 #include "spec/nvfp4_gemv.cuh"
 
@@ -72,24 +72,6 @@ __global__ void nvfp4_gemv_warp_kernel(Codes a, Scales scale_a, VectorCodes x, V
 
 // ---- vec --------------------------------------------------------------------------------------------------------------------------------
 
-// Signed are four numbers, doubled to be whole, as the bytes of two words: the positive ones, and the magnitudes of the negative ones, each
-// with 0 where a number has the other sign.
-struct Signed {
-	unsigned plus, minus;
-};
-
-// four makes them of the codes in the low (half 0) or high 16 bits. permute looks up a byte for each of four codes: the lower three bits
-// choose one of the table's eight magnitudes, and where the highest is set the chosen byte's own sign, which is 0, takes its place.
-__device__ Signed four(unsigned codes, int half) {
-	// 2 * 0, 0.5, 1, 1.5 and 2 * 2, 3, 4, 6. threadIdx.z is 0, and keeps the first in a register: a constant would be moved to one each time
-	const unsigned low = 0x03020100 + threadIdx.z, high = 0x0c080604;
-	const unsigned turned = codes ^ 0x88888888u;
-	return {triad::hopper::permute(low, high, codes >> 16 * half), triad::hopper::permute(low, high, turned >> 16 * half)};
-}
-
-// whole is the difference of both words, byte by byte: the highest bit of each byte keeps its borrow from the next.
-__device__ int whole(Signed s) { return static_cast<int>(((s.plus | 0x80808080u) - s.minus) ^ 0x80808080u); }
-
 // dots are the sums of products of two groups, times four since both sides are doubled: exact.
 __device__ void dots(uint4 codes, const int (&x)[8], float (&of)[2]) {
 	const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
@@ -98,7 +80,7 @@ __device__ void dots(uint4 codes, const int (&x)[8], float (&of)[2]) {
 		int plus = 0, minus = 0;
 #pragma unroll
 		for (int i = 4 * g; i < 4 * g + 4; i++) {
-			const Signed s = four(words[i / 2], i % 2);
+			const triad::Signed4 s = triad::doubled_fp4(words[i / 2], i % 2);
 			plus = __dp4a(static_cast<int>(s.plus), x[i], plus);
 			minus = __dp4a(static_cast<int>(s.minus), x[i], minus);
 		}
@@ -151,7 +133,7 @@ __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y 
 		const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
 		int x[8];
 #pragma unroll
-		for (int i = 0; i < 8; i++) x[i] = whole(four(words[i / 2], i % 2));
+		for (int i = 0; i < 8; i++) x[i] = triad::as_int8(triad::doubled_fp4(words[i / 2], i % 2));
 #pragma unroll
 		for (int r = 0; r < rows_at_once; r++) {
 			const float2 scale = static_cast<float2>(scale_a[r]);
