@@ -38,6 +38,7 @@ type Facts struct {
 	// where no size matters.
 	UpTo string
 	Last int64 // right up to this value of UpTo
+	Step int64 // of its values: the next is so much more; 0 is 1
 	// Multiple: right where the size Of is a multiple of this number, wrong beside it; 0 where that is not
 	// so.
 	Multiple int64
@@ -115,7 +116,7 @@ func For(f Facts) string {
 			f.Multiple-1, f.Multiple, f.Of))
 	} else if f.UpTo != "" && !f.OrdinaryPasses && !(f.lowPrecision() && f.Last < 32) {
 		words = append(words, fmt.Sprintf("%s up to %d are right, from %d on it is wrong%s", f.UpTo, f.Last,
-			f.Last+1, afterLimit(f)))
+			f.Last+max(f.Step, 1), afterLimit(f)))
 	}
 	return strings.Join(append(words, f.byStatus()...), "; ")
 }

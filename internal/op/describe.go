@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -36,6 +37,19 @@ func (t TensorSpec) Sizes() (attribute string, choices map[string][]Expression) 
 
 // Conditions are what the spec requires of dims and attributes.
 func (s *Spec) Conditions() []Expression { return s.require }
+
+// StepOf is what a dim must be a multiple of: 16 where the spec requires "k % 16 == 0", 1 where it says
+// nothing.
+func (s *Spec) StepOf(dim string) int64 {
+	for _, condition := range s.require {
+		text, isMultiple := strings.CutPrefix(condition.text, dim+" % ")
+		text, isZero := strings.CutSuffix(text, " == 0")
+		if n, err := strconv.ParseInt(text, 10, 64); isMultiple && isZero && err == nil && n > 0 {
+			return n
+		}
+	}
+	return 1
+}
 
 // Tree is the syntax of the expression: literals, names, parentheses, operators and calls of ceildiv, min,
 // max and sqrt.

@@ -154,11 +154,11 @@ func (s *Search) relations() bool { return brokenRelation(s.Suspect.Record) }
 // no smaller one is. right is the largest right value below it, 0 where there is none.
 func (s *Search) bisect(at Sizes, name string) (wrong, right int64, found *record.Record) {
 	wrong = at[name]
-	low := int64(0)
-	for low+1 < wrong {
-		middle := (low + wrong) / 2
+	low, step := int64(0), s.Spec.StepOf(name)
+	for low+step < wrong {
+		middle := (low + wrong) / 2 / step * step
 		if low == 0 {
-			middle = 1
+			middle = step
 		}
 		r := s.judge(at, size(name, middle))
 		if r != nil && r.Status.Weight() == op.Bad {

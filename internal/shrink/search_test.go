@@ -108,6 +108,42 @@ func TestFindNamesTheFault(t *testing.T) {
 	}
 }
 
+// A size that must be a multiple of another number is searched among its multiples.
+func TestFindKeepsMultiples(t *testing.T) {
+	for _, o := range catalog.All() {
+		for _, d := range o.Spec.Dims {
+			if o.Spec.StepOf(d.Name) != 16 {
+				continue
+			}
+			dims := op.Dims{}
+			for _, other := range o.Spec.Dims {
+				dims = append(dims, size(other.Name, 16*21))
+			}
+			for limit, says := range map[int64]string{
+				0: "smallest shape on", 64: "up to 64 are right, from 80 on",
+			} {
+				s := searchOf(t, o.Spec.Name, "normal", dims,
+					func(p Probe) bool { return p.Sizes[d.Name] > limit })
+				run := s.Run
+				s.Run = func(p Probe) *record.Record {
+					if p.Sizes[d.Name]%16 != 0 {
+						return nil // there is no such case
+					}
+					return run(p)
+				}
+				got := s.Find()
+				if found := got.Record.Case.Dims.Get(d.Name); found != limit+16 ||
+					!strings.Contains(got.Advice, says) {
+					t.Errorf("%s %s: found %d, want %d; advice %q, want %q", o.Spec.Name, d.Name, found,
+						limit+16, got.Advice, says)
+				}
+			}
+			return
+		}
+	}
+	t.Error("no dim is a multiple of 16")
+}
+
 // A function that is wrong on special numbers alone is told so, and its sizes are not blamed.
 func TestFindTellsNumbersFromSizes(t *testing.T) {
 	s := searchOf(t, ofRows, "scaled", op.Dims{size("rows", 3), size("cols", 7)},

@@ -31,8 +31,9 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 		s.findMultiple(f, larger)
 	}
 	for _, name := range slices.Backward(s.sizes) {
-		if f.Multiple == 0 && f.UpTo == "" && lastRight[name] > 1 && at[name] == lastRight[name]+1 {
-			f.UpTo, f.Last = name, lastRight[name]
+		step := s.Spec.StepOf(name)
+		if f.Multiple == 0 && f.UpTo == "" && lastRight[name] > 1 && at[name] == lastRight[name]+step {
+			f.UpTo, f.Last, f.Step = name, lastRight[name], step
 		}
 	}
 }
@@ -74,15 +75,15 @@ func (s *Search) findSquare(f *advice.Facts, at Sizes) {
 // findMultiple asks whether the function is right where a size is a multiple of a block, and wrong beside it.
 func (s *Search) findMultiple(f *advice.Facts, at Sizes) {
 	for _, name := range slices.Backward(s.sizes) {
-		block := int64(256)
+		block, step := int64(256), s.Spec.StepOf(name)
 		if f.Multiple > 0 || !s.is(op.Good, at, size(name, block)) {
 			continue
 		}
-		for block > 4 && s.is(op.Good, at, size(name, block/2)) {
+		for block > 4 && block/2%step == 0 && s.is(op.Good, at, size(name, block/2)) {
 			block /= 2
 		}
-		if s.is(op.Good, at, size(name, 3*block)) && s.is(op.Bad, at, size(name, 3*block-1)) &&
-			s.is(op.Bad, at, size(name, 3*block+1)) {
+		if s.is(op.Good, at, size(name, 3*block)) && s.is(op.Bad, at, size(name, 3*block-step)) &&
+			s.is(op.Bad, at, size(name, 3*block+step)) {
 			f.Multiple, f.Of = block, name
 		}
 	}
