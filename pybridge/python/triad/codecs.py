@@ -27,8 +27,8 @@ def numpy() -> Any:
 
 def encode(values: Any, dtype: str) -> np.ndarray:
     """Rounds fp64 numbers once, to nearest even, and gives their codes: fp16 and bf16 as uint16, e4m3 and
-    e5m2 as uint8, others as themselves (e2m1x2 is the byte of two fp4 numbers). Beyond the largest number that is infinity, NaN for e4m3, the nearest
-    bound for an integer. The shape stays."""
+    e5m2 as uint8, others as themselves (e2m1x2 is the byte of two fp4 numbers). Beyond the largest number
+    that is infinity, NaN for e4m3, the nearest bound for an integer. The shape stays."""
     np = numpy()
     source = np.ascontiguousarray(values, dtype="<f8")
     codes = np.empty(source.shape, dtype="<" + _storage(dtype))
