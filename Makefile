@@ -7,6 +7,7 @@
 # make test-long  more seeds, more kills, fuzzing, every kernel compiled for every GPU
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
 # make database measure what docs/performance.md says of the database of results; PARTS="questions pages" alone, say
+# make lab OP=x  pack the kernels of one operator for a GPU machine, with the script that judges, times and profiles them there: build/lab/x.tar.xz
 # make figures  build bin/figures.test, which measures on a GPU what docs/performance.md promises
 # make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
 # make release  what people install, into dist/: wheels for PYTHONS, the container file, the changelog, SHA256SUMS
@@ -23,6 +24,15 @@ build:
 # Neither Go nor the sources are needed where it runs: the kernels that it plants are built by the nvcc that is there.
 figures:
 	$(GO) test -c -trimpath -ldflags '-s -w' -o bin/figures.test ./cuda/gpuworker
+
+# Only its own kernels are compiled. NAME=x keeps the packs of two trees apart, whose times the script then compares.
+lab:
+	@test -n "$(OP)" || { echo 'make lab OP=softmax: name an operator of triad ops list' >&2; exit 2; }
+	rm -rf build/lab/$(or $(NAME),$(OP)) && mkdir -p build/lab/$(or $(NAME),$(OP))
+	$(GO) build -trimpath -ldflags '-s -w' -o build/lab/$(or $(NAME),$(OP))/ ./cmd/triad
+	build/lab/$(or $(NAME),$(OP))/triad setup --yes --gpu build/lab/$(or $(NAME),$(OP)) --kernels $(OP)
+	cp results/lab.sh build/lab/
+	tar -C build/lab -cJf build/lab/$(or $(NAME),$(OP)).tar.xz lab.sh $(or $(NAME),$(OP))
 
 # PACKAGES narrows what is tested, SKIP names tests that are left out. What is downloaded and what is compiled goes side by side. With TRIAD_TEST_ALL=1, as in .ci/run, whatever is
 # missing, skipped or over its budget is a failure; otherwise it is told at the end.

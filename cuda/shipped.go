@@ -160,12 +160,23 @@ func (l *GPULibraries) oldestNVCC() int {
 	return 12
 }
 
-// Ship builds the library of every kernel file into a folder: what lies beside the binary on a machine
-// without nvcc.
-func Ship(ctx context.Context, sources fs.FS, cache string, compiler NVCC, folder string) error {
+// Ship builds the libraries of the kernel files of the operators, of all without one, into a folder: what
+// lies beside the binary on a machine without nvcc.
+func Ship(ctx context.Context, sources fs.FS, cache string, compiler NVCC, folder string,
+	operators ...string,
+) error {
 	files, err := fs.Glob(sources, "cuda/kernels/*.cu")
 	if err != nil {
 		return fmt.Errorf("list the kernel files: %w", err)
+	}
+	for i, name := range operators {
+		operators[i] = "cuda/kernels/" + name + ".cu"
+		if !slices.Contains(files, operators[i]) {
+			return fmt.Errorf("there is no kernel file %s", operators[i])
+		}
+	}
+	if len(operators) > 0 {
+		files = operators
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the libraries: %w", err)

@@ -174,3 +174,12 @@ func TestPTXIsPortable(t *testing.T) {
 		}
 	}
 }
+
+// Of the operators that are asked for, each must be there.
+func TestShipOfWhatIsNotThere(t *testing.T) {
+	sources, _ := shipping(t)
+	err := Ship(t.Context(), sources, t.TempDir(), NVCC{}, t.TempDir(), "scales")
+	if err == nil || !strings.Contains(err.Error(), "there is no kernel file cuda/kernels/scales.cu") {
+		t.Errorf("%v", err)
+	}
+}

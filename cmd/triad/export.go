@@ -206,7 +206,8 @@ func toFile(out io.Writer, name string, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(filepath.Dir(name)), renameio.WithPermissions(0o644))
+	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(filepath.Dir(name)),
+		renameio.WithPermissions(0o644))
 	if err != nil {
 		var made *fs.PathError
 		if errors.As(err, &made) { // it names a file that nobody asked for

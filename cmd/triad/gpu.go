@@ -154,8 +154,11 @@ func (a *app) findNVCC(ctx context.Context, f environmentFlags, fetch bool) (cud
 	return cuda.FindNVCC(ctx, folder)
 }
 
-// buildForGPU builds the worker and the kernel libraries for GPUs into a folder; no GPU is needed.
-func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string) error {
+// buildForGPU builds the worker and the kernel libraries for GPUs, of all operators or of these, into a
+// folder; no GPU is needed.
+func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string,
+	operators []string,
+) error {
 	compiler, err := a.findNVCC(ctx, f, true)
 	if err != nil {
 		return session.ToolchainFailure(err)
@@ -184,7 +187,7 @@ func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string
 		return session.ToolchainFailure(err)
 	}
 	if err := cuda.Ship(ctx, a.files, filepath.Join(cache, "cuda"), compiler,
-		filepath.Join(folder, "kernels")); err != nil {
+		filepath.Join(folder, "kernels"), operators...); err != nil {
 		return session.ToolchainFailure(err)
 	}
 	fmt.Fprintf(a.out, "%s and the kernel libraries (%s and PTX) are in %s\n", gpuworker.Binary,

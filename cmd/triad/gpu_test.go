@@ -159,3 +159,19 @@ func TestDeviceFlags(t *testing.T) {
 		}
 	}
 }
+
+// --kernels names operators of a folder for GPUs, and nothing else.
+func TestKernelsForGPUsAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"setup", "--kernels", "softmax"}, "name the folder"},
+		{[]string{"setup", "--gpu", t.TempDir(), "--kernels", "softmix"}, `unknown operator "softmix"`},
+	} {
+		text, code := runTriad(t, c.args...)
+		if code != int(session.ExitUsage) || !strings.Contains(text, c.want) {
+			t.Errorf("%v: exit %d, %s; want exit 2 and %q", c.args, code, text, c.want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
+	"triad/internal/catalog"
 	"triad/internal/session"
 	"triad/pybridge"
 )
@@ -61,6 +62,7 @@ type setupOptions struct {
 	environmentFlags
 	remove, nvcc, peers bool
 	gpu, wheels         string // folders, "" for none
+	kernels             []string
 }
 
 func (a *app) setupCommand() *cobra.Command {
@@ -82,6 +84,8 @@ use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environm
 		"network (pip download --no-deps -r requirements-peers.txt -d FOLDER)")
 	cmd.Flags().StringVar(&o.gpu, "gpu", "", "build what a GPU machine without Go and nvcc needs beside "+
 		"triad into this folder: "+gpuworker.Binary+" and the kernel libraries")
+	cmd.Flags().StringSliceVar(&o.kernels, "kernels", nil, "with --gpu, the kernel libraries of these "+
+		"operators alone")
 	cmd.Flags().BoolVar(&o.remove, "remove", false, "delete the private Python environments")
 	return cmd
 }
@@ -104,8 +108,17 @@ func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 		fmt.Fprintf(a.out, "removed the private Python environments: %.1f GB freed\n", float64(freed)/1e9)
 		return nil
 	}
+	if len(o.kernels) > 0 && o.gpu == "" {
+		return usage("--kernels says which libraries --gpu FOLDER builds: name the folder")
+	}
+	for _, name := range o.kernels {
+		if _, err := catalog.Get(name); err != nil {
+			return err
+		}
+	}
 	if o.gpu != "" {
-		return a.buildForGPU(a.stop, o.environmentFlags, o.gpu) // there is nothing to finish after Ctrl-C
+		// There is nothing to finish after Ctrl-C.
+		return a.buildForGPU(a.stop, o.environmentFlags, o.gpu, o.kernels)
 	}
 	i, err := e.Ensure(ctx)
 	var missing *backend.Unavailable
