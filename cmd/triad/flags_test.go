@@ -151,7 +151,7 @@ var elsewhere = map[string]string{
 	"explain": "compare.txtar", "verbose": "compare.txtar", "dump": "dump.txtar", "db": "results.txtar",
 	"sanitize": "sanitize_test.go", "no-timing": "flags_test.go", "plan": "plan.txtar",
 	"on": "slurm.txtar", "shards": "slurm.txtar", "slurm": "slurm.txtar", "parts": "slurm.txtar",
-	"gpus":  "several.txtar", "kernels": "gpu_test.go",
+	"gpus": "several.txtar", "kernels": "gpu_test.go",
 	"shard": "shard.txtar", "junit": "ci.txtar", "github": "ci.txtar",
 	"against": "history.txtar", "across": "history.txtar", "output": "history.txtar",
 	"param": "results.txtar", "list": "results.txtar", "kind": "report.txtar", "port": "serve_test.go",

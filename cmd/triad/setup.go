@@ -90,11 +90,27 @@ use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environm
 	return cmd
 }
 
-// setUp makes the environment, and what else the flags ask for, or removes it.
-func (a *app) setUp(ctx context.Context, o *setupOptions) error {
+// check refuses flags that do not go together, and operators that there are not.
+func (o *setupOptions) check() error {
 	if o.remove && (o.nvcc || o.gpu != "") || o.nvcc && o.gpu != "" {
 		return usage("--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or " +
 			"fetches one")
+	}
+	if len(o.kernels) > 0 && o.gpu == "" {
+		return usage("--kernels says which libraries --gpu FOLDER builds: name the folder")
+	}
+	for _, name := range o.kernels {
+		if _, err := catalog.Get(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setUp makes the environment, and what else the flags ask for, or removes it.
+func (a *app) setUp(ctx context.Context, o *setupOptions) error {
+	if err := o.check(); err != nil {
+		return err
 	}
 	e, err := a.environment(o.environmentFlags, false)
 	if err != nil {
@@ -107,14 +123,6 @@ func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 		}
 		fmt.Fprintf(a.out, "removed the private Python environments: %.1f GB freed\n", float64(freed)/1e9)
 		return nil
-	}
-	if len(o.kernels) > 0 && o.gpu == "" {
-		return usage("--kernels says which libraries --gpu FOLDER builds: name the folder")
-	}
-	for _, name := range o.kernels {
-		if _, err := catalog.Get(name); err != nil {
-			return err
-		}
 	}
 	if o.gpu != "" {
 		// There is nothing to finish after Ctrl-C.
