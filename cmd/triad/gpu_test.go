@@ -11,6 +11,7 @@ import (
 
 	"triad"
 	"triad/cuda"
+	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/session"
@@ -166,7 +167,7 @@ func TestKernelsForGPUsAreNamed(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"setup", "--kernels", "softmax"}, "name the folder"},
+		{[]string{"setup", "--kernels", catalog.Names()[0]}, "name the folder"},
 		{[]string{"setup", "--gpu", t.TempDir(), "--kernels", "softmix"}, `unknown operator "softmix"`},
 	} {
 		text, code := runTriad(t, c.args...)
