@@ -170,8 +170,8 @@ var allOrders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2
 var kernelIncludes = []string{"-I", ".", "-I", "include", "-I", "kernels"}
 
 // editedKernels copies the parts of an operator, cuda/kernels/<operator>, into a folder of the same name in a
-// new one, and the headers of cuda/include beside it, rewritten for the emulator. In one file of the parts
-// the text from becomes to; "" changes nothing.
+// new one, and the headers of cuda/include beside it, rewritten for the emulator. In the first file of that
+// name that has it, parts before headers, the text from becomes to; "" changes nothing.
 func editedKernels(t *testing.T, operator, file, from, to string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -206,10 +206,10 @@ func editedKernels(t *testing.T, operator, file, from, to string) (folder string
 		}
 	}
 	edit := func(at, text string) string {
-		if at != file {
+		if edited || at != file || !strings.Contains(text, from) { // a header may have the name of a part
 			return text
 		}
-		edited = strings.Contains(text, from)
+		edited = true
 		return strings.Replace(text, from, to, 1)
 	}
 	rewriteAll(filepath.Join("kernels", operator, "*.cuh"), operator, edit)
