@@ -16,6 +16,7 @@ type Request struct {
 	Rung           string   // the number by which the function chooses one of its kernels
 	Arguments      []string // of a template
 	Pass           op.Pass  // PassUnknown: every pass the file has a function for
+	Inline         bool     // the text is the CUDA of a Python file, as InlineSources gives it
 }
 
 // ParseRequest reads FILE[:function[<arguments>][#number]][@pass].
@@ -63,8 +64,8 @@ func (r Request) Implementation() string {
 	return name
 }
 
-// IsPython says whether the file is a .py.
-func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" }
+// IsPython says whether the file is a .py whose Python is judged.
+func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" && !r.Inline }
 
 // Read lists the functions of the file, whose contents are text, in its language. flags are those of its
 // compiler.

@@ -215,7 +215,7 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 		return &op.UsageError{Message: "it has no backward: triad takes a function for one whose name " +
 			"holds backward, bwd or grad, or that is named, as in --add FILE:NAME@backward"}
 	}
-	if strings.HasSuffix(r.Path, ".py") {
+	if r.IsPython() {
 		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
 	}
 	switch {
@@ -231,7 +231,7 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 		message = "it has a main() of its own and no function that triad can call: give it one that takes " +
 			"device pointers and launches the kernel, as in\n" +
 			"  extern \"C\" void solve(const float *input, float *output, int rows, int cols)"
-	case !strings.HasSuffix(r.Path, ".py"):
+	case !r.IsPython():
 		message += ": triad looks for extern \"C\" void solve(const float *input, float *output, ...) or " +
 			"for a single __global__ function"
 	}

@@ -109,6 +109,9 @@ func (f *File) limit(failed *backend.LoadFailure) {
 		failed.Status, failed.Message = status, sentence
 	case strings.Contains(failed.Message, inTheShim): // how it is called is a reading of ours
 		failed.Status = op.StatusUnsupported
+	case f.inline != "" && strings.Contains(failed.Message, "redefinition of"):
+		failed.Status = op.StatusUnsupported
+		failed.Message += ": all strings of the file are compiled together; put each into a file of its own"
 	}
 }
 
@@ -131,6 +134,8 @@ func (f *File) placeMessage(message, log string) string {
 	switch {
 	case raised:
 		return inPython
+	case found && f.inlineAt != "" && filepath.Base(at) == filepath.Base(f.inlineAt):
+		return fmt.Sprintf("%s:%s: %s", f.Path, line, text)
 	case found && !strings.Contains(at, filepath.Base(f.shim)):
 		return fmt.Sprintf("%s:%s: %s", at, line, text)
 	case strings.Contains(message, filepath.Base(f.shim)):
@@ -161,6 +166,9 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 			line = f.line(w.Line)
 		}
 		advice.ExplainDeclined(&outcome, line, !f.reading.Workers.GPU)
+	}
+	if outcome.Where != nil && f.inline != "" && outcome.Where.File == f.inlineAt {
+		outcome.Where.File = f.Path // its lines are the same
 	}
 	if outcome.Where != nil && outcome.Where.File == f.shim {
 		outcome.Where = nil // a line of the shim tells the user nothing

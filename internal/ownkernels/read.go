@@ -53,6 +53,8 @@ type File struct {
 	doubts        map[op.Pass][]backend.Doubt
 	source        string // hash of the file, of what it includes and of how it is called
 	shim          string // path of the code that triad wrote to call it
+	inline        string // the CUDA of a Python file that is judged; "" where it has none
+	inlineAt      string // where that lies
 	adapter       *worker.Adapter
 	interpreted   bool     // its kernels run in Triton's interpreter
 	launches      bool     // it has kernels of its own, beside the operations of a library
@@ -101,6 +103,9 @@ func (r Reading) Read() (*File, error) {
 	request.Stem = r.Stem
 	f := &File{Path: path, Name: request.Implementation(), reading: r}
 	f.lines = strings.Split(string(content), "\n")
+	if content, err = f.takeInline(&request, content); err != nil {
+		return nil, r.refuse("%v", err)
+	}
 	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
 	f.NoBarrier = asCUDA.Shares && !asCUDA.Waits
@@ -129,6 +134,31 @@ func (r Reading) Read() (*File, error) {
 	return f, f.writeCUDA(func(include string) string {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
+}
+
+// takeInline takes the CUDA that a Python file hands to load_inline for its text, but where a function of the
+// Python is asked for.
+func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, error) {
+	if !request.IsPython() {
+		return content, nil
+	}
+	code, ok, err := kernelfile.InlineSources(string(content))
+	if err != nil || !ok {
+		return content, err
+	}
+	named := func(fn kernelfile.Function) bool { return fn.Name == request.Function }
+	if request.Function != "" && !slices.ContainsFunc(kernelfile.ReadCUDA(code).Functions, named) {
+		if !f.reading.Workers.GPU {
+			return nil, fmt.Errorf("without a GPU load_inline builds nothing, so that %[1]s cannot be "+
+				"called: leave :%[1]s out, and the CUDA source that is handed over is judged",
+				request.Function)
+		}
+		return content, nil
+	}
+	request.Inline, f.inline = true, code
+	f.Matched = append(f.Matched, "the CUDA source that it hands to load_inline is judged, without the "+
+		"Python around it")
+	return []byte(code), nil
 }
 
 // contentOf is the text of a file. One that is no regular file, such as a pipe, might never end.
@@ -201,8 +231,8 @@ func (f *File) describeFlags(flags []string, gpu bool) {
 	f.Matched = append(f.Matched, text)
 }
 
-// IsPython says whether the file is a .py.
-func (f *File) IsPython() bool { return filepath.Ext(f.Path) == ".py" }
+// IsPython says whether the file is a .py whose Python is judged.
+func (f *File) IsPython() bool { return filepath.Ext(f.Path) == ".py" && f.inline == "" }
 
 // Close ends the worker of the file.
 func (f *File) Close() error { return f.adapter.Close() }

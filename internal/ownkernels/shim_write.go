@@ -52,8 +52,16 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	if err != nil {
 		return err
 	}
+	lies := f.Path
+	if f.inline != "" {
+		f.inlineAt = filepath.Join(folder, filepath.Base(f.Path)+".cu")
+		lies = f.inlineAt
+		if err := writeWhole(lies, f.inline); err != nil {
+			return fmt.Errorf("write the CUDA source of %s: %w", f.Name, err)
+		}
+	}
 	// The builder lays files out as they lie on disk, so that a relative path finds the file there too.
-	include, err := filepath.Rel(folder, f.Path)
+	include, err := filepath.Rel(folder, lies)
 	if err != nil {
 		return fmt.Errorf("write the code that calls %s: %w", f.Name, err)
 	}
@@ -144,9 +152,12 @@ func (f *File) shimFolder(key string) (string, error) {
 
 // writeShim replaces the shim whole or not at all: another run may read it at the same time.
 func (f *File) writeShim(code string) error {
-	beside := renameio.WithTempDir(filepath.Dir(f.shim))
-	if err := renameio.WriteFile(f.shim, []byte(code), 0o644, beside); err != nil {
+	if err := writeWhole(f.shim, code); err != nil {
 		return fmt.Errorf("write the code that calls %s: %w", f.Name, err)
 	}
 	return nil
+}
+
+func writeWhole(path, text string) error {
+	return renameio.WriteFile(path, []byte(text), 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
