@@ -76,7 +76,6 @@ func (r Request) Read(text string, flags []string) *File {
 	var defined []string
 	for _, flag := range flags {
 		if name, ok := strings.CutPrefix(flag, "-D"); ok {
-			name, _, _ = strings.Cut(name, "=")
 			defined = append(defined, name)
 		}
 	}

@@ -3,13 +3,10 @@ package kernelfile
 import "strings"
 
 // branch is a condition of the preprocessor: what stands under it is read where on is true. open says that
-// some branch of
-// it was.
+// some branch of it was, and that the others are not.
 type branch struct{ on, open bool }
 
-// directive follows #if, #else and #endif. What cannot be decided without the compiler, such as an
-// expression,
-// is read in all branches.
+// directive follows #if, #else and #endif. What the file and the flags do not decide is read in all branches.
 func (s *source) directive(text string) {
 	words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(text), "#"))
 	if len(words) == 0 {
@@ -20,22 +17,27 @@ func (s *source) directive(text string) {
 		name = words[1]
 	}
 	_, defined := s.names[name]
-	own := strings.HasPrefix(name, "_") || strings.HasPrefix(name, "CUDA") // the compiler's
+	own := ofTheCompiler(name)
+	_, question, _ := strings.Cut(text, words[0])
 	top := len(s.branches) - 1
 	switch words[0] {
 	case "define":
 		s.names[strings.SplitN(name, "(", 2)[0]] = true
 	case "undef":
 		delete(s.names, name)
+		delete(s.defines, name)
 	case "ifdef":
 		s.branches = append(s.branches, branch{defined || own, defined})
 	case "ifndef":
 		s.branches = append(s.branches, branch{!defined, !defined && !own})
 	case "if":
-		s.branches = append(s.branches, branch{name != "0", name == "1"})
+		on, known := s.holds(question)
+		s.branches = append(s.branches, branch{on || !known, on && known})
 	case "elif":
 		if top >= 0 {
-			s.branches[top].on = !s.branches[top].open
+			on, known := s.holds(question)
+			s.branches[top].on = !s.branches[top].open && (on || !known)
+			s.branches[top].open = s.branches[top].open || on && known
 		}
 	case "else":
 		if top >= 0 {

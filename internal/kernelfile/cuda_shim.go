@@ -375,6 +375,9 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 	case Output:
 		return pointer("out")
 	case Size:
+		if a.isShape() {
+			return fmt.Sprintf("{static_cast<int64_t>(%s)}", b.sizeCodeOf(a.Target))
+		}
 		if a.Share > 0 {
 			return fmt.Sprintf("static_cast<%s>(triad_own::factor(%s, %d))", a.Base, b.sizeCodeOf(a.Target),
 				a.Share)

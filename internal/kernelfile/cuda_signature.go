@@ -86,7 +86,8 @@ type File struct {
 	narrow    bool   // it names a type of 16 bits, or the dtype of its tensors
 }
 
-// ReadCUDA lists the functions of a CUDA file; defined are the names that flags define.
+// ReadCUDA lists the functions of a CUDA file; defined are the names that flags
+// define, as NAME or NAME=VALUE.
 func ReadCUDA(text string, defined ...string) *File {
 	f := &File{
 		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),

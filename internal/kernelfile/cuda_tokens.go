@@ -26,11 +26,15 @@ type source struct {
 }
 
 // lex cuts C++ text into tokens, those left out by #if 0 and #ifdef excepted; defined are names that a flag
-// defines. It never fails: what is no C++ is for the compiler to say.
+// defines, as NAME or NAME=VALUE. It never fails: what is no C++ is for the compiler to say.
 func lex(text string, defined ...string) source {
 	s := source{defines: map[string]string{}, names: map[string]bool{}}
-	for _, name := range defined {
-		s.names[name] = true
+	for _, flag := range defined {
+		name, value, given := strings.Cut(flag, "=")
+		if !given {
+			value = "1"
+		}
+		s.names[name], s.defines[name] = true, value
 	}
 	line, fresh := 1, true // fresh: nothing but blanks so far on this line
 	for i := 0; i < len(text); {

@@ -68,6 +68,12 @@ func (p Param) isTorchStream() bool { return strings.HasSuffix(p.Base, "CUDAStre
 
 func (p Param) isInteger() bool { return !p.Pointer && slices.Contains(integerTypes, p.Base) }
 
+// isShape says whether a parameter takes a list of sizes: at::IntArrayRef, std::vector<int64_t>.
+func (p Param) isShape() bool {
+	return !p.Pointer && (strings.HasSuffix(p.Base, "IntArrayRef") || strings.HasSuffix(p.Base, "IntList") ||
+		p.Base == "vector int64_t" || p.Base == "vector long")
+}
+
 func (p Param) isFloat() bool { return !p.Pointer && slices.Contains(floatTypes, p.Base) }
 
 func (p Param) isBool() bool { return !p.Pointer && p.Base == "bool" }

@@ -251,6 +251,8 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		all = b.candidateTensors(p)
 	case p.isInteger() || p.isFloat() || p.isBool() || p.Untyped:
 		all = b.candidateNumbers(p)
+	case p.isShape():
+		all = b.candidateShape(p)
 	default:
 		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass "+
 			"pointers, sizes, attributes and a cudaStream_t", p.Text)
@@ -307,6 +309,13 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 	if p.Untyped && p.place == inCall {
 		all = append(all, b.candidateTensors(p)...)
 	}
+	if p.isFloat() && b.Function.Kind != Python { // "float N", to divide by
+		for i, d := range b.Spec.Dims {
+			if s := b.score(p, d.Name); s > scoreWeak {
+				all = append(all, candidate{Size, d.Name, i, s - 1})
+			}
+		}
+	}
 	if p.isInteger() || p.Untyped {
 		free := b.sizeByRows(p)
 		for i, d := range b.Spec.Dims {
@@ -321,6 +330,17 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 		}
 	}
 	return all
+}
+
+// candidateShape is what a list of sizes may stand for: what a row has, as normalized_shape.
+func (b *Binding) candidateShape(p Param) []candidate {
+	last := b.lastSize()
+	for i, d := range b.Spec.Dims {
+		if d.Name == last {
+			return []candidate{{Size, last, i, max(b.score(p, last), 1)}}
+		}
+	}
+	return nil
 }
 
 // score says how well the name of a parameter fits what the spec calls target.
