@@ -393,7 +393,7 @@ template <int Rows, int Cols> triad::Limit few_tiles() {
 	return triad::limit("fewer than 2^31 blocks", triad::gemm::check_tiles<Rows, Cols>);
 }
 
-using triad::gemm::Mma;
+using triad::hopper::Mma;
 constexpr uint32_t halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
 
 const triad::Limit packs = triad::limit("operands with rows or columns of whole vectors of 16 bytes, aligned to them", triad::gemm::check_packs);

@@ -11,10 +11,14 @@
 //               ones need: each walks along the offsets to the tile that is its own, and the last ones find none. A tile never crosses groups.
 //   persistent  4 x 4 elements a thread in tiles of 64 x 64, and as many blocks as the GPU holds at once: each takes every so-manieth tile of all
 //               groups, so that it walks along the offsets once. Costs: registers, and tiles that small groups leave mostly empty
+//   sm80_mma    fp16 and bf16 on tensor cores, 128 x 128 elements a block, copies beside the products; hopper/mma_product.cuh says how. A
+//               warp looks at 32 groups at once for its tile. Costs: a newer GPU, and inputs whose rows are whole vectors of 16 bytes
 #include <algorithm>
 
 #include "arguments.cuh"
+#include "capability.cuh"
 #include "element.cuh"
+#include "hopper/mma_product.cuh"
 #include "register.cuh"
 #include "rows.cuh"
 #include "spec/grouped_gemm.cuh"
@@ -109,6 +113,29 @@ template <int Rows, int Cols> struct Walk {
 		}
 		return false;
 	}
+
+	// seek_by_warp does so with all lanes of a warp, which look at 32 groups at once; every lane has the answer.
+	template <class T> __device__ bool seek_by_warp(const Product<T> &p, int64_t tile) {
+		constexpr unsigned all = 0xffffffffu;
+		const int lane = static_cast<int>(threadIdx.x) % 32;
+		for (const int64_t across = (p.cols + Cols - 1) / Cols; group < p.groups; group += 32) {
+			const int64_t g = group + lane;
+			const int64_t rows = g >= p.groups ? 0 : p.by_depth ? p.rows : p.begins(g + 1) - p.begins(g);
+			const int64_t own = (rows + Rows - 1) / Rows * across;
+			int64_t up_to = own; // of these groups, this one's and those before it
+			for (int step = 1; step < 32; step *= 2) {
+				const int64_t lower = __shfl_up_sync(all, up_to, step);
+				if (lane >= step) up_to += lower;
+			}
+			if (const unsigned beyond = __ballot_sync(all, tile < before + up_to)) {
+				const int first = __ffs(static_cast<int>(beyond)) - 1;
+				before += __shfl_sync(all, up_to - own, first), group += first;
+				return true;
+			}
+			before += __shfl_sync(all, up_to, 31);
+		}
+		return false;
+	}
 };
 
 // most_tiles is how many tiles there are at most, whatever the offsets: each group but one may end in a tile that has a single row.
@@ -192,6 +219,26 @@ template <class T> __global__ void __launch_bounds__(threads) grouped_gemm_persi
 	}
 }
 
+// ---- sm80_mma -----------------------------------------------------------------------------------------------------------------------------
+
+using triad::hopper::Mma;
+using triad::hopper::MmaTile;
+
+// Of the forward a lies along k and b along its rows, of grad_x both along k, of grad_w neither: its rows are the columns of x and grad_y, so that
+// a group may begin and end at any row.
+template <class T, bool AlongKA, bool AlongKB> __global__ void __launch_bounds__(Mma::threads, 2) grouped_gemm_sm80_mma_kernel(Product<T> p) {
+	using TileA = MmaTile<Mma::m, AlongKA>;
+	using TileB = MmaTile<Mma::n, AlongKB>;
+	extern __shared__ __align__(16) unsigned char mma_tiles[];
+	Walk<Mma::m, Mma::n> walk = {};
+	if (!walk.seek_by_warp(p, blockIdx.x)) return; // the whole block
+	const Group<T> of = p.group(walk.group);
+	const int64_t across = (p.cols + Mma::n - 1) / Mma::n, own = blockIdx.x - walk.before;
+	const triad::hopper::MmaProduct<Matrix<T>> part = {of.a, of.b, own / across * Mma::m, of.rows, own % across * Mma::n, p.cols, of.depth};
+	triad::hopper::mma_product<T, TileA, TileB>(mma_tiles, part,
+	                                            [&](int64_t row, int64_t col, float sum) { of.y[row * p.cols + col] = from_float<T>(sum); });
+}
+
 // ---- launchers ----------------------------------------------------------------------------------------------------------------------------
 
 // matrix_of reads a tensor with its rows along one of its last two dims, and the sum along the other.
@@ -230,9 +277,7 @@ template <class T, class Launch> int each_product(const triad_call *call, Launch
 	for (int i = 0; i < call->n_out; i++) {
 		const Product<T> p = product_of<T>(call, i);
 		if (p.y == nullptr || p.groups == 0 || p.rows == 0 || p.cols == 0) continue;
-		launch(p, triad::stream_of(call));
-		const int status = triad::launched();
-		if (status != TRIAD_OK) return status;
+		if (const int status = launch(p, triad::stream_of(call)); status != TRIAD_OK) return status;
 	}
 	return TRIAD_OK;
 }
@@ -241,12 +286,14 @@ template <class T> int grouped_gemm_naive(const triad_call *call) {
 	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
 		const int64_t all = (p.by_depth ? p.groups : 1) * p.rows * p.cols;
 		grouped_gemm_naive_kernel<T><<<triad::blocks_for(all, threads), threads, 0, stream>>>(p, all);
+		return triad::launched();
 	});
 }
 
 template <class T> int grouped_gemm_tiled(const triad_call *call) {
 	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
 		grouped_gemm_tiled_kernel<T><<<static_cast<unsigned>(most_tiles<tile, tile>(p)), tile * tile, 0, stream>>>(p);
+		return triad::launched();
 	});
 }
 
@@ -255,6 +302,19 @@ template <class T> int grouped_gemm_persistent(const triad_call *call) {
 	return each_product<T>(call, [at_once](const Product<T> &p, cudaStream_t stream) {
 		const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(most_tiles<large, large>(p), at_once));
 		grouped_gemm_persistent_kernel<T><<<blocks, threads, 0, stream>>>(p);
+		return triad::launched();
+	});
+}
+
+template <class T> int grouped_gemm_sm80_mma(const triad_call *call) {
+	using Largest = triad::hopper::MmaTiles<T, MmaTile<Mma::m, true>, MmaTile<Mma::n, true>>;
+	return each_product<T>(call, [call](const Product<T> &p, cudaStream_t stream) {
+		void (*const kernel)(Product<T>) = call->n_out == 1 ? grouped_gemm_sm80_mma_kernel<T, true, false>
+		                                   : p.by_depth     ? grouped_gemm_sm80_mma_kernel<T, false, false>
+		                                                    : grouped_gemm_sm80_mma_kernel<T, true, true>;
+		if (const int status = Largest::allow(kernel)) return status;
+		kernel<<<static_cast<unsigned>(most_tiles<Mma::m, Mma::n>(p)), Mma::threads, Largest::bytes, stream>>>(p);
+		return triad::launched();
 	});
 }
 
@@ -266,6 +326,16 @@ void check_tiles(triad::Check &check, const triad_call *call) {
 }
 
 const triad::Limit few_tiles = triad::limit("at most 2^31 - 1 tiles", check_tiles);
+
+constexpr uint32_t halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
+
+// Of the operands sm80_mma copies 16 bytes of a row at once.
+template <class... Name> triad::Limits mma(Name... operands) {
+	return {triad::capability("mma", 80, true),      few_tiles,
+	        triad::multiple_of("k", 8),              triad::multiple_of("n", 8),
+	        triad::contiguous_columns(operands...), triad::stepped(8, operands...),
+	        triad::aligned(16, operands...)};
+}
 
 } // namespace
 
@@ -281,3 +351,7 @@ TRIAD_KERNEL(grouped_gemm, tiled, backward,
              .contract("fp32").dtypes(triad::floats).outputs(3).limits(few_tiles).launch(TRIAD_BY_DTYPE(grouped_gemm_tiled)))
 TRIAD_KERNEL(grouped_gemm, persistent, backward,
              .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE(grouped_gemm_persistent)))
+TRIAD_KERNEL(grouped_gemm, sm80_mma, forward,
+             .contract("fp32").dtypes(halves).outputs(1).limits(mma("x", "w")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
+TRIAD_KERNEL(grouped_gemm, sm80_mma, backward,
+             .contract("fp32").dtypes(halves).outputs(3).limits(mma("x", "w", "grad_y")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))

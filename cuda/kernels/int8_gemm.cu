@@ -4,10 +4,15 @@
 // Limits   m = 0 launches nothing; k is at most 33025, so that 255 * 255 * k stays below 2^31.
 // Source   Jacob et al. 2018, Integer-Arithmetic-Only Inference, section 2.2
 // The ladder: each rung adds one idea, and says what that costs.
-//   naive   a thread an element, the formula as it is written; the readable one, and the one to trust first
-//   tiled   tiles of both operands in shared memory, their zero points taken off on the way in: each element is read from memory once a tile
-//   dp4a    four products with one instruction, of four int8 in a word; zero points cannot be taken off first (a - zero_a has 9 bits), so the
-//           sums of a's rows and b's columns are kept beside, and 4 x 4 elements a thread share them. Costs: registers
+//   naive     a thread an element, the formula as it is written; the readable one, and the one to trust first
+//   tiled     tiles of both operands in shared memory, their zero points taken off on the way in: each element is read from memory once a tile
+//   dp4a      four products with one instruction, of four int8 in a word; zero points cannot be taken off first (a - zero_a has 9 bits), so the
+//             sums of a's rows and b's columns are kept beside, and 4 x 4 elements a thread share them. Costs: registers
+//   sm80_mma  the same sums on tensor cores, copies beside the products; see int8_gemm/sm80_mma.cuh. Costs: a newer GPU, and rows of a and b that
+//             are whole vectors of 16 bytes
+#include "capability.cuh"
+#include "int8_gemm/quantiser.cuh"
+#include "int8_gemm/sm80_mma.cuh"
 #include "register.cuh"
 #include "rows.cuh"
 #include "spec/int8_gemm.cuh"
@@ -16,23 +21,7 @@ namespace {
 
 using Operand = triad::Matrix<const int8_t>;
 
-enum Attribute { scale_a, scale_b, scale_c, zero_a, zero_b, zero_c };
-
-// Quantiser turns an exact sum into an element of c.
-struct Quantiser {
-	float scale_a, scale_b, scale_c;
-	int zero_a, zero_b, zero_c;
-
-	explicit Quantiser(const triad_call *call)
-	    : scale_a(static_cast<float>(call->attr[::scale_a])), scale_b(static_cast<float>(call->attr[::scale_b])),
-	      scale_c(static_cast<float>(call->attr[::scale_c])), zero_a(static_cast<int>(call->attr[::zero_a])),
-	      zero_b(static_cast<int>(call->attr[::zero_b])), zero_c(static_cast<int>(call->attr[::zero_c])) {}
-
-	__device__ int8_t operator()(int sum) const {
-		const float t = rintf(static_cast<float>(sum) * scale_a * scale_b / scale_c) + static_cast<float>(zero_c);
-		return static_cast<int8_t>(fminf(fmaxf(t, -128.0f), 127.0f)); // clamped while it is a float: int8 would wrap
-	}
-};
+using triad::int8_gemm::Quantiser;
 
 // ---- naive ------------------------------------------------------------------------------------------------------------------------------
 
@@ -88,8 +77,6 @@ template <class Value> __device__ int word(int64_t k, int64_t end, Value value) 
 	return static_cast<int>(bytes);
 }
 
-// sum (a - za)(b - zb) = sum ab - zb sum a - za sum b + k za zb. Each of the four stays within int32, and so does what remains after each
-// subtraction, in this order.
 __global__ void __launch_bounds__(threads)
     int8_gemm_dp4a_kernel(Operand a, Operand b, int8_t *c, int64_t m, int64_t n, int k, Quantiser q) {
 	__shared__ int a_words[words][padded], b_words[words][padded];
@@ -124,7 +111,7 @@ __global__ void __launch_bounds__(threads)
 		for (int j = 0; j < side; j++) {
 			const int64_t row = first_row + y + 16 * i, col = first_col + x + 16 * j;
 			if (row >= m || col >= n) continue;
-			c[row * n + col] = q(sum[i][j] - q.zero_b * sum_a[i] - q.zero_a * sum_b[j] + k * q.zero_a * q.zero_b);
+			c[row * n + col] = q.of_sums(sum[i][j], sum_a[i], sum_b[j], k);
 		}
 	}
 }
@@ -173,3 +160,7 @@ TRIAD_KERNEL(int8_gemm, tiled, forward,
              .contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).limits(few_blocks).launch(int8_gemm_tiled))
 TRIAD_KERNEL(int8_gemm, dp4a, forward,
              .contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).limits(few_blocks).launch(int8_gemm_dp4a))
+TRIAD_KERNEL(int8_gemm, sm80_mma, forward,
+             .contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1)
+             .limits(triad::capability("mma", 80, true), few_blocks, triad::vector_rows("a", "b"), triad::aligned(4, "c"))
+             .launch(triad::int8_gemm::sm80_mma))

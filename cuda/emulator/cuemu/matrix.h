@@ -79,6 +79,42 @@ inline void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uin
 	std::memcpy(d, lane.d, sizeof d);
 }
 
+// ByteFragments of D[16, 8] += A[16, 32] B[32, 8]: A by rows, B by columns, both int8, D in int32.
+struct ByteFragments {
+	uint32_t a[4], b[2];
+	int32_t d[4];
+};
+
+inline CUEMU_PLAIN void multiply_bytes(void *const *lanes) {
+	static const ByteFragments absent = {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0, 0, 0, 0}};
+	int8_t a[16][32], b[32][8];
+	for (int l = 0; l < 32; l++) {
+		const ByteFragments &f = lanes[l] ? *static_cast<const ByteFragments *>(lanes[l]) : absent;
+		for (int e = 0; e < 4; e++) {
+			const int along = 4 * (l % 4) + e, across = l / 4, shift = 8 * e;
+			for (int i = 0; i < 4; i++) a[across + i % 2 * 8][along + i / 2 * 16] = static_cast<int8_t>(f.a[i] >> shift & 0xffu);
+			for (int i = 0; i < 2; i++) b[along + i * 16][across] = static_cast<int8_t>(f.b[i] >> shift & 0xffu);
+		}
+	}
+	for (int l = 0; l < 32; l++) {
+		if (!lanes[l]) continue;
+		ByteFragments &f = *static_cast<ByteFragments *>(lanes[l]);
+		for (int i = 0; i < 4; i++) {
+			const int row = l / 4 + i / 2 * 8, col = 2 * (l % 4) + i % 2;
+			uint32_t sum = static_cast<uint32_t>(f.d[i]); // a sum beyond int32 wraps, as the instruction's does
+			for (int k = 0; k < 32; k++) sum += static_cast<uint32_t>(a[row][k] * b[k][col]);
+			f.d[i] = static_cast<int32_t>(sum);
+		}
+	}
+}
+
+// multiply_add is mma.m16n8k32 of int8 with int32 accumulators.
+inline void multiply_add(int32_t (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, const char *file, int line) {
+	ByteFragments lane = {{a[0], a[1], a[2], a[3]}, {b0, b1}, {d[0], d[1], d[2], d[3]}};
+	warp_call(&multiply_bytes, &lane, file, line);
+	std::memcpy(d, lane.d, sizeof d);
+}
+
 }  // namespace cuemu
 
 #endif
