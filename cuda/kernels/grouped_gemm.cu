@@ -235,8 +235,7 @@ template <class T, bool AlongKA, bool AlongKB> __global__ void __launch_bounds__
 	const Group<T> of = p.group(walk.group);
 	const int64_t across = (p.cols + Mma::n - 1) / Mma::n, own = blockIdx.x - walk.before;
 	const triad::hopper::MmaProduct<Matrix<T>> part = {of.a, of.b, own / across * Mma::m, of.rows, own % across * Mma::n, p.cols, of.depth};
-	triad::hopper::mma_product<T, TileA, TileB>(mma_tiles, part,
-	                                            [&](int64_t row, int64_t col, float sum) { of.y[row * p.cols + col] = from_float<T>(sum); });
+	triad::hopper::mma_product<T, TileA, TileB>(mma_tiles, part).store_rows(of.y, 1);
 }
 
 // ---- launchers ----------------------------------------------------------------------------------------------------------------------------
@@ -329,12 +328,12 @@ const triad::Limit few_tiles = triad::limit("at most 2^31 - 1 tiles", check_tile
 
 constexpr uint32_t halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
 
-// Of the operands sm80_mma copies 16 bytes of a row at once.
+// Of the operands sm80_mma copies 16 bytes of a row at once, and so it stores.
 template <class... Name> triad::Limits mma(Name... operands) {
 	return {triad::capability("mma", 80, true),      few_tiles,
 	        triad::multiple_of("k", 8),              triad::multiple_of("n", 8),
 	        triad::contiguous_columns(operands...), triad::stepped(8, operands...),
-	        triad::aligned(16, operands...)};
+	        triad::aligned(16)};
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 #define TRIAD_HOPPER_MMA_PRODUCT_CUH
 #include "hopper/async_copy.cuh"
 #include "hopper/mma.cuh"
+#include "quad.cuh"
 
 namespace triad {
 namespace hopper {
@@ -147,23 +148,54 @@ template <class Operand> struct MmaProduct {
 template <class T, class TileA, class TileB>
 using MmaTiles = CopiedTiles<typename TileA::template Copier<T>, typename TileB::template Copier<T>, Mma::stages>;
 
-// mma_product calls store(row, col, sum) for each element of the part. memory is that of MmaTiles, aligned to 16.
-template <class T, class TileA, class TileB, class Operand, class Store>
-__device__ inline void mma_product(unsigned char *memory, const MmaProduct<Operand> &p, Store store) {
+// MmaSums are a warp's elements of the part: a lane has those of rows lane / 4 and 8 more, of columns 2 (lane % 4) and the next one.
+template <class T> struct MmaSums {
+	float sum[Mma::warp_m / 16][Mma::warp_n / 8][4] = {};
+	int64_t row0, rows, col0, cols; // the first row and column of the lane, and how many there are
+
+	// each calls store(row, col, sum) for each element.
+	template <class Store> __device__ void each(Store store) const {
+#pragma unroll
+		for (int i = 0; i < Mma::warp_m / 16; i++)
+#pragma unroll
+			for (int j = 0; j < Mma::warp_n / 8; j++)
+#pragma unroll
+				for (int e = 0; e < 4; e++) {
+					const int64_t row = row0 + 16 * i + e / 2 * 8, col = col0 + 8 * j + e % 2;
+					if (row < rows && col < cols) store(row, col, sum[i][j][e]);
+				}
+	}
+
+	// store_rows writes scale times the sums to y [rows, cols], which is aligned to 16 bytes and has whole vectors of 16 bytes as rows. The four
+	// lanes of a row exchange what they have of 32 columns, so that each writes 8 neighbours at once.
+	__device__ void store_rows(T *y, float scale) const {
+		const int quad = static_cast<int>(threadIdx.x) % 4;
+#pragma unroll
+		for (int i = 0; i < Mma::warp_m / 16; i++)
+#pragma unroll
+			for (int j = 0; j < Mma::warp_n / 8; j += 4)
+#pragma unroll
+				for (int half = 0; half < 2; half++) {
+					uint32_t words[4];
+#pragma unroll
+					for (int e = 0; e < 4; e++) words[e] = pack_pair<T>(scale * sum[i][j + e][2 * half], scale * sum[i][j + e][2 * half + 1]);
+					transpose_quad(words, quad);
+					const int64_t row = row0 + 16 * i + 8 * half, col = col0 - 2 * quad + 8 * (j + quad);
+					if (row < rows && col < cols) *reinterpret_cast<uint4 *>(y + row * cols + col) = {words[0], words[1], words[2], words[3]};
+				}
+	}
+};
+
+// mma_product adds up the part. memory is that of MmaTiles, aligned to 16.
+template <class T, class TileA, class TileB, class Operand>
+__device__ inline MmaSums<T> mma_product(unsigned char *memory, const MmaProduct<Operand> &p) {
 	const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
 	const int row = warp / 2 * Mma::warp_m, col = warp % 2 * Mma::warp_n;
-	float sum[Mma::warp_m / 16][Mma::warp_n / 8][4] = {};
+	MmaSums<T> sums;
+	sums.row0 = p.row0 + row + lane / 4, sums.rows = p.rows, sums.col0 = p.col0 + col + lane % 4 * 2, sums.cols = p.cols;
 	MmaTiles<T, TileA, TileB>::each_step(memory, {p.a, p.row0, p.rows, p.depth}, {p.b, p.col0, p.cols, p.depth}, (p.depth + Mma::k - 1) / Mma::k,
-	                                     [&](SharedAddress a, SharedAddress b) { mma_step<T, TileA, TileB>(sum, a, b, row, col); });
-#pragma unroll
-	for (int i = 0; i < Mma::warp_m / 16; i++)
-#pragma unroll
-		for (int j = 0; j < Mma::warp_n / 8; j++)
-#pragma unroll
-			for (int e = 0; e < 4; e++) {
-				const int64_t r = p.row0 + row + 16 * i + lane / 4 + e / 2 * 8, c = p.col0 + col + 8 * j + lane % 4 * 2 + e % 2;
-				if (r < p.rows && c < p.cols) store(r, c, sum[i][j][e]);
-			}
+	                                     [&](SharedAddress a, SharedAddress b) { mma_step<T, TileA, TileB>(sums.sum, a, b, row, col); });
+	return sums;
 }
 
 } // namespace hopper

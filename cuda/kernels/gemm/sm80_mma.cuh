@@ -17,7 +17,10 @@ template <class T, bool AlongKA, bool AlongKB> __global__ void __launch_bounds__
 	const int64_t across = (p.n + Mma::n - 1) / Mma::n, down = (p.m + Mma::m - 1) / Mma::m;
 	const int64_t matrix = blockIdx.x / (across * down), row0 = blockIdx.x / across % down * Mma::m, col0 = blockIdx.x % across * Mma::n;
 	const hopper::MmaProduct<Operand<T>> part = {p.a.matrix(matrix), p.b.matrix(matrix), row0, p.m, col0, p.n, p.k};
-	hopper::mma_product<T, TileA, TileB>(mma_tiles, part, [&](int64_t row, int64_t col, float sum) { p.store(matrix, row, col, sum); });
+	const hopper::MmaSums<T> sums = hopper::mma_product<T, TileA, TileB>(mma_tiles, part);
+	T *const y = p.y + matrix * p.m * p.n;
+	if (p.c == nullptr && p.n % Mma::chunk == 0 && reinterpret_cast<uintptr_t>(y) % 16 == 0) sums.store_rows(y, p.alpha);
+	else sums.each([&](int64_t row, int64_t col, float sum) { p.store(matrix, row, col, sum); });
 }
 
 // lies_along_k says which dim of an operand is contiguous; the stride of a dim of one element says nothing.
