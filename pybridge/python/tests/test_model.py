@@ -34,6 +34,11 @@ class LooseNorm(model.Ours):
         return ops.layernorm(x, weight, bias, eps=1e-4, impl=self.impl)
 
 
+class LosesTheResidual(model.Ours):
+    def add_norm(self, x, residual, weight):
+        return super().add_norm(x, residual.detach(), weight)
+
+
 class LooksAhead(model.Ours):
     def attention(self, q, k, v):
         return ops.flash_attention(q, k, v, impl=self.impl)
@@ -63,7 +68,8 @@ class Model(unittest.TestCase):
                     self.assertEqual(len(a.losses), 50)
 
     def test_wrong_models_are_found(self):
-        for wrong, dtype in ((LooseNorm, torch.float32), (LooksAhead, torch.float32),
+        for wrong, dtype in ((LooseNorm, torch.float32), (LosesTheResidual, torch.float32),
+                             (LooksAhead, torch.float32),
                              (Shifted, torch.float32), (DropsAGradient, torch.float32),
                              (LooksAhead, torch.bfloat16), (DropsAGradient, torch.bfloat16)):
             with self.subTest(wrong.__name__, dtype=dtype):
@@ -86,10 +92,9 @@ class Model(unittest.TestCase):
             model.print_times("fp32", torch.float32, None, "cpu")
             before, faster[:] = len(timed), ["torch/upcast", "torch/compile"]
             model.print_times("fp32", torch.float32, None, "cpu")
-        portable = {"layernorm": "torch/eager", "rope": "torch/eager", "flash_attention": "torch/eager",
-                    "swiglu": "torch/eager"}
-        upcast = {"layernorm": "torch/compile", "rope": "torch/upcast", "flash_attention": "torch/sdpa",
-                  "swiglu": "torch/upcast"}
+        portable = dict.fromkeys(model.calls(model.LARGE), "torch/eager")
+        upcast = {"layernorm": "torch/compile", "rmsnorm": "torch/compile", "rope": "torch/upcast",
+                  "flash_attention": "torch/sdpa", "swiglu": "torch/upcast"}
         plainly = model.chosen(model.LARGE, None, "fp32", "cpu", measured=False)
         self.assertEqual([t[0] for t in timed[before:]], [{}, {}, plainly, plainly, upcast, upcast],
                          said.getvalue())

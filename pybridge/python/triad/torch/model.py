@@ -1,5 +1,5 @@
-"""A transformer of triad's operators beside the same one of torch's: two layers of layernorm, rope, attention
-and swiglu, cross-entropy from torch.
+"""A transformer of triad's operators beside the same one of torch's: two layers of layernorm, rope,
+attention, rmsnorm with the residual added, and swiglu; cross-entropy from torch.
 
     python -m triad.torch.model                  trains 50 steps, compares the losses with fp64's, and on a
                                                  GPU the times of a step
@@ -72,6 +72,13 @@ class Ours:
     def norm(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         return ops.layernorm(x, weight, bias, impl=self.of("layernorm"))
 
+    def add_norm(self, x: torch.Tensor, residual: torch.Tensor,
+                 weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The sum x + residual, and its norm."""
+        y, h = ops.rmsnorm(x.flatten(0, -2), residual.flatten(0, -2), weight, add=True,
+                           impl=self.of("rmsnorm"))
+        return h.view_as(x), y.view_as(x)
+
     def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor,
              sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return ops.rope(q, k, cos, sin, impl=self.of("rope"))
@@ -88,6 +95,11 @@ class Torchs:
 
     def norm(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         return F.layer_norm(x, x.shape[-1:], weight, bias)
+
+    def add_norm(self, x: torch.Tensor, residual: torch.Tensor,
+                 weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        h = x + residual
+        return h, F.rms_norm(h, h.shape[-1:], weight, 1e-6)
 
     def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor,
              sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -128,8 +140,9 @@ class Model(torch.nn.Module):
             shapes |= {f"qkv{i}": ((s.heads + 2 * s.heads_kv) * s.head_dim, s.dim), f"out{i}": (s.dim, s.dim),
                        f"gate_up{i}": (2 * s.hidden, s.dim), f"down{i}": (s.dim, s.hidden)}
         weights = {name: _uniform(g, *shape) for name, shape in shapes.items()}
-        for name in (*(f"norm{i}{j}" for i in range(s.layers) for j in "ab"), "last"):
+        for name in (*(f"norm{i}a" for i in range(s.layers)), "last"):
             weights |= {name: torch.ones(s.dim), name + "_bias": torch.zeros(s.dim)}
+        weights |= {f"norm{i}b": torch.ones(s.dim) for i in range(s.layers)}
         keep = torch.float64 if dtype == torch.float64 else torch.float32
         coin = torch.Generator().manual_seed(nudge)
         step = torch.finfo(dtype).eps / 2 if nudge else 0.0
@@ -152,9 +165,8 @@ class Model(torch.nn.Module):
                                                       s.head_dim).split((s.heads, s.heads_kv, s.heads_kv), 2)
         q, k = use.rope(q, k, self.cos, self.sin)
         o = use.attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
-        x = x + F.linear(o.transpose(1, 2).flatten(2), self.w(f"out{i}"))
-        gate, up = F.linear(use.norm(x, self.w(f"norm{i}b"), self.w(f"norm{i}b_bias")),
-                            self.w(f"gate_up{i}")).chunk(2, -1)
+        x, h = use.add_norm(F.linear(o.transpose(1, 2).flatten(2), self.w(f"out{i}")), x, self.w(f"norm{i}b"))
+        gate, up = F.linear(h, self.w(f"gate_up{i}")).chunk(2, -1)
         return x + F.linear(use.swiglu(gate, up), self.w(f"down{i}"))
 
     def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -239,7 +251,8 @@ def agreement(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int
 def calls(sizes: Sizes) -> dict[str, tuple[dict[str, int], dict[str, bool]]]:
     """The dims and attributes with which the model calls each operator."""
     s = sizes
-    return {"layernorm": ({"rows": s.batch * s.seq, "cols": s.dim}, {}),
+    rows = {"rows": s.batch * s.seq, "cols": s.dim}
+    return {"layernorm": (rows, {}), "rmsnorm": (rows, {"add": True}),
             "rope": ({"batch": s.batch, "seq": s.seq, "heads_q": s.heads, "heads_k": s.heads_kv,
                       "head_dim": s.head_dim, "max_pos": s.seq}, {"interleaved": False}),
             "flash_attention": ({"batch": s.batch, "heads_q": s.heads, "heads_kv": s.heads_kv, "seq_q": s.seq,
