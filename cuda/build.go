@@ -69,11 +69,15 @@ func (b *Builder) common() []string {
 
 // Emulator builds the emulator's runtime, the one library that the kernel libraries share.
 func (b *Builder) Emulator(ctx context.Context) (Library, error) {
+	return b.emulatorWith(ctx, emulatorFlags)
+}
+
+func (b *Builder) emulatorWith(ctx context.Context, more []string) (Library, error) {
 	files, err := b.emulatorTree()
 	if err != nil {
 		return Library{}, err
 	}
-	flags := slices.Concat(b.common(), emulatorFlags)
+	flags := slices.Concat(b.common(), more)
 	var units []string
 	for _, at := range sortedKeys(files) {
 		if ext := path.Ext(at); ext == ".cc" || ext == ".cpp" {

@@ -27,6 +27,9 @@ type ProgramSource struct {
 	Define  []string // NAME or NAME=VALUE, as a compiler's -D
 	Debug   bool     // for a debugger: not optimised, and its accesses are not reported
 	Counts  bool     // the emulator is told of every stretch of code that a thread comes to
+
+	// Sanitizer is one of the compiler's own, with which the program is built in place of watched accesses.
+	Sanitizer Sanitizer
 }
 
 // Program is a program that was built for the emulator, with every access of its kernels reported to it.
@@ -102,6 +105,9 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 	if err != nil {
 		return Program{}, err
 	}
+	if p.Sanitizer != "" {
+		return b.sanitizedProgram(ctx, set, flags, p)
+	}
 	if p.Debug {
 		return b.programOf(ctx, set, slices.Concat(b.debugFlags(), flags), p.Main)
 	}
@@ -122,6 +128,17 @@ func (b *Builder) programOf(
 	if err != nil {
 		return Program{}, fmt.Errorf("build the emulator: %w", err)
 	}
+	return b.programWith(ctx, set, flags, behind, slices.Concat([]string{emulator.Path}, programLink))
+}
+
+// programWith is programOf with an emulator and what else is linked: link begins with the emulator's path.
+func (b *Builder) programWith(
+	ctx context.Context,
+	set *sourceSet,
+	flags []string,
+	behind string,
+	link []string,
+) (Program, error) {
 	files, notes, err := set.rewritten()
 	if err != nil {
 		return Program{}, err
@@ -149,7 +166,7 @@ func (b *Builder) programOf(
 	if set.home != "" {
 		flags = append(flags, "-iquote", set.home)
 	}
-	built.Path, err = b.buildProgram(ctx, set.name, files, units, flags, emulator.Path)
+	built.Path, err = b.buildProgram(ctx, set.name, files, units, flags, link)
 	return built, err
 }
 
@@ -302,11 +319,12 @@ func (s *sourceSet) isProgram(given bool) error {
 	return nil
 }
 
-// buildProgram compiles units into an executable that finds the emulator's library where it lies.
+// buildProgram compiles units into an executable that finds the emulator's library, the first that is linked,
+// where it lies.
 func (b *Builder) buildProgram(ctx context.Context, author string, files map[string][]byte, units,
-	flags []string, emulator string,
+	flags, link []string,
 ) (string, error) {
-	link := slices.Concat([]string{emulator, "-Wl,-rpath," + filepath.Dir(emulator)}, programLink)
+	link = slices.Concat(link, []string{"-Wl,-rpath," + filepath.Dir(link[0])})
 	key := "program-" + hashFiles(
 		files,
 		slices.Concat(flags, link, []string{b.Compiler.Path, b.Compiler.Version}),

@@ -26,6 +26,7 @@ import (
 // checkOptions are the flags of check.
 type checkOptions struct {
 	include, define, limits, sizes []string
+	sanitizers                     []string
 	sarif, arch                    string
 	debug, explain, json, watch    bool
 
@@ -74,6 +75,8 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 			"and spills",
 	)
 	f.BoolVar(&o.debug, "debug", false, "start gdb on the program, with commands for kernels (help cuda)")
+	f.StringSliceVar(&o.sanitizers, "sanitize", nil, "run the program under these sanitizers of the "+
+		"compiler too, which see mistakes of host code: address (with undefined behaviour), thread, or all")
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to stderr")
 	f.BoolVar(&o.watch, "watch", false, "check again when the file, or one that it includes, is saved")
@@ -106,6 +109,9 @@ func (o *checkOptions) deadlines() error {
 
 func (a *app) check(ctx context.Context, file string, args []string, o *checkOptions) error {
 	if err := o.deadlines(); err != nil {
+		return err
+	}
+	if err := o.checkSanitizers(file); err != nil {
 		return err
 	}
 	if o.watch && (o.json || o.sarif != "") {
@@ -209,6 +215,9 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 		return nil, err
 	}
 	q := o.request(program)
+	if q.Sanitized, err = a.sanitizedPrograms(ctx, source, o); err != nil {
+		return nil, err
+	}
 	run := check.Run
 	if solve != nil {
 		run = solve.checked
@@ -219,6 +228,10 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 		q.Output = a.err
 	}
 	report, err := run(ctx, q)
+	var unable *check.SanitizerError
+	if errors.As(err, &unable) {
+		return nil, session.Fail(session.ExitNothing, fmt.Errorf("check --sanitize: %w", unable))
+	}
 	if err == nil && o.explain {
 		err = a.addRegisters(ctx, source, o, report)
 	}
@@ -264,6 +277,9 @@ func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda
 		return none, usage("check: %v", err)
 	case err != nil:
 		return none, session.ToolchainFailure(err)
+	}
+	if source.Sanitizer != "" { // they were told for the program that is watched
+		return program, nil
 	}
 	for _, n := range program.Notes {
 		fmt.Fprintf(a.err, "%s:%d: note: %s\n", file, n.Line, n.Text)

@@ -23,9 +23,9 @@ const debugHelpers = "cuda/emulator/gdb.py"
 // debug starts gdb on a program that is built for it, in the place of triad: the terminal and its keys are
 // gdb's from here on.
 func (a *app) debug(ctx context.Context, file string, args []string, o *checkOptions) error {
-	if o.json || o.sarif != "" || o.watch || o.explain {
-		return usage("check: --debug starts a debugger: --json, --sarif, --watch and --explain are for " +
-			"checks")
+	if o.json || o.sarif != "" || o.watch || o.explain || len(o.sanitizers) > 0 {
+		return usage("check: --debug starts a debugger: --json, --sarif, --watch, --explain and --sanitize " +
+			"are for checks")
 	}
 	if isOperator(file) {
 		return usage("check: --debug wants a program: the kernels of %s have none of their own", file)

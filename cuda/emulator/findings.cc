@@ -43,6 +43,14 @@ int read_segments(struct dl_phdr_info *info, size_t, void *) {
 	return 1;                                      // the program comes first
 }
 
+}  // namespace
+
+void know_program() {
+	if (!segment_count) dl_iterate_phdr(read_segments, nullptr);
+}
+
+namespace {
+
 bool set_up_checking() {
 	const char *name = getenv("CUEMU_FINDINGS");
 	if (!name || !*name) return false;
@@ -51,7 +59,7 @@ bool set_up_checking() {
 		fprintf(stderr, "cuemu: cannot write findings to %s\n", name);
 		exit(3);
 	}
-	dl_iterate_phdr(read_segments, nullptr);
+	know_program();
 	close_device_memory();
 	protect_begin();
 	return true;
@@ -181,10 +189,14 @@ void Finding::write() {
 		if (written[i] == same) return;
 	if (count == MOST) return;
 	written[count++] = same;
+	write_to(file_of_findings);
+}
+
+void Finding::write_to(int file) {
 	line[n++] = '}';
 	line[n++] = '\n';
 	for (size_t done = 0; done < n; ) {
-		const ssize_t more = ::write(file_of_findings, line + done, n - done);
+		const ssize_t more = ::write(file, line + done, n - done);
 		if (more <= 0) return;
 		done += static_cast<size_t>(more);
 	}

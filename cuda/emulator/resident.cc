@@ -223,6 +223,10 @@ CUEMU_PLAIN void cuemu_poll(const void *p) {
 	if (this_worker && this_worker->in_block) poll(*this_worker, p, false);
 }
 
+CUEMU_PLAIN void cuemu_poll_atomic(const void *p) {
+	if (this_worker && this_worker->in_block) poll(*this_worker, p, true);
+}
+
 CUEMU_PLAIN int cuemu_cooperative(void) { return current_launch.job.cooperative; }
 
 CUEMU_PLAIN void cuemu_grid_sync(const char *file, int line) {

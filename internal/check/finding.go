@@ -49,6 +49,9 @@ type Finding struct {
 	OtherBlock  *[3]int `json:"other_block,omitempty"`
 	OtherThread *[3]int `json:"other_thread,omitempty"`
 
+	Sanitizer string `json:"sanitizer,omitempty"` // that told it: address, undefined or thread
+	Check     string `json:"check,omitempty"`     // and its own word for it, as heap-use-after-free
+
 	Message string   `json:"message,omitempty"` // details in words
 	Call    string   `json:"call,omitempty"`    // which of several calls showed it first
 	Orders  []string `json:"orders,omitempty"`  // the schedule orders in which it showed

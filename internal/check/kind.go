@@ -31,14 +31,27 @@ const (
 	OrderDependent      Kind = "order-dependent"
 	ExitStatus          Kind = "exit-status"
 	NeverEnds           Kind = "never-ends"
+
+	// What sanitizers of the compiler find in host code, and undefined behaviour anywhere.
+	HostOutOfBounds  Kind = "host-out-of-bounds"
+	HostUseAfterFree Kind = "host-use-after-free"
+	HostNullPointer  Kind = "host-null-pointer"
+	HostBadFree      Kind = "host-bad-free"
+	HostLeak         Kind = "host-leak"
+	HostRace         Kind = "host-race"
+	HostLocks        Kind = "host-locks"
+	SignedOverflow   Kind = "overflow"
+	Shift            Kind = "shift"
+	Undefined        Kind = "undefined"
 )
 
 // Kinds lists them, those of kernels first.
 var Kinds = []Kind{
 	Race, OutOfBounds, Uninitialised, Misaligned, UseAfterFree, NullPointer, HostPointer, Divergence,
 	Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch, DevicePointerOnHost, PointerMixup,
-	NotWaitedFor,
-	OutOfMemory, BadFree, DoubleFree, Leak, HostCrash, OrderDependent, ExitStatus, NeverEnds,
+	NotWaitedFor, SignedOverflow, Shift, Undefined,
+	HostRace, HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree,
+	OutOfMemory, BadFree, DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds,
 }
 
 // about is what the author of a program is told of a kind.
@@ -46,6 +59,9 @@ type about struct{ title, means, mend string }
 
 func (k Kind) about() about {
 	if a, ok := abouts[k]; ok {
+		return a
+	}
+	if a, ok := sanitizerAbouts[k]; ok {
 		return a
 	}
 	return about{title: string(k), means: "triad has no explanation of this kind."}

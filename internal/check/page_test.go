@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"triad/cuda"
 	"triad/internal/docpage"
 )
 
@@ -19,16 +20,24 @@ func TestPage(t *testing.T) {
 		"misaligned_vector", "managed_too_early", "device_pointer_on_host",
 	} {
 		r, _ := checked(t, filepath.Join(zoo, name+".cu"), time.Minute)
-		folder, err := filepath.Abs(zoo)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var text strings.Builder
-		if err := Write(&text, r, folder); err != nil {
-			t.Fatal(err)
-		}
-		report, _, _ := strings.Cut(text.String(), "\n   meaning")
-		docpage.Is(t, "../../docs/check.md", name, "```\n"+report+"\n```\n", *updatePage,
-			"go test ./internal/check -run Page -update")
+		showsReport(t, r, zoo, name)
 	}
+	found, _ := underSanitizer(t, filepath.Join(sanitizedZoo, "size_overflow.cu"), cuda.AddressSanitizer)
+	showsReport(t, &Report{Findings: found}, sanitizedZoo, "size_overflow")
+}
+
+// showsReport: the page has the first finding of a report, up to what it means.
+func showsReport(t *testing.T, r *Report, programs, name string) {
+	t.Helper()
+	folder, err := filepath.Abs(programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := Write(&text, r, folder); err != nil {
+		t.Fatal(err)
+	}
+	report, _, _ := strings.Cut(text.String(), "\n   meaning")
+	docpage.Is(t, "../../docs/check.md", name, "```\n"+report+"\n```\n", *updatePage,
+		"go test ./internal/check -run Page -update")
 }

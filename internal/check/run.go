@@ -21,19 +21,22 @@ var Orders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2", 
 
 // Request is a program that was built, and how it is run.
 type Request struct {
-	Program string
-	Args    []string
-	Input   []byte        // the standard input of every run
-	Limit   time.Duration // of one run
-	Stall   time.Duration // of a launch without a block that finishes
-	Budget  time.Duration // orders are left out when it is used up
-	Output  io.Writer     // gets what the program prints in the first run
-	Orders  []string      // in which it runs, of Orders; nil: all
-	Counts  bool          // count requests, sectors and wavefronts in the first run
-	Call    string        // which of several calls this is, for its findings; "" where there is one
-	Variant string        // the implementation that is called, for its counts; "" where there is one
+	Program   string
+	Args      []string
+	Input     []byte        // the standard input of every run
+	Limit     time.Duration // of one run
+	Stall     time.Duration // of a launch without a block that finishes
+	Budget    time.Duration // orders are left out when it is used up
+	Output    io.Writer     // gets what the program prints in the first run
+	Orders    []string      // in which it runs, of Orders; nil: all
+	Counts    bool          // count requests, sectors and wavefronts in the first run
+	Call      string        // which of several calls this is, for its findings; "" where there is one
+	Variant   string        // the implementation that is called, for its counts; "" where there is one
+	Sanitized []Sanitized   // the same program built with sanitizers, which run after the orders
 	// Locate gives the lines of addresses of the program; one that it does not know is left out.
 	Locate func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
+
+	environment []string // of a sanitized program, in place of that of the emulator's own checks
 }
 
 // Report is what a check found.
@@ -43,6 +46,8 @@ type Report struct {
 	Skipped  []string  `json:"skipped,omitempty"` // for want of time
 	Notes    []string  `json:"notes,omitempty"`   // what was left out, in sentences
 	Counts   []Counts  `json:"counts,omitempty"`  // where Request.Counts asks for them
+
+	Sanitizers []string `json:"sanitizers,omitempty"` // under which the program ran too, of Request.Sanitized
 }
 
 const (
@@ -112,6 +117,9 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 		}
 	}
 	report.dropConsequences()
+	if err := report.sanitized(ctx, q, &first); err != nil {
+		return nil, err
+	}
 	report.sort()
 	for i := range report.Findings {
 		report.Findings[i].Call = q.Call
@@ -128,7 +136,10 @@ func (r *Report) Merge(other *Report) {
 		}
 	}
 	for _, list := range []struct{ to, from *[]string }{
-		{&r.Orders, &other.Orders}, {&r.Skipped, &other.Skipped}, {&r.Notes, &other.Notes},
+		{&r.Orders, &other.Orders},
+		{&r.Skipped, &other.Skipped},
+		{&r.Notes, &other.Notes},
+		{&r.Sanitizers, &other.Sanitizers},
 	} {
 		for _, text := range *list.from {
 			if !slices.Contains(*list.to, text) {
@@ -289,6 +300,9 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	defer stdin.Close()
 	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
 		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()))
+	if q.environment != nil {
+		env = append(os.Environ(), q.environment...)
+	}
 	if q.Counts {
 		env = append(env, "CUEMU_COUNTS="+filepath.Join(folder, "counts"))
 	}

@@ -55,6 +55,9 @@ func (p *printer) finding(number int, f *Finding, orders int) {
 	if f.Call != "" {
 		p.line("   in the call %s", f.Call)
 	}
+	if f.Sanitizer != "" {
+		p.line("   told by %s: %s", sanitizerNames[f.Sanitizer], f.Check)
+	}
 	p.memory(f)
 	if value := f.valueText(); value != "" {
 		p.line("   the value there was %s", value)
@@ -173,12 +176,24 @@ func (p *printer) summary(r *Report) {
 	if n := len(r.Findings); n > 0 {
 		found = fmt.Sprintf("%d finding%s", n, map[bool]string{true: "", false: "s"}[n == 1])
 	}
+	under := ""
+	if len(r.Sanitizers) > 0 {
+		var names []string
+		for _, name := range r.Sanitizers {
+			names = append(names, sanitizerNames[name])
+			if name == "address" {
+				names = append(names, sanitizerNames["undefined"])
+			}
+		}
+		under = "; and under " + strings.Join(names, ", ")
+	}
 	p.line(
-		"%s, in %d schedule order%s: %s.",
+		"%s, in %d schedule order%s: %s%s.",
 		found,
 		len(r.Orders),
 		map[bool]string{true: "", false: "s"}[len(r.Orders) == 1],
 		strings.Join(r.Orders, ", "),
+		under,
 	)
 	if len(r.Skipped) > 0 {
 		p.line("Left out for want of time: %s (--limit all=DURATION).", strings.Join(r.Skipped, ", "))

@@ -14,10 +14,16 @@ template <> struct Word<2> { typedef uint16_t type; };
 template <> struct Word<4> { typedef uint32_t type; };
 template <> struct Word<8> { typedef uint64_t type; };
 
+// polled: a thread that asks again and again by atomic operations lets others run. Where accesses are watched the emulator sees them itself.
+inline void polled(const void *p) {
+	if (CUEMU_SANITIZER) cuemu_poll_atomic(p);
+}
+
 // update applies change to *address in one piece and returns what was there before.
 template <class T, class Change> inline T update(T *address, Change change) {
 	typedef typename Word<sizeof(T)>::type W;
 	W *word = reinterpret_cast<W *>(address);
+	polled(address);
 	W before = __atomic_load_n(word, __ATOMIC_RELAXED);
 	for (;;) {
 		T old;
@@ -44,14 +50,14 @@ template <class T> inline T compare_and_swap(T *address, T compare, T value) {
 }  // namespace cuemu
 
 #define CUEMU_ATOMIC_INTEGER(T)                                                                                        \
-	inline T atomicAdd(T *p, T v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }                                  \
-	inline T atomicExch(T *p, T v) { return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); }                                \
+	inline T atomicAdd(T *p, T v) { return cuemu::polled(p), __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }                                  \
+	inline T atomicExch(T *p, T v) { return cuemu::polled(p), __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); }                                \
 	inline T atomicCAS(T *p, T compare, T v) { return cuemu::compare_and_swap<T>(p, compare, v); }                        \
 	inline T atomicMin(T *p, T v) { return cuemu::update(p, [=](T old) { return old < v ? old : v; }); }                  \
 	inline T atomicMax(T *p, T v) { return cuemu::update(p, [=](T old) { return old > v ? old : v; }); }                  \
-	inline T atomicAnd(T *p, T v) { return __atomic_fetch_and(p, v, __ATOMIC_RELAXED); }                                  \
-	inline T atomicOr(T *p, T v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }                                    \
-	inline T atomicXor(T *p, T v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }
+	inline T atomicAnd(T *p, T v) { return cuemu::polled(p), __atomic_fetch_and(p, v, __ATOMIC_RELAXED); }                                  \
+	inline T atomicOr(T *p, T v) { return cuemu::polled(p), __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }                                    \
+	inline T atomicXor(T *p, T v) { return cuemu::polled(p), __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }
 CUEMU_ATOMIC_INTEGER(int)
 CUEMU_ATOMIC_INTEGER(unsigned int)
 CUEMU_ATOMIC_INTEGER(long long)

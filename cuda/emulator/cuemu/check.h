@@ -31,6 +31,7 @@ public:
 	Finding &place(const char *name, const char *file, int line);
 	Finding &message(const char *format, ...) __attribute__((format(printf, 2, 3)));
 	void write();
+	void write_to(int file);                       // whatever was written before
 
 private:
 	void add(const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -41,6 +42,7 @@ private:
 	uint64_t same;                                 // a hash of kind and places
 };
 
+void know_program();                            // finds where it is loaded
 uint32_t offset_in_program(Pc pc);              // from where the program is loaded; 0: not of the program
 bool in_program(const void *p);                 // its code, constants and global variables
 void report_to_finding();                       // the report of a launch becomes a finding, and the program goes on

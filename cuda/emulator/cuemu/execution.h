@@ -57,6 +57,7 @@ void *cuemu_dynamic_shared(void);
 int cuemu_barrier(int kind, int predicate, const char *file, int line);
 uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t arg, const char *file, int line);
 void cuemu_yield(void);
+void cuemu_poll_atomic(const void *p);                     // p is read or changed by an atomic operation, for the same
 void cuemu_poll(const void *p);                            // p is read, and others may write it: a block that does so often yields
 unsigned cuemu_cluster_rank(void);                         // of this block in its cluster; without one 0 of 1
 unsigned cuemu_cluster_size(void);

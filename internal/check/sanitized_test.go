@@ -1,0 +1,107 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"triad/cuda"
+)
+
+// sanitizedZoo is where the programs lie whose planted bug only a sanitizer of the compiler sees. A line with
+// a bug has the comment BUG(sanitizer kind).
+const sanitizedZoo = "../../cuda/emulator/testdata/sanitize"
+
+// underSanitizer builds a program with a sanitizer and runs it.
+func underSanitizer(t *testing.T, file string, s cuda.Sanitizer, define ...string) ([]Finding, []string) {
+	t.Helper()
+	ctx := context.Background()
+	program, err := builder(t).Program(ctx, cuda.ProgramSource{File: file, Define: define, Sanitizer: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := requestOf(program)
+	q.Limit, q.Stall, q.Budget = 2*time.Minute, 2*time.Second, 2*time.Minute
+	own := Sanitized{Name: string(s), Program: program.Path, Locate: q.Locate}
+	found, notes, err := own.run(ctx, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found, notes
+}
+
+// TestSanitizers: every planted bug is found by the sanitizer that is named, at its lines, with nothing else,
+// and the emulator alone sees nothing.
+func TestSanitizers(t *testing.T) {
+	planted := regexp.MustCompile(`BUG\((\w+) ([a-z-]+)\)`)
+	for _, file := range programsIn(t, sanitizedZoo) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]bool{}
+			built := cuda.AddressSanitizer
+			for i, line := range strings.Split(string(text), "\n") {
+				if m := planted.FindStringSubmatch(line); m != nil {
+					want[fmt.Sprintf("%s: %s at line %d", m[1], m[2], i+1)] = true
+					if m[1] == "thread" {
+						built = cuda.ThreadSanitizer
+					}
+				}
+			}
+			got := map[string]bool{}
+			found, notes := underSanitizer(t, file, built)
+			for _, f := range found {
+				for _, side := range sides(f) {
+					got[f.Sanitizer+": "+side] = true
+				}
+			}
+			if len(want) == 0 || !maps.Equal(got, want) || len(notes) > 0 {
+				t.Errorf("found %v, want %v; notes %q", got, want, notes)
+			}
+			alone, _ := checked(t, file, time.Minute)
+			for _, f := range alone.Findings {
+				t.Errorf("the emulator alone finds %v %s", sides(f), f.Sentence())
+			}
+		})
+	}
+}
+
+func programsIn(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.cu"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d programs, %v", folder, len(files), err)
+	}
+	return files
+}
+
+// TestSanitizersAreSilent: no sanitizer finds anything in programs that are right: the mended twins of the
+// zoo, and the ordinary programs as they stand.
+func TestSanitizersAreSilent(t *testing.T) {
+	for _, folder := range []string{zoo, sanitizedZoo, "../../cuda/emulator/testdata/programs"} {
+		for _, file := range programsIn(t, folder) {
+			for _, s := range cuda.Sanitizers {
+				name := strings.TrimSuffix(filepath.Base(file), ".cu") + "/" + string(s)
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					found, notes := underSanitizer(t, file, s, "MENDED")
+					for _, f := range found {
+						t.Errorf("%v %s (%s)", sides(f), f.Sentence(), f.Check)
+					}
+					if len(notes) > 0 {
+						t.Errorf("%q", notes)
+					}
+				})
+			}
+		}
+	}
+}
