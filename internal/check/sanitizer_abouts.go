@@ -32,7 +32,7 @@ var sanitizerAbouts = map[Kind]about{
 		"Free it when it is not needed any more, or keep it in a std::vector or std::unique_ptr.",
 	},
 	HostRace: {
-		"race: two threads of the host",
+		"race of host code",
 		"At least one of the two accesses writes, and nothing says which comes first: the result changes " +
 			"from run to run.",
 		"Hold one std::mutex around both, make the variable std::atomic, or join() the thread before its " +

@@ -280,7 +280,7 @@ func (r placed) ofThreads() Finding {
 		f.Other = r.otherLock(f.Place)
 		return f
 	}
-	f.Kind, f.Message = HostRace, ""
+	f.Kind, f.Message = HostRace, "two threads of the host"
 	named := map[string]int{}
 	for _, line := range r.lines {
 		if m := namedThread.FindStringSubmatch(line); m != nil {
@@ -297,12 +297,12 @@ func (r placed) ofThreads() Finding {
 	}
 	f.OtherAccess = strings.ToLower(b[1])
 	if t, ours := named[threadName.FindString(b[3])]; ours && f.Kernel != "" {
-		f.Kind = Race
+		f.Kind, f.Message = Race, ""
 		if d := r.where.BlockDim; d[0]*d[1] > 0 {
 			f.OtherThread = &[3]int{t % d[0], t / d[0] % d[1], t / d[0] / d[1]}
 		}
 	} else if f.Kernel != "" {
-		f.Message = "of a kernel and of host code that did not wait for it"
+		f.Message = "a kernel and a thread of the host"
 	}
 	return f
 }
