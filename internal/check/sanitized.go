@@ -42,7 +42,7 @@ const sanitizerOptions = "symbolize=0:color=never:print_summary=0:exitcode=0:all
 var sanitizerOwnOptions = map[string]string{
 	"address": "halt_on_error=0:detect_leaks=1:detect_stack_use_after_return=0:print_legend=0:" +
 		"abort_on_error=0",
-	"thread": "halt_on_error=0:report_thread_leaks=0:second_deadlock_stack=1",
+	"thread": "halt_on_error=0:report_thread_leaks=0:second_deadlock_stack=1:atexit_sleep_ms=0",
 }
 
 // environmentOf is how a program with a sanitizer writes its reports into a folder.
