@@ -113,7 +113,7 @@ func (b *beside) finding(lines map[uint64]Place) Finding {
 	f.Message = strings.TrimPrefix(f.Message, "signed integer overflow: ")
 	if kinds, known := undefinedKinds[f.Check]; known {
 		f.Kind = kinds.onHost
-		if f.Kernel != "" {
+		if f.Block != nil {
 			f.Kind = kinds.inKernel
 		}
 	}
@@ -187,7 +187,7 @@ func (r placed) ofAddress(sanitizer string) Finding {
 		}
 	}
 	pick := func(inKernel, onHost Kind) Kind {
-		if f.Kernel != "" {
+		if f.Block != nil {
 			return inKernel
 		}
 		return onHost
@@ -296,12 +296,12 @@ func (r placed) ofThreads() Finding {
 		return f
 	}
 	f.OtherAccess = strings.ToLower(b[1])
-	if t, ours := named[threadName.FindString(b[3])]; ours && f.Kernel != "" {
+	if t, ours := named[threadName.FindString(b[3])]; ours && f.Block != nil {
 		f.Kind, f.Message = Race, ""
 		if d := r.where.BlockDim; d[0]*d[1] > 0 {
 			f.OtherThread = &[3]int{t % d[0], t / d[0] % d[1], t / d[0] / d[1]}
 		}
-	} else if f.Kernel != "" {
+	} else if f.Block != nil {
 		f.Message = "a kernel and a thread of the host"
 	}
 	return f

@@ -174,7 +174,7 @@ func (r *sanitizerReport) describe(f *Finding, device func(*stack) bool) {
 		f.Memory, f.MemoryBytes = "the variable "+m[3], number(m[2], 10)-number(m[1], 10)
 		f.Byte = number(at[1], 10) - number(m[1], 10)
 	}
-	if f.Memory == "" && r.says("use-after-poison") && f.Kernel != "" {
+	if f.Memory == "" && r.says("use-after-poison") && f.Block != nil {
 		f.Memory = "shared memory"
 	}
 }

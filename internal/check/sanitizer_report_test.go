@@ -106,9 +106,9 @@ var sanitizerTexts = map[string]struct {
 			"@0|/p/program|0x10\n\n  Thread T3 'cuda thread 9' (tid=0, running) created by " +
 			"main thread at:\n" +
 			"@0|/p/program|0x10\n\nSUMMARY: ThreadSanitizer: data race (/p/program+0x50)\n",
-		`{"kind":"where","kernel":"k","block":[0,0,0],"thread":[1,0,0],"block_dim":[4,4,1],"cluster":2}`,
+		`{"kind":"where","block":[0,0,0],"thread":[1,0,0],"block_dim":[4,4,1],"cluster":2}`,
 		[]Finding{{
-			Kind: Race, Sanitizer: "thread", Check: "data race", Kernel: "k", Block: &[3]int{},
+			Kind: Race, Sanitizer: "thread", Check: "data race", Block: &[3]int{},
 			Thread: &[3]int{1, 0, 0}, OtherThread: &[3]int{1, 2, 0}, Access: "write", Bytes: 4,
 			OtherAccess: "read", Place: &Place{File: "a.cu", Line: 5}, Other: &Place{File: "a.cu", Line: 4},
 		}},
