@@ -43,6 +43,7 @@ func TestAttentionForHopper(t *testing.T) {
 	for name, orders := range map[string][]string{
 		"attention_wgmma.cu":    {"forward", "greedy:1"},
 		"attention_pipeline.cu": {"forward", "reverse", "random:7", "greedy:1"},
+		"attention_backward.cu": {"forward", "reverse", "random:7", "greedy:1"},
 	} {
 		program := hopperModel(t, name, "sm90_tma.cuh", "", "")
 		for _, order := range orders {

@@ -67,8 +67,8 @@ CUEMU_PLAIN void write_shared(Worker &w, uint32_t begin, uint32_t end, Pc pc) {
 			if (a->in_flight[word]) stop_at_copy(w, *a, word, "write to", pc);
 		for (uint32_t chunk = begin / 16; chunk <= (end - 1) / 16; chunk++) {
 			if (!a->reading[chunk]) continue;
-			const Product *p = product_reading(*a, chunk);
-			stop(w, pc, "a write to %s, which the product of %s:%d still reads", byte_of(w, begin).text, p ? p->at.file : "?", p ? p->at.line : 0);
+			const Reader r = reader_of(*a, chunk);
+			stop(w, pc, "a write to %s, which the %s of %s:%d still reads", byte_of(w, begin).text, r.what, r.at.file, r.at.line);
 		}
 	}
 	const uint32_t by = (a->active ? a->epoch[t] : 1) << 11 | t;

@@ -108,6 +108,8 @@ Async &activate(Worker &w) {
 	a->free_copies.clear();
 	a->of_thread.assign(w.threads, {});
 	a->groups.assign(w.threads, 0);
+	a->additions.assign(w.threads, {});
+	a->addition_groups.assign(w.threads, 0);
 	a->outstanding = 0;
 	a->source_low = ~uintptr_t(0), a->source_high = 0;
 	const int each = static_cast<int>(65536 / (w.warps * 32) / 8 * 8);
@@ -130,6 +132,7 @@ void async_end(Worker &w) {
 			if (c.used && !(c.barrier >= 0 && c.made))
 				report(CUEMU_TRAP, c.at.file, c.at.line, "the block ended before this copy had been waited for: it would write to another block's shared memory");
 		forget_products(a);
+		forget_additions(a);
 		memset(a.in_flight, 0, ARENA_BYTES / 4 * sizeof *a.in_flight);
 		memset(a.reading, 0, ARENA_BYTES / 16 * sizeof *a.reading);
 	}

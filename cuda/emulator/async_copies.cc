@@ -10,6 +10,8 @@ namespace {
 
 const int ROW = 128; // bytes of a row of a box
 
+uint32_t box_bytes(const Box &box) { return static_cast<uint32_t>(box.straight ? box.valid_bytes : box.rows * ROW); }
+
 int new_copy(Worker &w, Async &a, const Copy &copy) {
 	int number;
 	if (a.free_copies.empty()) {
@@ -47,6 +49,10 @@ void made(Async &a, Copy &c) {
 }
 
 void make_box(Worker &w, const Copy &c) {
+	if (c.box.straight) {
+		memcpy(w.arena + c.to, c.box.from, c.bytes);
+		return;
+	}
 	for (int row = 0; row < c.box.rows; row++)
 		for (int chunk = 0; chunk < ROW / 16; chunk++) {
 			const uint32_t at = c.to + static_cast<uint32_t>(row * ROW + (chunk ^ row % 8) * 16);
@@ -100,12 +106,12 @@ namespace {
 // start_box starts a copy of the copy engine into a block of the cluster; w is the block that asks for it.
 void start_box(Worker &w, Worker &in, const Box &box, uint32_t to, int barrier, Origin at) {
 	Async &a = *in.async;
-	const uint32_t bytes = static_cast<uint32_t>(box.rows) * ROW;
+	const uint32_t bytes = box_bytes(box);
 	for (uint32_t chunk = to / 16; chunk < (to + bytes) / 16; chunk++)
 		if (a.reading[chunk]) {
-			const Product *p = product_reading(a, chunk);
-			wrong(w, at, "a copy overwrites %s%s, which the product of %s:%d still reads", byte_of(w, chunk * 16).text, &in == &w ? "" : " of another block",
-			      p ? p->at.file : "?", p ? p->at.line : 0);
+			const Reader r = reader_of(a, chunk);
+			wrong(w, at, "a copy overwrites %s%s, which the %s of %s:%d still reads", byte_of(w, chunk * 16).text, &in == &w ? "" : " of another block", r.what,
+			      r.at.file, r.at.line);
 		}
 	Copy c = {};
 	c.at = at, c.box = box, c.to = to, c.bytes = bytes, c.barrier = barrier, c.thread = w.current, c.used = true;
@@ -121,8 +127,8 @@ int start_small(Worker &w, Async &a, void *to, const void *from, int bytes, int 
 		wrong(w, at, "cp.async of %d bytes from %p to %p: want both aligned to %d bytes", bytes, from, to, bytes);
 	check_destination(w, a, begin, end, at, "cp.async");
 	if (a.reading[begin / 16]) {
-		const Product *p = product_reading(a, begin / 16);
-		wrong(w, at, "cp.async overwrites %s, which the product of %s:%d still reads", byte_of(w, begin).text, p ? p->at.file : "?", p ? p->at.line : 0);
+		const Reader r = reader_of(a, begin / 16);
+		wrong(w, at, "cp.async overwrites %s, which the %s of %s:%d still reads", byte_of(w, begin).text, r.what, r.at.file, r.at.line);
 	}
 	Copy c = {};
 	c.at = at, c.box.from = static_cast<const char *>(from), c.to = begin, c.bytes = static_cast<uint32_t>(bytes), c.valid = valid;
@@ -165,8 +171,7 @@ void cuemu_copy_box(const Box *box, void *barrier, const char *file, int line) {
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Origin at = {file, line};
-	const uint32_t t = w.current, to = arena_offset(w, box->to, static_cast<size_t>(box->rows) * ROW, at);
-	const uint32_t end = to + static_cast<uint32_t>(box->rows) * ROW;
+	const uint32_t t = w.current, to = arena_offset(w, box->to, box_bytes(*box), at), end = to + box_bytes(*box);
 	const MBarrier &b = a.barriers[barrier_at(w, a, barrier, at)];
 	if (a.generic[t][b.init_thread] < b.init_epoch || !(b.init_fenced || a.async[t][b.init_thread] >= b.init_epoch))
 		wrong(w, at, "a copy reports to the mbarrier that %s:%d initialised, with no fence.mbarrier_init and barrier of the block between", b.init.file, b.init.line);
@@ -178,6 +183,13 @@ void cuemu_copy_box(const Box *box, void *barrier, const char *file, int line) {
 		wrong(w, at, "a copy overwrites %s, which thread %u wrote, with no fence.proxy.async between", byte_of(w, byte).text, by);
 	}
 	start_box(w, w, *box, to, barrier_at(w, a, barrier, at), at);
+}
+
+void cuemu_copy_bytes(void *to, const void *from, uint32_t bytes, void *barrier, const char *file, int line) {
+	const Box box = {to, static_cast<const char *>(from), 0, 1, 1, static_cast<int>(bytes), true};
+	if (bytes == 0 || (bytes | reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16 != 0)
+		wrong(*this_worker, {file, line}, "a copy of %u bytes from %p to %p: want multiples of 16", bytes, from, to);
+	cuemu_copy_box(&box, barrier, file, line);
 }
 
 // cuemu_copy_box_to_each: the box lands in every block of the cluster whose bit is set, and is reported to the mbarrier there. Of other blocks

@@ -14,13 +14,14 @@
 //   tiled_atomic  backward only: one kernel; what its tile of keys gives to grad_q is added to an fp32 sum by atomics, in any order
 //   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128; grad_q by atomics
 //   sm90_wgmma    the same on Hopper's tensor cores
-//   sm90_tma      forward only: as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles: 1.7 times as fast (docs/performance.md)
+//   sm90_tma      as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles, and add grad_q: docs/performance.md
 //   Each variant is in the file of flash_attention/ that has its name.
 #include "flash_attention/accepts.cuh"
 #include "flash_attention/naive.cuh"
 #include "flash_attention/sm80_mma_backward.cuh"
 #include "flash_attention/sm80_mma_forward.cuh"
 #include "flash_attention/sm90_tma.cuh"
+#include "flash_attention/sm90_tma_backward.cuh"
 #include "flash_attention/sm90_wgmma.cuh"
 #include "flash_attention/tiled_backward.cuh"
 #include "flash_attention/tiled_forward.cuh"
@@ -68,6 +69,15 @@ template <class T> int backward_wgmma(const triad_call *call) {
 	return a.shape.head_dim <= 64 ? triad::wgmma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
 	                              : triad::wgmma::launch_backward<T, 128>(a, workspace, triad::stream_of(call));
 }
+
+template <class T> int backward_tma(const triad_call *call) {
+	const BackwardCall<T> a = triad::backward_call<T>(call);
+	float *workspace = static_cast<float *>(call->workspace);
+	return a.shape.head_dim <= 64 ? triad::tma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
+	                              : triad::tma::launch_backward<T, 128>(a, workspace, triad::stream_of(call));
+}
+
+int64_t workspace_tma(const triad_call *call) { return triad::floats_bytes(triad::tma::backward_floats(triad::shape_of(call))); }
 
 // ---- registration
 
@@ -119,5 +129,8 @@ TRIAD_KERNEL(flash_attention, sm80_mma, backward,
 TRIAD_KERNEL(flash_attention, sm90_wgmma, backward,
              .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::wgmma(limits::mma_backward()))
              .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_wgmma)))
+TRIAD_KERNEL(flash_attention, sm90_tma, backward,
+             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::tma_backward())
+             .workspace(workspace_tma).launch(TRIAD_BY_HALF(backward_tma)))
 
 } // namespace

@@ -10,12 +10,14 @@
 namespace cuemu {
 
 // Box is a copy by the copy engine: `rows` rows of 128 bytes to shared memory, chunks of 16 bytes exchanged as the 128-byte swizzle has it.
-// Of the source, valid_rows rows with valid_bytes bytes are inside of the tensor; the rest reads as zero.
+// Of the source, valid_rows rows with valid_bytes bytes are inside of the tensor; the rest reads as zero. Straight: one row of valid_bytes bytes, none
+// exchanged.
 struct Box {
 	void *to;
 	const char *from;
 	int64_t row_bytes; // from one row of the source to the next
 	int rows, valid_rows, valid_bytes;
+	bool straight;
 };
 
 // Issued is what a lane hands in for one wgmma: d[64, cols] = or += a[64, K] b, K elements of 32 bytes together.
@@ -54,6 +56,10 @@ void cuemu_proxy_fence(void);
 void cuemu_named_barrier(int number, int threads, int waits, const char *file, int line);
 void cuemu_registers(int wanted, int more, const char *file, int line);
 void cuemu_copy_box(const cuemu::Box *box, void *barrier, const char *file, int line);
+void cuemu_copy_bytes(void *to, const void *from, uint32_t bytes, void *barrier, const char *file, int line);
+void cuemu_sums_add(float *to, const float *from, uint32_t bytes, const char *file, int line);
+void cuemu_sums_commit(void);
+void cuemu_sums_wait(int pending, const char *file, int line);
 void cuemu_copy_box_to_each(const cuemu::Box *box, void *barrier, unsigned blocks, const char *file, int line);
 void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const char *file, int line);
 void cuemu_copy_async_to(void *to, const void *from, int bytes, void *barrier, const char *file, int line);  // which the barrier's phase waits for

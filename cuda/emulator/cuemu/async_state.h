@@ -39,6 +39,20 @@ struct Copy {
 	bool used, made;     // made: the bytes are there, and nobody may know
 };
 
+// Addition is a piece of shared memory that the copy engine adds to sums in global memory.
+struct Addition {
+	Origin at;
+	float *to;
+	uint32_t from, bytes, group; // from: in the arena; group: of its thread
+	bool made;
+};
+
+// Reader says what the asynchronous proxy still does with a piece of shared memory.
+struct Reader {
+	const char *what;
+	Origin at;
+};
+
 struct MBarrier {
 	uint32_t at, arrivals, missing, phase;
 	int64_t bytes;                    // expected and not come; below zero: came and not expected
@@ -93,7 +107,7 @@ struct OperandValues {
 struct Async {
 	// Of the worker, kept from block to block.
 	uint32_t *written;                          // by byte of the arena: 0, or epoch << 11 | by_copy | thread
-	uint16_t *in_flight, *reading;              // by 4 bytes: a copy's number + 1; by 16 bytes: products
+	uint16_t *in_flight, *reading;              // by 4 bytes: a copy's number + 1; by 16 bytes: products and additions
 	uint32_t *registers;                        // by 4 bytes of the stacks: fence << 5 | operands << 1 | accumulator
 	uint32_t fences[MAX_THREADS], last_fence;   // the number of the fence that each thread has passed, and of the youngest
 	bool dirty, active;                         // dirty: `written` is not all zero; active: the block has used an asynchronous instruction
@@ -111,6 +125,8 @@ struct Async {
 	std::vector<int> free_copies;
 	std::vector<std::vector<int>> of_thread;    // cp.async: numbers of copies, oldest first
 	std::vector<uint32_t> groups;               // committed by each thread
+	std::vector<std::deque<Addition>> additions; // by thread, oldest first
+	std::vector<uint32_t> addition_groups;      // committed by each thread
 	unsigned outstanding;                       // copies
 	uintptr_t source_low, source_high;          // around what outstanding copies read
 	WarpProducts *warps[MAX_WARPS];
@@ -157,6 +173,10 @@ Worker &peer_in(Worker &w, unsigned rank, Origin at);
 // async_products.cc
 const Product *product_reading(const Async &a, uint32_t chunk);
 void forget_products(Async &a);
+
+// async_sums.cc
+Reader reader_of(const Async &a, uint32_t chunk); // of 16 bytes that are being read
+void forget_additions(Async &a);
 
 }  // namespace cuemu
 #pragma GCC visibility pop

@@ -16,7 +16,7 @@ inline void copy_tile(SharedAddress to, const char *from, int64_t row_bytes, int
                       SharedAddress barrier, int blocks, const char *file, int line) {
 	if (to % tile_alignment != 0) cuemu_trap(file, line); // the swizzle is a function of the address
 	const auto within = [](int64_t n, int most) { return static_cast<int>(n < 0 ? 0 : n < most ? n : most); };
-	const cuemu::Box box = {pointer_to(to), from, row_bytes, rows, within(valid_rows, rows), within(valid_bytes, tile_row_bytes)};
+	const cuemu::Box box = {pointer_to(to), from, row_bytes, rows, within(valid_rows, rows), within(valid_bytes, tile_row_bytes), false};
 	if (blocks == this_block) cuemu_copy_box(&box, pointer_to(barrier), file, line);
 	else cuemu_copy_box_to_each(&box, pointer_to(barrier), static_cast<unsigned>(blocks), file, line);
 }

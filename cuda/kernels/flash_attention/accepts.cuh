@@ -5,6 +5,7 @@
 #include "limits.cuh"
 #include "sm80_mma_backward.cuh"
 #include "sm80_mma_forward.cuh"
+#include "sm90_tma_backward.cuh"
 
 namespace triad {
 namespace attention {
@@ -39,15 +40,21 @@ inline void check_scale(Check &check, const triad_call *call) {
 }
 
 // Rows that the copy engine reads do not lie in one place, and their strides are below 2^38.
+inline void check_copied(Check &check, const triad_tensor &t, const char *name) {
+	check.that(t.shape[2] <= 1 || t.stride[2] != 0, "the rows of %s are all in one place", name);
+	for (int d = 0; d < 3; d++)
+		check.that(t.shape[d] <= 1 || (t.stride[d] >= 0 && t.stride[d] < (int64_t{1} << 38)), "%s has stride %lld, which is negative or beyond 2^38",
+		           name, static_cast<long long>(t.stride[d]));
+}
+
 inline void check_copies(Check &check, const triad_call *call) {
 	static const char *const names[] = {"q", "k", "v"};
-	for (int i = 0; i < 3; i++) {
-		const triad_tensor &t = call->in[i];
-		check.that(t.shape[2] <= 1 || t.stride[2] != 0, "the rows of %s are all in one place", names[i]);
-		for (int d = 0; d < 3; d++)
-			check.that(t.shape[d] <= 1 || (t.stride[d] >= 0 && t.stride[d] < (int64_t{1} << 38)), "%s has stride %lld, which is negative or beyond 2^38",
-			           names[i], static_cast<long long>(t.stride[d]));
-	}
+	for (int i = 0; i < 3; i++) check_copied(check, call->in[i], names[i]);
+}
+
+inline void check_backward_copies(Check &check, const triad_call *call) {
+	check_copies(check, call);
+	check_copied(check, call->in[5], "grad_o");
 }
 
 // What tensor cores ask: rows of the inputs are copied 16 bytes at a time.
@@ -65,8 +72,8 @@ inline Limits mma_forward() {
 	           {contiguous_columns(), aligned(16, "q", "k", "v", "o"), stepped(8)});
 }
 
-inline Limits mma_backward() {
-	return mma(check_shared<triad::mma::BackwardTiles<64>, triad::mma::BackwardTiles<128>>,
+inline Limits mma_backward(void (*shared)(Check &, const triad_call *) = check_shared<triad::mma::BackwardTiles<64>, triad::mma::BackwardTiles<128>>) {
+	return mma(shared,
 	           {contiguous("lse"), contiguous_columns(), aligned(16, "q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v"),
 	            stepped(8, "q", "k", "v", "o", "grad_o")});
 }
@@ -81,6 +88,12 @@ inline Limits wgmma(Limits limits) {
 inline Limits tma_forward() {
 	Limits limits = wgmma(mma_forward());
 	limits.push_back(limit("rows not all in one place (a stride of 0)", check_copies));
+	return limits;
+}
+
+inline Limits tma_backward() {
+	Limits limits = wgmma(mma_backward(check_shared<triad::tma::BackwardPlanOf<64>, triad::tma::BackwardPlanOf<128>>));
+	limits.push_back(limit("rows not all in one place (a stride of 0)", check_backward_copies));
 	return limits;
 }
 

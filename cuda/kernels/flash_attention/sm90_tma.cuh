@@ -63,18 +63,27 @@ struct Work {
 	int first, head, batch, key_tiles;
 };
 
-// WorkOrder numbers the pieces: sections of so many heads; in a section those of the last queries first.
+// Piece is a tile of one head, of all batches together.
+struct Piece {
+	int tile, head;
+};
+
+// WorkOrder numbers the pieces: sections of so many heads; in a section the first tiles of its heads come first.
 struct WorkOrder {
 	int tiles, section, heads; // tiles a head; heads of all batches together
 
 	__host__ __device__ int count() const { return tiles * heads; }
-	template <class Plan> __device__ Work work(int piece, const AttentionShape &s) const {
-		const unsigned in_section = static_cast<unsigned>(tiles) * static_cast<unsigned>(section), u = static_cast<unsigned>(piece);
+	__device__ Piece piece(int number) const {
+		const unsigned in_section = static_cast<unsigned>(tiles) * static_cast<unsigned>(section), u = static_cast<unsigned>(number);
 		const unsigned start = u / in_section * static_cast<unsigned>(section), rest = u % in_section;
 		const unsigned here = min(static_cast<unsigned>(section), static_cast<unsigned>(heads) - start);
-		const int tile = tiles - 1 - static_cast<int>(rest / here), head = static_cast<int>(start + rest % here);
-		const int first = tile * Plan::rows, visible = s.visible_keys(min(first + Plan::rows, s.seq_q) - 1);
-		return {first, head % s.heads_q, head / s.heads_q, (visible + Plan::keys - 1) / Plan::keys};
+		return {static_cast<int>(rest / here), static_cast<int>(start + rest % here)};
+	}
+	// work: the last queries, which see the most keys, are the first tile.
+	template <class Plan> __device__ Work work(int number, const AttentionShape &s) const {
+		const Piece at = piece(number);
+		const int first = (tiles - 1 - at.tile) * Plan::rows, visible = s.visible_keys(min(first + Plan::rows, s.seq_q) - 1);
+		return {first, at.head % s.heads_q, at.head / s.heads_q, (visible + Plan::keys - 1) / Plan::keys};
 	}
 };
 
@@ -264,13 +273,17 @@ template <class T, class Plan> int launch_plan(const ForwardCall<T> &a, int sect
 	return launched();
 }
 
-// Keys and values of the heads of a section should stay in the L2 cache, of which this is a part.
+// What the heads of a section stream, so many bytes each, should stay in the L2 cache, of which this is a part.
 constexpr int64_t section_bytes = 32 << 20;
+
+inline int section_for(int64_t head_bytes, bool causal) {
+	return causal ? static_cast<int>(std::clamp<int64_t>(section_bytes / std::max<int64_t>(head_bytes, 1), 1, 64)) : 1;
+}
 
 template <class T, int HeadDim> int launch_forward(const ForwardCall<T> &a, cudaStream_t stream) {
 	const AttentionShape &s = a.shape;
 	const int64_t head_bytes = int64_t{4} * std::max(s.seq_kv, 1) * s.head_dim / s.group(); // of keys and values, for each query head
-	const int section = s.causal ? static_cast<int>(std::clamp<int64_t>(section_bytes / std::max<int64_t>(head_bytes, 1), 1, 64)) : 1;
+	const int section = section_for(head_bytes, s.causal);
 	using Plan = std::conditional_t<HeadDim == 64, ForwardPlan<64, 128, 3, 4>, ForwardPlan<128, 128, 2, 2>>;
 	return launch_plan<T, Plan>(a, section, stream);
 }
