@@ -72,6 +72,18 @@ var multicastBugs = []hopperBug{
 	{"each_other_barrier", "not initialised in another block of the cluster", allOrders},
 }
 
+// bulkBugs: the same of bulk_zoo.cu.
+var bulkBugs = []hopperBug{
+	{"bytes_no_wait", "has not", allOrders},
+	{"bytes_odd", "want multiples of 16", allOrders},
+	{"sums_no_fence", "with no fence.proxy.async and barrier between", allOrders},
+	{"sums_no_barrier", "", allOrders},
+	{"sums_write_early", "which the addition of", allOrders},
+	{"sums_no_commit", "this addition was not committed", allOrders},
+	{"sums_no_wait", "the block ended before this addition", allOrders},
+	{"sums_other_waits", "the block ended before this addition", allOrders},
+}
+
 // Orders in which a copy is made late. In the others it may have been made at once, and then nothing is wrong
 // with what follows.
 var lateOrders = []string{"forward", "greedy:3"}
@@ -92,6 +104,13 @@ func TestMulticastZoo(t *testing.T) {
 	t.Parallel()
 	program := newWatched(t, "-O1").buildWithKernels(t, "multicast_zoo.cu")
 	bugsAreReported(t, program, "multicast_zoo.cu", multicastBugs)
+}
+
+// TestBulkZoo: the same of bytes in a row that the copy engine brings and adds to sums.
+func TestBulkZoo(t *testing.T) {
+	t.Parallel()
+	program := newWatched(t, "-O1").buildWithKernels(t, "bulk_zoo.cu")
+	bugsAreReported(t, program, "bulk_zoo.cu", bulkBugs)
 }
 
 func bugsAreReported(t *testing.T, program, file string, bugs []hopperBug) {

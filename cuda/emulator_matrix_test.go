@@ -57,9 +57,12 @@ func TestAttentionForHopper(t *testing.T) {
 // TestBugsOfAttentionForHopper: what a kernel for Hopper may get wrong shows.
 func TestBugsOfAttentionForHopper(t *testing.T) {
 	t.Parallel()
-	const tma, wgmma = "sm90_tma.cuh", "sm90_wgmma.cuh"
+	const tma, wgmma, backward = "sm90_tma.cuh", "sm90_wgmma.cuh", "sm90_tma_backward.cuh"
 	const waits = "c.wait_keys();\n\t\t\tc.wait_values();"
 	const released = "\n\t\t\tc.release_keys();"
+	const dsReady = "hopper::named_sync(Plan::ds_ready, Plan::consumers * Plan::warpgroup);\n"
+	const taken = "hopper::wait_for<1>();\n\t\thopper::changed(dv);\n\t\thopper::changed(dq);\n"
+	const given = "\t\trelease(Plan::g_empty, stage);\n"
 	const scores = "hopper::wait_for<1>();\n\t\t\thopper::changed(p);"
 	for _, planted := range []struct{ name, part, from, to string }{
 		{"a panel of another tile's size", wgmma, "d / 64 * PanelB", "d / 64 * PanelA"},
@@ -70,10 +73,19 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 		{"values that are not waited for", tma, waits, "c.wait_keys();"},
 		{"keys released while a product reads them", tma, scores + released, released + scores},
 		{"sums rescaled while a product changes them", tma, "hopper::wait_after<0>", "hopper::wait_after<1>"},
+		{"dS that the other warpgroup need not have stored", backward, dsReady, "\n"},
+		{"gradients released while a product reads them", backward, taken + given, given + taken},
+		{"grad_q stored while it is added", backward, "hopper::sums_wait_read<0>();", ""},
+		{"grad_q added with no fence", backward, "hopper::fence_stores();\n\t\thopper::named_arrive", "hopper::named_arrive"},
+		{"rows beyond the last query that weigh", backward, " || first_query + Plan::queries > s.seq_q", ""},
+		{"the mask of another diagonal", backward, "s.first_query(row) - query", "s.first_query(row) - query + 1"},
 	} {
 		program := "attention_pipeline.cu"
-		if planted.part == wgmma {
+		switch planted.part {
+		case wgmma:
 			program = "attention_wgmma.cu"
+		case backward:
+			program = "attention_backward.cu"
 		}
 		edited := hopperModel(t, program, planted.part, planted.from, planted.to, "-DONE_PLAN")
 		if out, status := runEmulated(t, "forward", edited); status == 0 {
