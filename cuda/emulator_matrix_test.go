@@ -61,8 +61,8 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 	const waits = "c.wait_keys();\n\t\t\tc.wait_values();"
 	const released = "\n\t\t\tc.release_keys();"
 	const dsReady = "hopper::named_sync(Plan::ds_ready, Plan::consumers * Plan::warpgroup);\n"
-	const taken = "hopper::wait_for<1>();\n\t\thopper::changed(dv);\n\t\thopper::changed(dq);\n"
-	const given = "\t\trelease(Plan::g_empty, stage);\n"
+	const fenced, stored = "hopper::fence_stores();\n\t\t", "hopper::named_arrive(Plan::dq_ready"
+	const arrived = "hopper::barrier_wait(memory + Plan::g_full + 8 * stage, parity);\n"
 	const scores = "hopper::wait_for<1>();\n\t\t\thopper::changed(p);"
 	for _, planted := range []struct{ name, part, from, to string }{
 		{"a panel of another tile's size", wgmma, "d / 64 * PanelB", "d / 64 * PanelA"},
@@ -74,11 +74,11 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 		{"keys released while a product reads them", tma, scores + released, released + scores},
 		{"sums rescaled while a product changes them", tma, "hopper::wait_after<0>", "hopper::wait_after<1>"},
 		{"dS that the other warpgroup need not have stored", backward, dsReady, "\n"},
-		{"gradients released while a product reads them", backward, taken + given, given + taken},
+		{"gradients that are not waited for", backward, arrived, ""},
 		{"grad_q stored while it is added", backward, "hopper::sums_wait_read<0>();", ""},
-		{"grad_q added with no fence", backward, "hopper::fence_stores();\n\t\thopper::named_arrive", "hopper::named_arrive"},
+		{"grad_q added with no fence", backward, fenced + stored, stored},
 		{"rows beyond the last query that weigh", backward, " || first_query + Plan::queries > s.seq_q", ""},
-		{"the mask of another diagonal", backward, "s.first_query(row) - query", "s.first_query(row) - query + 1"},
+		{"the mask of another diagonal", backward, "(row) - query", "(row) - query + 1"},
 	} {
 		program := "attention_pipeline.cu"
 		switch planted.part {
