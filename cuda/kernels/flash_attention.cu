@@ -17,6 +17,7 @@
 //   sm90_tma      as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles, and add grad_q: docs/performance.md
 //   Each variant is in the file of flash_attention/ that has its name.
 #include "flash_attention/accepts.cuh"
+#include "flash_attention/accepts_tma.cuh"
 #include "flash_attention/naive.cuh"
 #include "flash_attention/sm80_mma_backward.cuh"
 #include "flash_attention/sm80_mma_forward.cuh"

@@ -5,7 +5,6 @@
 #include "limits.cuh"
 #include "sm80_mma_backward.cuh"
 #include "sm80_mma_forward.cuh"
-#include "sm90_tma_backward.cuh"
 
 namespace triad {
 namespace attention {
@@ -39,24 +38,6 @@ inline void check_scale(Check &check, const triad_call *call) {
 	check.that(call->attr[1] > 0 && call->attr[1] <= 1e30, "scale %g is not in 0..1e30", call->attr[1]);
 }
 
-// Rows that the copy engine reads do not lie in one place, and their strides are below 2^38.
-inline void check_copied(Check &check, const triad_tensor &t, const char *name) {
-	check.that(t.shape[2] <= 1 || t.stride[2] != 0, "the rows of %s are all in one place", name);
-	for (int d = 0; d < 3; d++)
-		check.that(t.shape[d] <= 1 || (t.stride[d] >= 0 && t.stride[d] < (int64_t{1} << 38)), "%s has stride %lld, which is negative or beyond 2^38",
-		           name, static_cast<long long>(t.stride[d]));
-}
-
-inline void check_copies(Check &check, const triad_call *call) {
-	static const char *const names[] = {"q", "k", "v"};
-	for (int i = 0; i < 3; i++) check_copied(check, call->in[i], names[i]);
-}
-
-inline void check_backward_copies(Check &check, const triad_call *call) {
-	check_copies(check, call);
-	check_copied(check, call->in[5], "grad_o");
-}
-
 // What tensor cores ask: rows of the inputs are copied 16 bytes at a time.
 inline Limits mma(void (*shared)(Check &, const triad_call *), const Limits &rows) {
 	Limits limits = head_dims(8, 128);
@@ -81,19 +62,6 @@ inline Limits mma_backward(void (*shared)(Check &, const triad_call *) = check_s
 // What Hopper's tensor cores ask besides.
 inline Limits wgmma(Limits limits) {
 	limits.push_back(wgmma_capability());
-	return limits;
-}
-
-// What the copy engine asks besides.
-inline Limits tma_forward() {
-	Limits limits = wgmma(mma_forward());
-	limits.push_back(limit("rows not all in one place (a stride of 0)", check_copies));
-	return limits;
-}
-
-inline Limits tma_backward() {
-	Limits limits = wgmma(mma_backward(check_shared<triad::tma::BackwardPlanOf<64>, triad::tma::BackwardPlanOf<128>>));
-	limits.push_back(limit("rows not all in one place (a stride of 0)", check_backward_copies));
 	return limits;
 }
 
