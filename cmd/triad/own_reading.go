@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"triad/internal/backend"
@@ -186,7 +187,9 @@ func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 			})
 			tells = tells && (stays || d.Value > 1)
 			n *= max(d.Value, 1)
-			dims[d.Name] = d.Value
+			if _, asked := o.Dims[d.Name]; asked || !followsOthers(spec, d.Name) {
+				dims[d.Name] = d.Value
+			}
 			if slices.Contains(grouped, d.Name) {
 				alike[d.Value] = true
 			}
@@ -196,6 +199,14 @@ func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 		}
 	}
 	return chosen
+}
+
+// followsOthers says whether a dim has other sizes for its default.
+func followsOthers(spec *op.Spec, name string) bool {
+	return slices.ContainsFunc(spec.Dims, func(d op.DimSpec) bool {
+		_, number := strconv.ParseInt(d.Default, 10, 64)
+		return d.Name == name && d.Default != "" && number != nil
+	})
 }
 
 // tallyOf counts what trials gave. Where a free size is 1 several readings are the same: being right there

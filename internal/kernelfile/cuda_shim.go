@@ -323,7 +323,7 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 			args = append(args, b.argumentCode(a, i, c))
 		}
 		if b.extension && b.Launch == nil {
-			code.WriteString(b.extensionCall(c, args))
+			code.WriteString(b.extensionCall(c, args, again))
 		} else if b.Launch == nil {
 			code.WriteString(b.hostCall(fmt.Sprintf("%s(%s)", c.Call, strings.Join(args, ", "))))
 		} else {
@@ -362,6 +362,8 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 			side, a.Index)
 	}
 	switch {
+	case a.tensor && a.Form == Packed:
+		return b.packedTensorCode(a, at)
 	case a.tensor && a.Role == Input:
 		return fmt.Sprintf("triad_own::tensor(triad_own::in(triad_own_call, %d))", a.Index)
 	case a.tensor && a.Role == Output:

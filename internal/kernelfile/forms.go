@@ -54,7 +54,8 @@ func (b *Binding) chooseForm() {
 		b.chooseTokens()
 	}
 	if b.Function.Kind == Python || b.Pass != op.Forward || b.Function.showsSizes() || b.Function.returns {
-		return // tensors of PyTorch lie as they say
+		b.chooseTensorForm()
+		return
 	}
 	b.chooseTokens()
 	for _, try := range []func(missing int) bool{b.takePacked, b.takeEach, b.takeUnscaled} {

@@ -99,10 +99,10 @@ func (b *Binding) calledOtherwise() []Assumption {
 // and which layout a function takes is part of the operator's definition: these are proposed, never taken.
 // What room to work in is filled with is left to its caller.
 func (b *Binding) otherForms() []Alternative {
-	if !b.mayExchange() {
-		return nil
-	}
 	all := b.otherPackings()
+	if !b.mayExchange() {
+		return all
+	}
 	for _, group := range []struct {
 		targets []string
 		endings []string

@@ -115,6 +115,10 @@ func (b *Binding) checkWord(p Param, text string) error {
 	case ok && said.form.Form == ByToken && b.Function.Kind == Python && b.mayExchange() &&
 		(p.Pointer || p.Untyped):
 		return nil
+	case ok && said.form.Form == Packed && b.Function.form != kernelForm && (p.Pointer || p.Untyped),
+		ok && (said.form.Form == Wide || said.form.Form == Pairs) && b.Function.Kind == Python &&
+			(p.Pointer || p.Untyped):
+		return nil
 	case ok && !said.plain && tensors:
 		return b.errorf("--map %s=%s: tensors of PyTorch are handed over as they lie", p.Name, text)
 	case ok && said.plain && (pointer || p.isInteger() && strings.ContainsAny(text, ".e")),

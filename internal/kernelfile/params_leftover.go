@@ -71,8 +71,8 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 		}
 	}
 	// Where nothing is const, inputs come first, outputs after them; what is written is no input.
-	python := b.Function.Kind == Python
-	for len(read) < len(inputs) && (len(written) > len(outputs) || python && len(written) > 0) {
+	returns := b.Function.mayReturn()
+	for len(read) < len(inputs) && (len(written) > len(outputs) || returns && len(written) > 0) {
 		first := slices.IndexFunc(written, func(i int) bool { return !b.Args[i].any() })
 		if first < 0 {
 			break
@@ -80,7 +80,12 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 		read, written = append(read, written[first]), slices.Delete(written, first, first+1)
 	}
 	slices.Sort(read)
-	if len(read) != len(inputs) || len(written) != len(outputs) && !(python && len(written) == 0) {
+	if len(read) != len(inputs) || len(written) != len(outputs) && !(returns && len(written) == 0) {
+		if weights := b.weightsBeside(pointers); weights != "" {
+			return b.errorf("the module has weights of its own, %[1]s, which %[2]s has not: it is more than "+
+				"%[2]s, so judge the function that it calls for that, which takes %[3]s", weights,
+				b.Spec.Name, tensorNames(b.inputs))
+		}
 		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s; say it with --map "+
 			"%s=NAME", names(b.Args, pointers), b.Spec.Name, b.Pass,
 			tensorNames(b.inputs), tensorNames(b.outputs), b.Args[pointers[0]].Name)
@@ -127,6 +132,17 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 		}
 	}
 	return b.checkRung()
+}
+
+// weightsBeside are the weights of a module among some arguments, "" where it has none.
+func (b *Binding) weightsBeside(pointers []int) string {
+	var paths []string
+	for _, i := range pointers {
+		if a := b.Args[i]; a.place == inWeight {
+			paths = append(paths, a.path)
+		}
+	}
+	return strings.Join(paths, ", ")
 }
 
 // blockNames are what people call the number of threads in a block.

@@ -7,26 +7,34 @@ import (
 	"triad/internal/op"
 )
 
-// pythonCall is the expression that calls the function.
+// pythonCall is the expression that calls the function, for each of a pair where it takes one tensor.
 func (b *Binding) pythonCall() string {
+	if !b.each {
+		return b.pythonCallWith(b.Args)
+	}
+	return "(" + b.pythonCallWith(b.Args) + ", " + b.pythonCallWith(b.second()) + ")"
+}
+
+// pythonCallWith is the call with some arguments.
+func (b *Binding) pythonCallWith(args []Argument) string {
 	fn := b.Function
 	switch fn.form {
 	case kernelForm:
 		return b.tritonCall()
 	case appliedTo:
-		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(b.byPosition(), ", "))
+		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(b.byPosition(args), ", "))
 	case moduleForm:
-		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), b.dictionary(inWeight),
-			b.dictionary(inCall))
+		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), dictionary(args, inWeight),
+			dictionary(args, inCall))
 	case packedForm:
-		data := strings.Join(b.byPosition(), ", ")
+		data := strings.Join(b.byPosition(args), ", ")
 		if fn.packs {
 			data = "(" + data + ",)"
 		}
 		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, data)
 	}
 	var words []string
-	for _, a := range b.Args {
+	for _, a := range args {
 		if value := pythonValue(a); value != "" {
 			words = append(words, a.Name+"="+value)
 		}
@@ -42,7 +50,7 @@ func pythonValue(a Argument) string {
 	}
 	switch a.Role {
 	case Input:
-		return "in_" + a.Target + pointer
+		return pythonTensor(a) + pointer
 	case Output:
 		return "out_" + a.Target + pointer
 	case Size:
@@ -59,10 +67,10 @@ func pythonValue(a Argument) string {
 }
 
 // byPosition are the arguments up to the last one that is not left at its default.
-func (b *Binding) byPosition() []string {
+func (b *Binding) byPosition(args []Argument) []string {
 	var words []string
 	last := 0
-	for _, a := range b.Args {
+	for _, a := range args {
 		value := pythonValue(a)
 		if value != "" {
 			last = len(words) + 1
@@ -82,14 +90,14 @@ func (b *Binding) pythonModule() string {
 			weights = append(weights, a.path)
 		}
 	}
-	return fmt.Sprintf("Module(_MODULE, %q, {%s}, (%s))", b.Function.call, b.dictionary(inInit),
+	return fmt.Sprintf("Module(_MODULE, %q, {%s}, (%s))", b.Function.call, dictionary(b.Args, inInit),
 		quoted(weights))
 }
 
 // dictionary lists the arguments of a place, by name, as Python writes it.
-func (b *Binding) dictionary(where place) string {
+func dictionary(args []Argument, where place) string {
 	var words []string
-	for _, a := range b.Args {
+	for _, a := range args {
 		value := pythonValue(a)
 		if a.place != where || value == "" {
 			continue

@@ -240,7 +240,8 @@ func (b *Binding) pythonCode() string {
 // pythonAlike is the function that says which sizes differ that a function of PyTorch may want to be equal.
 func (b *Binding) pythonAlike(tensors []string) string {
 	alike := b.Spec.Grouped()
-	if len(alike) == 0 {
+	other := b.pythonDefaults()
+	if len(alike) == 0 && other == "" {
 		return ""
 	}
 	var code strings.Builder
@@ -252,8 +253,23 @@ func (b *Binding) pythonAlike(tensors []string) string {
 	for _, name := range alike {
 		names = append(names, pythonName(name))
 	}
+	code.WriteString(other)
 	fmt.Fprintf(&code, "    return %q if len({%s}) > 1 else \"\"\n\n\n",
 		strings.Join(alike, " and ")+" differ", strings.Join(names, ", "))
+	return code.String()
+}
+
+// pythonDefaults are the lines that say which size is another than its default: one of a table that has rows
+// for more than what it is asked for, say.
+func (b *Binding) pythonDefaults() string {
+	var code strings.Builder
+	for _, d := range b.Spec.Dims {
+		if _, shown := op.ShownBy(d.Name, b.inputs, nil); d.Default == "" || d.Default == "1" || !shown {
+			continue
+		}
+		fmt.Fprintf(&code, "    if %s != %s:\n        return %q\n", pythonName(d.Name),
+			pythonExpression(d.Default), d.Name+" is not "+d.Default)
+	}
 	return code.String()
 }
 

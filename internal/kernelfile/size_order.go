@@ -62,11 +62,12 @@ func (f *File) sizeLists(b *Binding) [][]string {
 	if b.Function.Kind == Python {
 		comments = slices.Concat(pythonComment.FindAllString(f.text, -1), docstring.FindAllString(f.text, -1))
 		for _, m := range unpackedSizes.FindAllStringSubmatch(f.text, -1) {
-			for _, tensor := range b.Spec.Own.Tokens {
-				if score(b.Spec, b.Pass, m[2], tensor) > scoreWeak {
-					add(m[1])
-					break
-				}
+			named := func(tensor string) bool { return score(b.Spec, b.Pass, m[2], tensor) > scoreWeak }
+			taken := func(a Argument) bool {
+				return a.Name == m[2] && slices.Contains(b.Spec.Own.Tokens, a.Target)
+			}
+			if slices.ContainsFunc(b.Spec.Own.Tokens, named) || slices.ContainsFunc(b.Args, taken) {
+				add(m[1])
 			}
 		}
 	}

@@ -95,8 +95,8 @@ func (f *File) readExtension(text string) {
 }
 
 // extensionCall calls a function that takes and returns torch::Tensor. What it throws, such as a TORCH_CHECK
-// that does not hold, declines the call.
-func (b *Binding) extensionCall(c Instance, args []string) string {
+// that does not hold, declines the call. again says that it is the second of two calls, for other outputs.
+func (b *Binding) extensionCall(c Instance, args []string, again bool) string {
 	tensors := ""
 	for i, a := range b.Args {
 		if a.tensor && (a.Role == Input || a.Role == Output) { // a reference takes no temporary
@@ -109,7 +109,7 @@ func (b *Binding) extensionCall(c Instance, args []string) string {
 	if b.Function.returns {
 		var at []string
 		for i, t := range b.outputs {
-			if !t.Optional && !b.leftOut(t) {
+			if !t.Optional && !b.leftOut(t) && b.without[t.Name] == again {
 				at = append(at, fmt.Sprint(i))
 			}
 		}
@@ -130,6 +130,12 @@ const extensionCode = `inline ::at::Tensor tensor(const triad_tensor &t) {
 		::c10::kLong, ::c10::kInt, ::c10::kChar, ::c10::kByte, ::c10::kBool,
 	};
 	return ::at::Tensor(t.data, std::vector<int64_t>(t.shape, t.shape + t.rank), types[t.dtype]);
+}
+// n tensors of a call in one, beside each other in their last size, or in the one that is given
+inline ::at::Tensor packed(const triad_tensor &t, void *data, int side, int64_t n) {
+	std::vector<int64_t> sizes(t.shape, t.shape + t.rank);
+	sizes[static_cast<size_t>(side < 0 ? t.rank + side : side)] *= n;
+	return ::at::Tensor(data, sizes, tensor(t).scalar_type());
 }
 inline void store(const triad_call *c, const std::vector<int> &at, const std::vector<::at::Tensor> &values) {
 	for (size_t i = 0; i < at.size() && i < values.size(); i++) {

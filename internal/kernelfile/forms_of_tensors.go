@@ -1,0 +1,159 @@
+package kernelfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// halves matches what Python's lines do with a tensor that holds two: x.chunk(2, dim=-1), x.shape[-1] // 2.
+var halves = regexp.MustCompile(`chunk\(|split\(|//\s*2\b|\b2\s*\*`)
+
+// chooseTensorForm decides in which of the operator's forms a function of PyTorch's tensors is written, which
+// show their sizes: it takes one tensor for several inputs, or one of each pair.
+func (b *Binding) chooseTensorForm() {
+	if b.Pass != op.Forward || b.Function.form == kernelForm {
+		return
+	}
+	b.packTensor()
+	b.eachTensor()
+	b.widenTensors()
+}
+
+// missingInputs is how many tensors fewer a function takes than the operator has required inputs.
+func (b *Binding) missingInputs() int {
+	missing := 0
+	for _, t := range b.inputs {
+		if !t.Optional && !b.leftOut(t) && !b.without[t.Name] {
+			missing++
+		}
+	}
+	for _, a := range b.Args {
+		if a.Role == Input || b.freeTensor(a) {
+			missing--
+		}
+	}
+	return missing
+}
+
+// freeTensor says whether an argument is a tensor that nothing was found for yet.
+func (b *Binding) freeTensor(a Argument) bool {
+	return a.Role == Nothing && (a.Pointer || a.Untyped) && !a.Optional && a.place != inInit
+}
+
+// packTensor takes one tensor for several inputs beside each other in each row, where the function's lines
+// halve something.
+func (b *Binding) packTensor() {
+	parts := b.Spec.Own.Packed
+	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() ||
+		slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == Packed }) {
+		return
+	}
+	at := slices.IndexFunc(b.Args, func(a Argument) bool {
+		return a.Role == Input && slices.Contains(parts, a.Target) || b.freeTensor(a)
+	})
+	first := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == parts[0] })
+	if at < 0 || slices.Contains(parts, b.Args[at].Name) || len(b.shape(b.inputs[first])) != 2 {
+		return
+	}
+	b.pack(&b.Args[at], formOf{Form: Packed, parts: parts, lies: rowByRow})
+}
+
+// halvesRows says whether the lines of a function halve a size.
+func (b *Binding) halvesRows() bool {
+	if b.Function.Kind == Python {
+		return halves.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
+	}
+	body := b.Function.body
+	for i := 0; i+1 < len(body); i++ {
+		if body[i].text == "/" && body[i+1].text == "2" || body[i].text == "chunk" {
+			return true
+		}
+	}
+	return false
+}
+
+// eachTensor takes a function of one tensor, which returns it, for one that is called for each of a pair.
+func (b *Binding) eachTensor() {
+	tensors, returned := 0, 0
+	for name := range b.Spec.Own.Each {
+		if b.has(Input, name) || b.has(Output, name) {
+			return
+		}
+		if slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool { return t.Name == name }) {
+			returned++
+		} else if !b.isDim(name) {
+			tensors++
+		}
+	}
+	if tensors == 0 || returned == 0 || b.missingInputs() != tensors || !b.Function.mayReturn() || b.fills() {
+		return
+	}
+	for name := range b.Spec.Own.Each {
+		b.without[name] = true
+	}
+	b.each = true
+}
+
+// widenTensors notes the tables that the lines of Python multiply by beside a tensor whose halves were
+// exchanged: rotate_half(q) * sin.
+func (b *Binding) widenTensors() {
+	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	for i := range b.Args {
+		a := &b.Args[i]
+		if a.Role != Input || a.told || !slices.Contains(b.Spec.Own.Wide, a.Target) {
+			continue
+		}
+		rotated := regexp.MustCompile(`\w*(?:rot|half|swap)\w*\([^()]*\)\s*\*\s*(\w+)`)
+		for _, m := range rotated.FindAllStringSubmatch(text, -1) {
+			if a.Name == m[1] || a.sibling(m[1], b) {
+				a.Form = Wide
+			}
+		}
+	}
+}
+
+// sibling says whether a name is that of another of the tables that are as wide as this one.
+func (a *Argument) sibling(name string, b *Binding) bool {
+	return slices.ContainsFunc(b.Args, func(o Argument) bool {
+		return o.Name == name && o.Role == Input && slices.Contains(b.Spec.Own.Wide, o.Target)
+	})
+}
+
+// pythonTensor is the tensor that a function of Python gets for an input, in the form in which it takes it.
+func pythonTensor(a Argument) string {
+	switch a.Form {
+	case Packed:
+		var parts []string
+		for _, name := range a.parts {
+			parts = append(parts, "in_"+name)
+		}
+		list := "(" + strings.Join(parts, ", ") + ")"
+		switch a.lies {
+		case wholeTensors:
+			return "torch.cat(" + list + ", dim=0)"
+		case elementwise:
+			return "torch.stack(" + list + ", dim=-1).flatten(-2)"
+		}
+		return "torch.cat(" + list + ", dim=-1)"
+	case Wide:
+		return fmt.Sprintf("torch.cat((in_%[1]s, in_%[1]s), dim=-1)", a.Target)
+	case Pairs:
+		return fmt.Sprintf("in_%s.repeat_interleave(2, dim=-1)", a.Target)
+	}
+	return "in_" + a.Target
+}
+
+// packedTensorCode is the torch::Tensor of several inputs in one buffer, which lies at a place of the
+// workspace.
+func (b *Binding) packedTensorCode(a Argument, at int) string {
+	side := "-1"
+	if a.lies == wholeTensors {
+		side = "0"
+	}
+	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.parts[0]), b.workPointer(at), side,
+		len(a.parts))
+}
