@@ -18,7 +18,7 @@ func (b *Binding) Equal() [][]string {
 			groups = append(groups, dimsOf(a.Target))
 		}
 	}
-	return groups
+	return append(groups, b.neverAsked()...)
 }
 
 // nameSetsSwitch says whether a function's name, or that of a kernel it launches, holds the name of a switch:

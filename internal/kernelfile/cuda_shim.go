@@ -128,16 +128,13 @@ func (b *Binding) conditions() []condition {
 			})
 		}
 	}
-	for _, a := range b.Args {
-		if a.Role == Size && strings.Contains(a.Target, "=") {
-			dims := dimsOf(a.Target)
-			for _, d := range dims[1:] {
-				all = append(all, condition{
-					b.dimCode(dims[0]) + " == " + b.dimCode(d),
-					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal",
-						b.Function.Name, strings.Join(dims, " and ")),
-				})
-			}
+	for _, dims := range b.Equal() {
+		for _, d := range dims[1:] {
+			all = append(all, condition{
+				b.dimCode(dims[0]) + " == " + b.dimCode(d),
+				fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal",
+					b.Function.Name, strings.Join(dims, " and ")),
+			})
 		}
 	}
 	all = append(all, b.blockLimit()...)

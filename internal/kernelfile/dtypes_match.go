@@ -15,7 +15,7 @@ func (b *Binding) takeFP32(file *File) {
 	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
 	b.untold = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
-	if b.untold {
+	if b.untold || !said && b.givesFP32() {
 		b.asked = []string{op.FP32.String()}
 	}
 }

@@ -19,6 +19,7 @@ type Options struct {
 	Arguments           []string          // of a template
 	Rung                string            // of the kernels that a function chooses from; "": each
 	Without             []string          // sizes of 1 that the tensors of a Python function do not have
+	Leading             bool              // they have one more in front, which is 1
 	DTypes              []string          // that --dtype asks for; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
@@ -153,6 +154,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if fn.showsSizes() && !b.takesSizes() {
 		b.covered = nil // a tensor shows its sizes
 	}
+	b.takeRank()
 	b.narrowIntegers()
 	if err := b.instances(); err != nil {
 		return nil, err

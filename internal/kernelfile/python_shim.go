@@ -109,8 +109,8 @@ def _accepts(direction, *tensors, **attributes):
         return "Triton files added with --add are not judged on empty tensors"
     if why := {"forward": _refuses_forward, "backward": _refuses_backward}[direction](*tensors, **attributes):
         return why
-    if any(t.numel() == 0 or not t.is_contiguous() for t in tensors) or (
-            _differ(direction, *tensors, **attributes)):
+    empty = any(t.numel() == 0 for i, t in enumerate(tensors) if i not in _LEFT_OUT[direction])
+    if empty or any(not t.is_contiguous() for t in tensors) or _differ(direction, *tensors, **attributes):
         kinds = tuple((tuple(t.shape), tuple(t.stride()), t.dtype, t.device) for t in tensors)
         if why := _raises(direction, kinds, tuple(attributes.items())):
             return f"it raises {why}"
@@ -285,7 +285,7 @@ func (b *Binding) pythonOutputs() string {
 				made = "zeros"
 			}
 			fmt.Fprintf(&code, "    out_%s = torch.%s((%s), dtype=%s, device=in_%s.device)\n", t.Name, made,
-				b.pythonShape(t, true), b.pythonDType(t), b.inputs[0].Name)
+				b.pythonShape(t, !b.leftOut(t)), b.pythonDType(t), b.inputs[0].Name)
 		}
 	}
 	return code.String()
@@ -331,9 +331,12 @@ func pythonSize(target string) string {
 // parameter for and that are 1.
 func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	var words strings.Builder
-	list, _ := t.Shape.([]any)
+	list := b.shape(t)
 	if seen && b.getsExchanged(t) {
 		list = exchangedSizes(list, b.byToken)
+	}
+	if seen && b.Options.Leading && len(list) > 1 {
+		words.WriteString("1, ")
 	}
 	for _, size := range list {
 		if name, _ := size.(string); seen && b.hides(name) {
@@ -412,7 +415,7 @@ func pythonExpression(text string) string {
 func (b *Binding) pythonConditions() []condition {
 	var all []condition
 	for _, d := range b.Spec.Dims {
-		if n, fixed := b.fixed(d.Name); fixed && d.Default == "" {
+		if n, fixed := b.fixed(d.Name); fixed && (d.Default == "" || b.hides(d.Name)) {
 			all = append(all, condition{
 				fmt.Sprintf("%s == %d", pythonName(d.Name), n),
 				fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n),

@@ -47,7 +47,7 @@ func (fn Function) mayReturn() bool { return fn.Kind == Python || fn.returns }
 // them, and the dtypes that their lines ask for.
 func (f *File) readExtension(text string) {
 	text = cComment.ReplaceAllString(text, "")
-	if f.extension = includesTorch.MatchString(text); !f.extension {
+	if f.extension = f.extension || includesTorch.MatchString(text); !f.extension {
 		return
 	}
 	for _, m := range bindsName.FindAllStringSubmatch(text, -1) {
@@ -91,6 +91,15 @@ func (f *File) readExtension(text string) {
 		case strings.Contains(word, "FLOATING"), strings.Contains(word, "ALL_TYPES"):
 			add("fp32")
 		}
+	}
+}
+
+// Includes notes what the files that a CUDA file includes say of it, whose own text is own: one of them may
+// include PyTorch's headers.
+func (f *File) Includes(own, text string) {
+	if !f.extension && includesTorch.MatchString(text) {
+		f.extension = true
+		f.readExtension(own)
 	}
 }
 

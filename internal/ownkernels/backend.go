@@ -166,6 +166,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 			line = f.line(w.Line)
 		}
 		advice.ExplainDeclined(&outcome, line, !f.reading.Workers.GPU)
+		f.givesWider(&outcome, job)
 	}
 	if outcome.Where != nil && f.inline != "" && outcome.Where.File == f.inlineAt {
 		outcome.Where.File = f.Path // its lines are the same
@@ -225,4 +226,26 @@ func (b *Backend) Versions(ctx context.Context) map[string]string {
 		all[f.Name] = f.Path + fileversion.Commit(ctx, f.Path)
 	}
 	return all
+}
+
+// givesWider makes an outcome neutral in which a function of Python gave fp32 for 16 bits, where the user did
+// not ask for these: its author may have meant it so.
+func (f *File) givesWider(outcome *backend.Outcome, job backend.Job) {
+	if len(f.reading.Options.DTypes) > 0 || outcome.Status != op.StatusUnknown {
+		return
+	}
+	for _, launch := range outcome.Launches {
+		for _, o := range launch.Outputs {
+			for _, want := range job.Outputs {
+				narrow := want.DType == op.FP16 || want.DType == op.BF16
+				if want.Name == o.Name && narrow && o.DType == op.FP32.String() {
+					outcome.Status = op.StatusUnsupported
+					outcome.Sentence = fmt.Sprintf("it gives %s in fp32 for %v: say --dtype %v if it is "+
+						"to keep it", o.Name, want.DType, want.DType)
+					outcome.Launches = nil
+					return
+				}
+			}
+		}
+	}
 }

@@ -111,6 +111,11 @@ func (r Reading) Read() (*File, error) {
 	f.NoBarrier = asCUDA.Shares && !asCUDA.Waits
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
 	f.launches = !request.IsPython() || ownKernels.Match(content)
+	if !request.IsPython() {
+		near := nearHeaders(path, content, r.Options.Flags)
+		r.Options.Flags = slices.Concat(r.Options.Flags, near)
+		f.reading = r
+	}
 	bindings, err := r.bind(request, path, content)
 	if several := (*kernelfile.SeveralError)(nil); errors.As(err, &several) {
 		return nil, several
@@ -181,23 +186,25 @@ func contentOf(path string) ([]byte, error) {
 func (r Reading) bind(
 	request kernelfile.Request, path string, content []byte,
 ) ([]*kernelfile.Binding, error) {
+	included := ""
+	for _, name := range fileversion.Included(path, cuda.HeaderFolders(r.Options.Flags)) {
+		text, unread := os.ReadFile(name)
+		if unread != nil {
+			return nil, unread
+		}
+		included += "\n" + string(text)
+	}
 	of := func(text string) ([]*kernelfile.Binding, error) {
-		return kernelfile.Bind(request.Read(text, r.Options.Flags), request, r.Spec, r.Passes, r.Options)
+		file := request.Read(text, r.Options.Flags)
+		file.Includes(text, included)
+		return kernelfile.Bind(file, request, r.Spec, r.Passes, r.Options)
 	}
 	bindings, err := of(string(content))
 	var several *kernelfile.SeveralError
 	if err == nil || errors.As(err, &several) || request.IsPython() {
 		return bindings, err
 	}
-	all := string(content)
-	for _, name := range fileversion.Included(path, cuda.HeaderFolders(r.Options.Flags)) {
-		text, unread := os.ReadFile(name)
-		if unread != nil {
-			return nil, unread
-		}
-		all += "\n" + string(text)
-	}
-	if bindings, again := of(all); again == nil || errors.As(again, &several) {
+	if bindings, again := of(string(content) + included); again == nil || errors.As(again, &several) {
 		return bindings, again
 	}
 	return nil, err

@@ -1,0 +1,55 @@
+package kernelfile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// neverAsked are the sizes that an extension takes for equal, as one parameter for two would say it: it never
+// asks the tensors that have the second one for their sizes.
+func (b *Binding) neverAsked() [][]string {
+	if !b.extension || b.Function.Kind != Host || !b.Function.showsSizes() || b.takesSizes() {
+		return nil
+	}
+	var groups [][]string
+	for _, target := range slices.Sorted(maps.Keys(b.Spec.Synonyms)) {
+		dims := dimsOf(target)
+		if !strings.Contains(target, "=") || len(dims) != 2 {
+			continue
+		}
+		if !b.asksSize(dims[1]) && b.asksSize(dims[0]) {
+			groups = append(groups, dims)
+		}
+	}
+	return groups
+}
+
+// asksSize says whether the function may learn a size: it asks a tensor that has it, or hands one on whole.
+func (b *Binding) asksSize(dim string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.tensor && a.Role == Input && slices.Contains(b.shape(b.tensor(a)), any(dim)) &&
+			b.Function.asksSizes(a.Name)
+	})
+}
+
+// asksSizes says whether the lines of a function ask a tensor for its sizes, or hand it on whole. Macros that
+// check it ask for none.
+func (fn *Function) asksSizes(name string) bool {
+	for i, t := range fn.body {
+		if t.text != name || i+2 >= len(fn.body) {
+			continue
+		}
+		checks := i >= 2 && fn.body[i-1].text == "(" && strings.Contains(fn.body[i-2].text, "CHECK")
+		next := fn.body[i+1].text
+		if next != "." && !checks {
+			return true
+		}
+		member := fn.body[i+2].text
+		if next == "." && (strings.HasPrefix(member, "size") || strings.Contains(member, "accessor") ||
+			slices.Contains([]string{"numel", "dim", "ndimension", "view", "reshape"}, member)) {
+			return true
+		}
+	}
+	return false
+}

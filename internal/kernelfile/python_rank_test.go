@@ -1,0 +1,71 @@
+package kernelfile
+
+import (
+	"strings"
+	"testing"
+)
+
+// A function of Python gets tensors of as many sizes as its lines unpack or assert: one more in front; where
+// they say nothing, or two things, those of the operator.
+func TestRankThatTheLinesSay(t *testing.T) {
+	s := rowsAndCols(t)
+	for _, c := range []struct {
+		body string
+		more bool
+	}{
+		{"a, b, c = x.shape", true},
+		{"(a, b, c) = x.size()  # three", true},
+		{"assert x.ndim == 3", true},
+		{"assert len(x.shape) == 3, 'three'", true},
+		{"a, b = x.shape", false},
+		{"assert x.dim() == 3\n    a, b = x.shape", false},
+		{"x = x.unsqueeze(0)\n    a, b, c = x.shape", false},
+		{"a, b, c = w.shape", false},
+		{"return x", false},
+	} {
+		r := Request{Path: "mine.py"}
+		file := r.Read("import torch\ndef f(x):\n    "+c.body+"\n    return torch.exp(x)\n", nil)
+		bindings, err := Bind(file, r, s, s.Passes(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := PythonShim("mine.py", "mine/mine", bindings)
+		if more := strings.Contains(code, "in_x = in_x.reshape((1, dim_rows, dim_cols,))"); more != c.more {
+			t.Errorf("%s: one more size %v, want %v:\n%s", c.body, more, c.more, code)
+		}
+	}
+}
+
+// One that makes what it gives in fp32, whatever it takes, is judged in fp32.
+func TestGivesFP32(t *testing.T) {
+	s := rowsAndCols(t)
+	for made, want := range map[string]string{
+		"torch.empty(x.shape, dtype=torch.float32)": "fp32",
+		"torch.empty(x.shape, dtype=x.dtype)":       "fp32 fp16 bf16",
+		"torch.empty_like(x)":                       "fp32 fp16 bf16",
+	} {
+		r := Request{Path: "mine.py"}
+		text := "import torch\ndef f(x):\n    y = " + made + "\n    return y\n"
+		bindings, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(bindings[0].DTypes(), " "); got != want {
+			t.Errorf("%s: judged in %s, want %s", made, got, want)
+		}
+	}
+}
+
+// The tensors that an extension never asks for their sizes have those of the others.
+func TestSizesThatAreNeverAsked(t *testing.T) {
+	for body, asks := range map[string]bool{
+		"int n = K.size(2);": true, "helper(K);": true, "auto a = K.packed_accessor32<float, 4>();": true,
+		"CHECK_INPUT(K); float *p = K.data_ptr<float>();": false, "int n = Q.size(2);": false,
+	} {
+		text := "#include <torch/extension.h>\n" +
+			"torch::Tensor f(torch::Tensor Q, torch::Tensor K) { " + body + " }\n"
+		if fn := ReadCUDA(text).Functions[0]; fn.asksSizes("K") != asks {
+			t.Errorf("%s: asks K for its sizes %v, want %v", body, !asks, asks)
+		}
+	}
+}
