@@ -285,3 +285,39 @@ func TestTake(t *testing.T) {
 		t.Error("a folder without exports was taken")
 	}
 }
+
+// Of a step that has several operators those are replaced that were recorded again, and their sessions.
+func TestTakeOfOneOperator(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "h200")
+	for _, folder := range []map[string]string{
+		{
+			"catalogue.jsonl": `{"op":"a","session":"1","n":1}` + "\n" +
+				`{"op":"b","session":"2","n":1}` + "\n" + `{"op":"c","session":"2","n":1}` + "\n",
+			"catalogue.sessions.jsonl": `{"id":"1"}` + "\n" + `{"id":"2"}` + "\n",
+		},
+		{
+			"catalogue.jsonl": `{"op":"a","session":"3","n":2}` + "\n" +
+				`{"op":"b","session":"4","n":2}` + "\n",
+			"catalogue.sessions.jsonl": `{"id":"3"}` + "\n" + `{"id":"4"}` + "\n",
+		},
+	} {
+		from := t.TempDir()
+		for name, text := range folder {
+			if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := take(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"catalogue.jsonl": `{"op":"c","session":"2","n":1}` + "\n" + `{"op":"a","session":"3","n":2}` + "\n" +
+			`{"op":"b","session":"4","n":2}` + "\n",
+		"catalogue.sessions.jsonl": `{"id":"2"}` + "\n" + `{"id":"3"}` + "\n" + `{"id":"4"}` + "\n",
+	} {
+		if text, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(text) != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, text, want)
+		}
+	}
+}

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -163,68 +161,4 @@ func eachLine[T any](text []byte, keep func(T)) error {
 		keep(one)
 	}
 	return nil
-}
-
-// take copies exports and figures as they are published: the kernels of a library stand in its first record
-// alone, and folders of the machine are written $FOLDER. What was published before of the same steps is
-// replaced.
-func take(from, to string) error {
-	paths, err := filepath.Glob(filepath.Join(from, "*.json*"))
-	if err != nil || len(paths) == 0 {
-		return fmt.Errorf("%s holds no export of record.sh: %w", from, fs.ErrNotExist)
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
-	}
-	told := map[string]bool{}
-	for _, path := range paths {
-		if strings.HasSuffix(path, ".part") {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("take %s: %w", path, err)
-		}
-		if strings.HasSuffix(path, ".jsonl") {
-			if text, err = shortened(text, told); err != nil {
-				return fmt.Errorf("take %s: %w", path, err)
-			}
-		}
-		text = machineFolder.ReplaceAll(text, []byte("${1}$$FOLDER"))
-		if err := os.WriteFile(filepath.Join(to, filepath.Base(path)), text, 0o644); err != nil {
-			return fmt.Errorf("take %s: %w", path, err)
-		}
-	}
-	return nil
-}
-
-// machineFolder is a path of the machine, up to where the part begins that says something.
-var machineFolder = regexp.MustCompile(`(^|\W|-[IL])/(?:root|home|tmp|opt|work|usr/local)(?:/[\w.+@-]+)*`)
-
-// kernelsOfABuild are what a library's build says of its kernels.
-var kernelsOfABuild = regexp.MustCompile(`,?"kernels":\[\{"kernel":[^\]]*\]`)
-
-// shortened leaves out what an earlier record of the same library said of its kernels.
-func shortened(text []byte, told map[string]bool) ([]byte, error) {
-	var out bytes.Buffer
-	scanner := bufio.NewScanner(bytes.NewReader(text))
-	scanner.Buffer(nil, 1<<28)
-	for scanner.Scan() {
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(scanner.Bytes(), &object); err != nil {
-			return nil, err
-		}
-		line := scanner.Bytes()
-		if kernels := kernelsOfABuild.Find(object["build"]); kernels != nil {
-			if library := string(object["op"]) + string(object["backend"]) +
-				string(object["source"]); told[library] {
-				line = bytes.Replace(line, kernels, nil, 1)
-			} else {
-				told[library] = true
-			}
-		}
-		out.Write(line)
-		out.WriteByte('\n')
-	}
-	return out.Bytes(), scanner.Err()
 }

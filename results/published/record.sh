@@ -9,6 +9,7 @@
 # each case one implementation with itself.
 #
 # TRIAD names the binary (default: bin/triad; figures take bin/figures.test beside it). PEERS= leaves out the rows of other people's kernels.
+# OPERATORS="gemv sum" are those that the step catalogue times, instead of all of its own.
 set -u
 steps="attention fp8_gemm gemm softmax layernorm swiglu rope sustained judged figures plain large catalogue"
 if [ $# -lt 3 ]; then
@@ -152,7 +153,7 @@ for step in "$@"; do
 		run judged judged-gradcheck gradcheck all --quick
 		;;
 	catalogue)
-		for operator in $operators; do
+		for operator in ${OPERATORS:-$operators}; do
 			bench catalogue "catalogue-$operator" cuda,triton,torch "" "$operator"
 		done
 		;;
