@@ -28,7 +28,7 @@ func checked(t *testing.T, file string, limit time.Duration, define ...string) (
 	t.Helper()
 	var output strings.Builder
 	q := built(t, file, define...)
-	q.Limit, q.Stall, q.Budget, q.Output = limit, 2*time.Second, 2*limit, &output
+	q.Limit, q.Stall, q.Budget, q.Output = limit, 5*time.Second, 2*limit, &output
 	r, err := Run(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
