@@ -1,0 +1,367 @@
+// linear_cross_entropy: z = hidden weight^T, lse_i = log sum_c exp(z[i,c]), loss_i = lse_i - z[i,target_i]
+// backward: dz[i,c] = w_i*(exp(z[i,c] - lse_i) - [c is target_i]), w = dloss, for the mean divided by the tokens that count;
+//           dhidden = dz weight, dweight = dz^T hidden
+// Layout   hidden [tokens, dim], weight [classes, dim], target [tokens] int64, dloss [tokens], or [1] for a sum or a mean: any strides;
+//          lse [tokens], loss as dloss, fp32, and the gradients are contiguous. fp32, fp16, bf16.
+// Numerics products and sums in fp32 (IEEE, not tf32). In 16 bits a chunk of logits, and of their gradients, is stored in the dtype.
+// Limits   a token whose target is ignore_index has the loss 0 and the gradient 0, and adds nothing to dweight, whatever it holds; so has a
+//          mean over no token. Every other target is a class.
+// Special  a row of only -inf, with +inf or with NaN has the lse NaN.
+// Source   Wijmans et al. 2024, arXiv:2411.09009; Hsu et al. 2024, arXiv:2410.10989 (chunks)
+// With a vocabulary of 128256 the logits of 8192 tokens are 4.2 GB in fp32, many times what the operator takes and gives.
+//   naive    every logit in memory, in fp32; a thread an element, a row, an element of a gradient
+//   chunked  the logits of 1024 tokens at a time. The backward computes them again from hidden and weight, turns them into their gradients where
+//            they lie, and adds both products of the chunk to dhidden and dweight: memory for a chunk, and of dweight in fp32. Products in tiles of
+//            64 x 64 in shared memory, 4 x 4 elements a thread. Costs: a fourth product
+#include <algorithm>
+
+#include "arguments.cuh"
+#include "element.cuh"
+#include "reduce.cuh"
+#include "register.cuh"
+#include "rows.cuh"
+#include "spec/linear_cross_entropy.cuh"
+
+namespace {
+
+using triad::from_float;
+using triad::Matrix;
+using triad::to_float;
+
+constexpr int threads = 256;
+constexpr int64_t chunk = 1024; // tokens: enough for the products, and few enough that their logits are a small part of memory
+
+enum Reduction { mean, sum, none };
+
+// Tokens are those of a call, or a chunk of them: what each should have, and what belongs to it.
+struct Tokens {
+	triad::Vector<const int64_t> target;
+	int64_t ignored, first, count, classes;
+	int reduction;
+
+	__device__ bool counts(int64_t i) const { return target(first + i) != ignored; }
+	__device__ float weight(triad::Vector<const float> dloss, const float *counted, int64_t i) const {
+		return dloss(reduction == none ? first + i : 0) / *counted;
+	}
+	Tokens part(int64_t from) const { return {target, ignored, from, std::min(chunk, count - from), classes, reduction}; }
+};
+
+// ---- the loss of all tokens, the divisor of a mean ------------------------------------------------------------------------------------------
+
+// divisor is how many tokens count, and 1 where nothing is divided; the threads of a block count them together.
+__device__ float divisor(const Tokens &all, float *scratch) {
+	if (all.reduction != mean) return 1.0f;
+	float mine = 0.0f; // exact up to 2^24 tokens of one thread
+	for (int64_t i = threadIdx.x; i < all.count; i += threads) mine += all.counts(i);
+	return fmaxf(triad::block_reduce<threads>(mine, triad::Sum(), scratch), 1.0f);
+}
+
+// One block adds up the losses of the tokens, always in the same order.
+__global__ void __launch_bounds__(threads) linear_cross_entropy_reduce_kernel(const float *losses, float *loss, Tokens all) {
+	__shared__ float scratch[threads / 32];
+	triad::LongSum mine;
+	for (int64_t i = threadIdx.x; i < all.count; i += threads) mine.add(losses[i]);
+	const float total = triad::block_reduce<threads>(mine.total(), triad::Sum(), scratch);
+	const float by = divisor(all, scratch);
+	if (threadIdx.x == 0) *loss = total / by;
+}
+
+__global__ void __launch_bounds__(threads) linear_cross_entropy_count_kernel(float *counted, Tokens all) {
+	__shared__ float scratch[threads / 32];
+	const float by = divisor(all, scratch);
+	if (threadIdx.x == 0) *counted = by;
+}
+
+// ---- logits that lie in memory --------------------------------------------------------------------------------------------------------------
+
+// loss_of is lse - z_t. The sum max + log would be rounded to the size of max, which may be far larger than the loss.
+__device__ float loss_of(float z_target, float max, float log) { return (max - z_target) + log; }
+
+// Logits become their gradients, in place. Those of an ignored token are 0, whatever its logits are.
+template <class Z>
+__global__ void linear_cross_entropy_gradient_kernel(Z *z, const float *lse, triad::Vector<const float> dloss, const float *counted, Tokens part) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (i >= part.count * part.classes) return;
+	const int64_t row = i / part.classes, c = i % part.classes;
+	float dz = 0.0f;
+	if (part.counts(row)) {
+		const float p = expf(to_float(z[i]) - lse[part.first + row]);
+		dz = part.weight(dloss, counted, row) * (p - (c == part.target(part.first + row) ? 1.0f : 0.0f));
+	}
+	z[i] = from_float<Z>(dz);
+}
+
+// ---- naive ----------------------------------------------------------------------------------------------------------------------------------
+
+template <class T> __global__ void linear_cross_entropy_logits_kernel(Matrix<const T> hidden, Matrix<const T> weight, float *z, Tokens all, int64_t dim) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (i >= all.count * all.classes) return;
+	const int64_t row = i / all.classes, c = i % all.classes;
+	float sum = 0;
+	for (int64_t k = 0; k < dim; k++) sum += to_float(hidden(row, k)) * to_float(weight(c, k));
+	z[i] = sum;
+}
+
+__global__ void linear_cross_entropy_rows_kernel(const float *z, float *losses, float *lse, Tokens all) {
+	const int64_t row = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (row >= all.count) return;
+	const float *own = z + row * all.classes;
+	float max = -INFINITY;
+	for (int64_t c = 0; c < all.classes; c++) max = fmaxf(max, own[c]);
+	triad::LongSum sum;
+	for (int64_t c = 0; c < all.classes; c++) sum.add(expf(own[c] - max));
+	const float log = logf(sum.total());
+	if (lse != nullptr) lse[row] = max + log;
+	losses[row] = all.counts(row) ? loss_of(own[all.target(row)], max, log) : 0.0f;
+}
+
+template <class T> __global__ void linear_cross_entropy_grad_hidden_kernel(const float *dz, Matrix<const T> weight, T *dhidden, Tokens all, int64_t dim) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (i >= all.count * dim) return;
+	const int64_t row = i / dim, k = i % dim;
+	float sum = 0;
+	for (int64_t c = 0; c < all.classes && all.counts(row); c++) sum += dz[row * all.classes + c] * to_float(weight(c, k));
+	dhidden[i] = from_float<T>(sum);
+}
+
+template <class T> __global__ void linear_cross_entropy_grad_weight_kernel(const float *dz, Matrix<const T> hidden, T *dweight, Tokens all, int64_t dim) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (i >= all.classes * dim) return;
+	const int64_t c = i / dim, k = i % dim;
+	float sum = 0;
+	for (int64_t row = 0; row < all.count; row++)
+		if (all.counts(row)) sum += dz[row * all.classes + c] * to_float(hidden(row, k));
+	dweight[i] = from_float<T>(sum);
+}
+
+// ---- chunked: products in tiles -------------------------------------------------------------------------------------------------------------
+
+// Operand is a matrix of a product: element (row, k) lies at row * row_stride + k * k_stride.
+template <class T> struct Operand {
+	const T *data;
+	int64_t row_stride, k_stride;
+
+	__device__ float operator()(int64_t row, int64_t k) const { return to_float(data[row * row_stride + k * k_stride]); }
+	Operand turned() const { return {data, k_stride, row_stride}; }
+	Operand from(int64_t row) const { return {data + row * row_stride, row_stride, k_stride}; }
+};
+
+enum Along { nothing, rows_of_y, the_sum }; // where tokens lie whose target is ignored: these are left out
+
+// Product is y[i,j] = sum_k a[i,k] b[j,k] of a chunk; y is contiguous.
+template <class T> struct Product {
+	Operand<T> a, b;
+	T *y;
+	int64_t rows, cols, depth;
+	Tokens part;
+	Along tokens;
+	float *sums;       // of the chunks so far, where y is the sum of them all
+	bool begins, ends; // with this one
+
+	__device__ bool adds(int64_t k) const { return k < depth && (tokens != the_sum || part.counts(k)); }
+
+	__device__ void store(int64_t row, int64_t col, float value) const {
+		if (row >= rows || col >= cols) return;
+		const int64_t at = row * cols + col;
+		if (tokens == rows_of_y && !part.counts(row)) value = 0.0f;
+		if (tokens == the_sum && !begins) value += sums[at];
+		if (tokens == the_sum && !ends) sums[at] = value;
+		else y[at] = from_float<T>(value);
+	}
+};
+
+constexpr int large = 64, depth = 16, side = 4; // a block's tile, k of a step, elements of a thread each way
+
+// load_tile brings a step of some rows of an operand to shared memory, zeros beyond it. Neighbouring threads read neighbours in memory, whichever
+// way the operand lies.
+template <class T>
+__device__ void load_tile(float (&to)[depth][large + 1], const Operand<T> &from, int64_t row0, int64_t rows, int64_t k0, const Product<T> &p) {
+	const bool along_k = from.k_stride == 1;
+#pragma unroll
+	for (int i = static_cast<int>(threadIdx.x); i < large * depth; i += threads) {
+		const int row = along_k ? i / depth : i % large, k = along_k ? i % depth : i / large;
+		to[k][row] = row0 + row < rows && p.adds(k0 + k) ? from(row0 + row, k0 + k) : 0.0f;
+	}
+}
+
+template <class T> __global__ void __launch_bounds__(threads) linear_cross_entropy_product_kernel(Product<T> p) {
+	__shared__ float a_tile[depth][large + 1], b_tile[depth][large + 1];
+	const int64_t down = (p.rows + large - 1) / large; // neighbouring blocks share columns: those of weight, which is the larger operand
+	const int64_t row0 = blockIdx.x % down * large, col0 = blockIdx.x / down * large;
+	const int x = static_cast<int>(threadIdx.x) % 16, y = static_cast<int>(threadIdx.x) / 16;
+	float sum[side][side] = {};
+	for (int64_t k0 = 0; k0 < p.depth; k0 += depth) {
+		load_tile(a_tile, p.a, row0, p.rows, k0, p);
+		load_tile(b_tile, p.b, col0, p.cols, k0, p);
+		__syncthreads();
+#pragma unroll
+		for (int k = 0; k < depth; k++) {
+			float left[side], right[side];
+#pragma unroll
+			for (int i = 0; i < side; i++) left[i] = a_tile[k][y + 16 * i], right[i] = b_tile[k][x + 16 * i];
+#pragma unroll
+			for (int i = 0; i < side; i++)
+#pragma unroll
+				for (int j = 0; j < side; j++) sum[i][j] += left[i] * right[j];
+		}
+		__syncthreads();
+	}
+#pragma unroll
+	for (int i = 0; i < side; i++)
+#pragma unroll
+		for (int j = 0; j < side; j++) p.store(row0 + y + 16 * i, col0 + x + 16 * j, sum[i][j]);
+}
+
+// A block a row of a chunk: neighbouring threads read neighbours.
+template <class T> __global__ void __launch_bounds__(threads) linear_cross_entropy_chunk_kernel(const T *z, float *losses, float *lse, Tokens part) {
+	__shared__ float scratch[threads / 32];
+	const int64_t row = blockIdx.x, at = part.first + row;
+	const T *own = z + row * part.classes;
+	float largest = -INFINITY;
+	for (int64_t c = threadIdx.x; c < part.classes; c += threads) largest = fmaxf(largest, to_float(own[c]));
+	const float max = triad::block_reduce<threads>(largest, triad::Max(), scratch);
+	triad::LongSum mine;
+	for (int64_t c = threadIdx.x; c < part.classes; c += threads) mine.add(expf(to_float(own[c]) - max));
+	const float log = logf(triad::block_reduce<threads>(mine.total(), triad::Sum(), scratch));
+	if (threadIdx.x != 0) return;
+	if (lse != nullptr) lse[at] = max + log;
+	losses[at] = part.counts(row) ? loss_of(to_float(own[part.target(at)]), max, log) : 0.0f;
+}
+
+// ---- launchers ------------------------------------------------------------------------------------------------------------------------------
+
+// Call is what both passes take.
+template <class T> struct Call {
+	const triad_call *call;
+	cudaStream_t stream;
+	Tokens all;
+	int64_t dim;
+	float *floats; // the workspace
+
+	explicit Call(const triad_call *c)
+	    : call(c), stream(triad::stream_of(c)), all{triad::Vector<const int64_t>(c->in[2]), static_cast<int64_t>(c->attr[0]), 0,
+	                                                c->in[0].shape[0], c->in[1].shape[0], static_cast<int>(c->attr[1])},
+	      dim(c->in[0].shape[1]), floats(static_cast<float *>(c->workspace)) {}
+
+	Matrix<const T> matrix(int i) const { return Matrix<const T>(call->in[i]); }
+	Operand<T> operand(int i) const { return {static_cast<const T *>(call->in[i].data), call->in[i].stride[0], call->in[i].stride[1]}; }
+	Operand<T> logits(const T *z) const { return {z, all.classes, 1}; }
+	template <class V> V *out(int i) const { return static_cast<V *>(call->out[i].data); }
+	unsigned blocks(int64_t items) const { return triad::blocks_for(items, threads); }
+
+	// launch starts the product; one without elements is none.
+	void launch(const Product<T> &p) const {
+		const int64_t tiles = (p.rows + large - 1) / large * ((p.cols + large - 1) / large);
+		if (tiles > 0) linear_cross_entropy_product_kernel<T><<<static_cast<unsigned>(tiles), threads, 0, stream>>>(p);
+	}
+
+	// launch_logits starts z = hidden weight^T of a chunk.
+	void launch_logits(const Tokens &part, T *z) const {
+		launch({operand(0).from(part.first), operand(1), z, part.count, all.classes, dim, part, nothing, nullptr, true, true});
+	}
+};
+
+constexpr int64_t few = 64; // floats before others: they begin at a multiple of 256 bytes
+int64_t rounded_up(int64_t floats) { return (floats + few - 1) / few * few; }
+
+int64_t tokens_of(const triad_call *call) { return call->in[0].shape[0]; }
+int64_t classes_of(const triad_call *call) { return call->in[1].shape[0]; }
+
+// Bytes of the workspace: a loss a token, or the divisor; sums of dweight, where they are not kept in it; logits.
+int64_t naive_bytes(const triad_call *call) { return 4 * (rounded_up(tokens_of(call) + 1) + tokens_of(call) * classes_of(call)); }
+int64_t chunk_bytes(const triad_call *call) {
+	return std::min(tokens_of(call), chunk) * classes_of(call) * triad::element_bytes(call->in[0].dtype);
+}
+int64_t forward_bytes(const triad_call *call) { return 4 * rounded_up(tokens_of(call) + 1) + chunk_bytes(call); }
+int64_t sums_of(const triad_call *call) { return call->in[0].dtype == TRIAD_F32 ? 0 : rounded_up(triad::elements(call->in[1])); }
+int64_t backward_bytes(const triad_call *call) { return 4 * (few + sums_of(call)) + chunk_bytes(call); }
+
+// The losses of the tokens are the output, or go to the workspace and are added up.
+template <class T, class Rows> int forward(const Call<T> &c, Rows rows) {
+	float *losses = c.all.reduction == none ? c.template out<float>(0) : c.floats;
+	if (c.all.count > 0) rows(losses, c.template out<float>(1), c.floats + rounded_up(c.all.count + 1));
+	if (c.all.reduction != none)
+		linear_cross_entropy_reduce_kernel<<<1, threads, 0, c.stream>>>(losses, c.template out<float>(0), c.all);
+	return triad::launched();
+}
+
+template <class T> int forward_naive(const triad_call *call) {
+	const Call<T> c(call);
+	return forward<T>(c, [&](float *losses, float *lse, float *z) {
+		linear_cross_entropy_logits_kernel<T><<<c.blocks(c.all.count * c.all.classes), threads, 0, c.stream>>>(c.matrix(0), c.matrix(1), z, c.all, c.dim);
+		linear_cross_entropy_rows_kernel<<<c.blocks(c.all.count), threads, 0, c.stream>>>(z, losses, lse, c.all);
+	});
+}
+
+template <class T> int forward_chunked(const triad_call *call) {
+	const Call<T> c(call);
+	return forward<T>(c, [&](float *losses, float *lse, float *room) {
+		T *z = reinterpret_cast<T *>(room);
+		for (int64_t first = 0; first < c.all.count; first += chunk) {
+			const Tokens part = c.all.part(first);
+			c.launch_logits(part, z);
+			linear_cross_entropy_chunk_kernel<T><<<static_cast<unsigned>(part.count), threads, 0, c.stream>>>(z, losses, lse, part);
+		}
+	});
+}
+
+// launch_gradient turns logits into their gradients.
+template <class T, class Z> void launch_gradient(const Call<T> &c, const Tokens &part, Z *z) {
+	if (part.count == 0) return;
+	linear_cross_entropy_gradient_kernel<<<c.blocks(part.count * part.classes), threads, 0, c.stream>>>(
+	    z, static_cast<const float *>(c.call->in[3].data), triad::Vector<const float>(c.call->in[4]), c.floats, part);
+}
+
+template <class T> int backward_naive(const triad_call *call) {
+	const Call<T> c(call);
+	float *z = c.floats + rounded_up(c.all.count + 1);
+	linear_cross_entropy_count_kernel<<<1, threads, 0, c.stream>>>(c.floats, c.all);
+	if (c.all.count > 0) {
+		linear_cross_entropy_logits_kernel<T><<<c.blocks(c.all.count * c.all.classes), threads, 0, c.stream>>>(c.matrix(0), c.matrix(1), z, c.all, c.dim);
+		launch_gradient(c, c.all, z);
+		linear_cross_entropy_grad_hidden_kernel<T><<<c.blocks(c.all.count * c.dim), threads, 0, c.stream>>>(z, c.matrix(1), c.template out<T>(0), c.all, c.dim);
+	}
+	linear_cross_entropy_grad_weight_kernel<T><<<c.blocks(c.all.classes * c.dim), threads, 0, c.stream>>>(z, c.matrix(0), c.template out<T>(1), c.all, c.dim);
+	return triad::launched();
+}
+
+// One pass over the chunks. Without a token there is one, which is empty: dweight is 0.
+template <class T> int backward_chunked(const triad_call *call) {
+	const Call<T> c(call);
+	T *dhidden = c.template out<T>(0), *dweight = c.template out<T>(1);
+	T *z = reinterpret_cast<T *>(c.floats + few + sums_of(call));
+	float *sums = sums_of(call) > 0 ? c.floats + few : reinterpret_cast<float *>(dweight); // which is fp32 then
+	linear_cross_entropy_count_kernel<<<1, threads, 0, c.stream>>>(c.floats, c.all);
+	for (int64_t first = 0; first == 0 || first < c.all.count; first += chunk) {
+		const Tokens part = c.all.part(first);
+		const bool ends = first + chunk >= c.all.count;
+		c.launch_logits(part, z);
+		launch_gradient(c, part, z);
+		c.launch({c.logits(z), c.operand(1).turned(), dhidden + first * c.dim, part.count, c.dim, c.all.classes, part, rows_of_y, nullptr, true, true});
+		c.launch({c.logits(z).turned(), c.operand(0).from(first).turned(), dweight, c.all.classes, c.dim, part.count, part, the_sum, sums, first == 0, ends});
+	}
+	return triad::launched();
+}
+
+constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
+
+} // namespace
+
+// ---- registration ---------------------------------------------------------------------------------------------------------------------------
+
+TRIAD_KERNEL(linear_cross_entropy, naive, forward,
+             .contract("fp32").dtypes(full).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(forward_naive)))
+TRIAD_KERNEL(linear_cross_entropy, naive, forward,
+             .contract("stored").dtypes(halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(forward_naive)))
+TRIAD_KERNEL(linear_cross_entropy, chunked, forward,
+             .contract("fp32").dtypes(full).outputs(3).workspace(forward_bytes).launch(TRIAD_BY_DTYPE(forward_chunked)))
+TRIAD_KERNEL(linear_cross_entropy, chunked, forward,
+             .contract("stored").dtypes(halves).outputs(3).workspace(forward_bytes).launch(TRIAD_BY_DTYPE(forward_chunked)))
+TRIAD_KERNEL(linear_cross_entropy, naive, backward,
+             .contract("fp32").dtypes(full).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
+TRIAD_KERNEL(linear_cross_entropy, naive, backward,
+             .contract("stored").dtypes(halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
+TRIAD_KERNEL(linear_cross_entropy, chunked, backward,
+             .contract("fp32").dtypes(full).outputs(3).workspace(backward_bytes).launch(TRIAD_BY_DTYPE(backward_chunked)))
+TRIAD_KERNEL(linear_cross_entropy, chunked, backward,
+             .contract("stored").dtypes(halves).outputs(3).workspace(backward_bytes).launch(TRIAD_BY_DTYPE(backward_chunked)))
