@@ -3,8 +3,8 @@ backward: dz[i,c] = w_i * (exp(z[i,c] - lse_i) - [c is target_i]), grad_hidden =
           grad_weight = dz^T hidden
 
 Layout   hidden [tokens, dim], weight [classes, dim], with any strides; target [tokens] int64; lse [tokens],
-         loss, grad_loss: [tokens], or [1] for a sum or a mean, fp32. fp32 (products in IEEE fp32), fp16, bf16,
-         where logits and their gradients are stored in the dtype; added in fp32.
+         loss, grad_loss: [tokens], or [1] for a sum or a mean, fp32. fp32 (products in IEEE fp32), fp16 and
+         bf16, where logits and their gradients are stored in the dtype; added in fp32.
 Limits   a token whose target is ignore_index has loss and gradient 0 and adds nothing to grad_weight,
          whatever it holds; so has a mean over no token.
 Source   Hsu et al. 2024, arXiv:2410.10989 (chunks)
@@ -38,8 +38,8 @@ TILE_K = 128 if INTERPRETED else 32
 def _product_kernel(a_ptr, b_ptr, y_ptr, sum_ptr, target_ptr, ignored, rows, cols, depth, a_row, a_k, b_k,
                     b_col, t_row, ROWS: tl.constexpr, DEPTH: tl.constexpr, ADD: tl.constexpr,
                     M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    """An [M, N] tile of y = a b, y [rows, cols] contiguous. Ignored tokens are left out of the ROWS of y or of
-    the DEPTH of the sum; with ADD y is what sum_ptr has and more, in fp32."""
+    """An [M, N] tile of y = a b, y [rows, cols] contiguous. Ignored tokens are left out of the ROWS of y or
+    of the DEPTH of the sum; with ADD y is what sum_ptr has and more, in fp32."""
     rm = (tl.program_id(0) * M + tl.arange(0, M)).to(tl.int64)
     rn = (tl.program_id(1) * N + tl.arange(0, N)).to(tl.int64)
     acc = tl.zeros([M, N], tl.float32)
@@ -92,10 +92,8 @@ def _loss_kernel(z_ptr, target_ptr, loss_ptr, lse_ptr, n, ignored, t_row, BLOCK:
 def _gradient_kernel(z_ptr, target_ptr, lse_ptr, dy_ptr, counted_ptr, n, ignored, t_row, dy_row,
                      BLOCK: tl.constexpr):
     """Logits become their gradients, where they lie."""
-    r = tl.program_id(0).to(tl.int64)
-    c = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    target = tl.load(target_ptr + r * t_row)
-    g = tl.zeros([BLOCK], tl.float32)
+    r, c = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    target, g = tl.load(target_ptr + r * t_row), tl.zeros([BLOCK], tl.float32)
     if target != ignored:
         z = tl.load(z_ptr + r * n + c, mask=c < n, other=0.0).to(tl.float32)
         w = tl.load(dy_ptr + r * dy_row) / tl.load(counted_ptr)
@@ -134,17 +132,12 @@ def _reduced(losses, target, ignore_index, reduction):
     return losses.sum(0, keepdim=True) / _counted(target, ignore_index, reduction)
 
 
-def _room(hidden, weight):
-    """Memory for the logits of a chunk."""
-    return hidden.new_empty((min(CHUNK, hidden.shape[0]), weight.shape[0]))
-
-
 def forward(hidden, weight, target, *, ignore_index, reduction):
     """hidden [tokens, dim], weight [classes, dim], target [tokens] int64 -> loss [tokens] or [1], lse
     [tokens], fp32."""
     tokens, n = hidden.shape[0], weight.shape[0]
     losses, lse = torch.empty((2, tokens), dtype=torch.float32, device=hidden.device).unbind()
-    room = _room(hidden, weight)
+    room = hidden.new_empty((min(CHUNK, tokens), n))
     for first in range(0, tokens, CHUNK):
         x, t = hidden[first:first + CHUNK], target[first:first + CHUNK]
         z = _product(x, weight.T, room[:x.shape[0]], t, ignore_index)
@@ -158,14 +151,13 @@ def backward(hidden, weight, target, lse, grad_loss, *, ignore_index, reduction)
     (tokens, dim), n = hidden.shape, weight.shape[0]
     grad_hidden = hidden.new_empty((tokens, dim))
     total = torch.zeros((n, dim), dtype=torch.float32, device=hidden.device)
-    room, counted = _room(hidden, weight), _counted(target, ignore_index, reduction)
-    step, block = grad_loss.stride(0) if reduction == "none" else 0, min(BLOCK, next_power_of_2(n))
+    room, counted = hidden.new_empty((min(CHUNK, tokens), n)), _counted(target, ignore_index, reduction)
+    dy, block = grad_loss.expand(tokens), min(BLOCK, next_power_of_2(n))
     for first in range(0, tokens, CHUNK):
         x, t = hidden[first:first + CHUNK], target[first:first + CHUNK]
         z = _product(x, weight.T, room[:x.shape[0]], t, ignore_index)
-        dy = grad_loss[first:] if step else grad_loss
         _gradient_kernel[(x.shape[0], triton.cdiv(n, block))](
-            z, t, lse[first:], dy, counted, n, ignore_index, t.stride(0), step, BLOCK=block)
+            z, t, lse[first:], dy[first:], counted, n, ignore_index, t.stride(0), dy.stride(0), BLOCK=block)
         _product(z, weight, grad_hidden[first:first + CHUNK], t, ignore_index, "rows")
         _product(z.T, x, total, t, ignore_index, "depth", total)
     return grad_hidden, total.to(weight.dtype)
@@ -176,16 +168,14 @@ def backward(hidden, weight, target, lse, grad_loss, *, ignore_index, reduction)
 
 def reference(hidden, weight, target, *, ignore_index, reduction):
     """The formula in torch, in fp32, or in fp64 where hidden is; differentiable in hidden and weight."""
-    wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
-    z = rounded(hidden @ weight.T).to(wide)
+    z = rounded(hidden @ weight.T).to(torch.promote_types(hidden.dtype, torch.float32))
     losses = torch.nn.functional.cross_entropy(z, target, ignore_index=ignore_index, reduction="none")
     return _reduced(losses, target, ignore_index, reduction), torch.logsumexp(z, -1)
 
 
 def _gradients(z, target, lse, w, counts):
     """What becomes of logits: w * (exp(z - lse) - [c is target]), 0 for tokens that do not count."""
-    p = (z - lse[:, None]).exp()
-    at = target.where(counts, 0)[:, None]
+    p, at = (z - lse[:, None]).exp(), target.where(counts, 0)[:, None]
     p = p.scatter_add(1, at, torch.full_like(p[:, :1], -1))
     return (w[:, None] * p).where(counts[:, None], 0.0)
 
@@ -195,8 +185,7 @@ def reference_backward(hidden, weight, target, lse, grad_loss, *, ignore_index, 
     counts = target != ignore_index
     w = (grad_loss / _counted(target, ignore_index, reduction)).expand(hidden.shape[0])
     dz = rounded(_gradients(rounded(hidden @ weight.T), target.long(), lse, w, counts))
-    none = torch.zeros_like(hidden)
-    return (dz @ weight).where(counts[:, None], none), dz.T @ hidden.where(counts[:, None], none)
+    return (dz @ weight).where(counts[:, None], 0), dz.T @ hidden.where(counts[:, None], 0)
 
 
 def eager(hidden, weight, target, *, ignore_index, reduction):
@@ -204,33 +193,29 @@ def eager(hidden, weight, target, *, ignore_index, reduction):
     counts = (target != ignore_index).nonzero()[:, 0]
     z = (hidden[counts] @ weight.T).float()
     losses = torch.nn.functional.cross_entropy(z, target[counts], reduction="none")
-    if reduction == "none":
-        return losses.new_zeros(hidden.shape[0]).index_copy(0, counts, losses)
+    losses = losses.new_zeros(hidden.shape[0]).index_copy(0, counts, losses)
     return _reduced(losses, target, ignore_index, reduction)
 
 
 def chunked(hidden, weight, target, *, ignore_index, reduction):
     """Chunks of logits by torch's product."""
-    losses, all_lse = torch.zeros((2, hidden.shape[0]), dtype=torch.float32, device=hidden.device).unbind()
-    for x, t, loss, lse in zip(*(v.split(CHUNK) for v in (hidden, target, losses, all_lse))):
-        z, counts = (x @ weight.T).float(), t != ignore_index
-        of = torch.logsumexp(z, -1)
-        lse.copy_(of.where(of.abs() != float("inf"), float("nan")))  # a row with +inf, or of -inf alone
-        own = z.gather(1, t.where(counts, 0)[:, None])[:, 0]
-        loss.copy_((lse - own).where(counts, 0.0))
-    return _reduced(losses, target, ignore_index, reduction), all_lse
+    parts = [reference(x, weight, t, ignore_index=ignore_index, reduction="none")
+             for x, t in zip(hidden.split(CHUNK), target.split(CHUNK))]
+    losses, lse = (torch.cat(p) for p in zip(*parts))
+    lse = lse.where(lse.abs() != float("inf"), float("nan"))  # a row with +inf, or of -inf alone
+    return _reduced(losses, target, ignore_index, reduction), lse
 
 
 def chunked_backward(hidden, weight, target, lse, grad_loss, *, ignore_index, reduction):
     """Chunks of logits by torch's product, both gradients in one pass over them."""
     total = torch.zeros(weight.shape, dtype=torch.float32, device=weight.device)
     w = (grad_loss / _counted(target, ignore_index, reduction)).expand(hidden.shape[0])
-    parts, none = [], torch.zeros((), dtype=hidden.dtype, device=hidden.device)
+    parts = []
     for x, t, s, g in zip(*(v.split(CHUNK) for v in (hidden, target, lse, w))):
         counts = t != ignore_index
         dz = _gradients((x @ weight.T).float(), t, s, g, counts).to(x.dtype)
-        parts.append((dz @ weight).where(counts[:, None], none))
-        total += dz.T @ x.where(counts[:, None], none)
+        parts.append((dz @ weight).where(counts[:, None], 0))
+        total += dz.T @ x.where(counts[:, None], 0)
     return torch.cat(parts), total.to(weight.dtype)
 
 

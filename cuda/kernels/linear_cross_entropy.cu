@@ -21,6 +21,7 @@
 #include "register.cuh"
 #include "rows.cuh"
 #include "spec/linear_cross_entropy.cuh"
+#include "tile_product.cuh"
 
 namespace {
 
@@ -136,21 +137,11 @@ template <class T> __global__ void linear_cross_entropy_grad_weight_kernel(const
 
 // ---- chunked: products in tiles -------------------------------------------------------------------------------------------------------------
 
-// Operand is a matrix of a product: element (row, k) lies at row * row_stride + k * k_stride.
-template <class T> struct Operand {
-	const T *data;
-	int64_t row_stride, k_stride;
-
-	__device__ float operator()(int64_t row, int64_t k) const { return to_float(data[row * row_stride + k * k_stride]); }
-	Operand turned() const { return {data, k_stride, row_stride}; }
-	Operand from(int64_t row) const { return {data + row * row_stride, row_stride, k_stride}; }
-};
-
 enum Along { nothing, rows_of_y, the_sum }; // where tokens lie whose target is ignored: these are left out
 
 // Product is y[i,j] = sum_k a[i,k] b[j,k] of a chunk; y is contiguous.
 template <class T> struct Product {
-	Operand<T> a, b;
+	triad::Strided<T> a, b;
 	T *y;
 	int64_t rows, cols, depth;
 	Tokens part;
@@ -158,7 +149,7 @@ template <class T> struct Product {
 	float *sums;       // of the chunks so far, where y is the sum of them all
 	bool begins, ends; // with this one
 
-	__device__ bool adds(int64_t k) const { return k < depth && (tokens != the_sum || part.counts(k)); }
+	__device__ bool adds(int64_t k) const { return tokens != the_sum || part.counts(k); }
 
 	__device__ void store(int64_t row, int64_t col, float value) const {
 		if (row >= rows || col >= cols) return;
@@ -170,46 +161,11 @@ template <class T> struct Product {
 	}
 };
 
-constexpr int large = 64, depth = 16, side = 4; // a block's tile, k of a step, elements of a thread each way
-
-// load_tile brings a step of some rows of an operand to shared memory, zeros beyond it. Neighbouring threads read neighbours in memory, whichever
-// way the operand lies.
-template <class T>
-__device__ void load_tile(float (&to)[depth][large + 1], const Operand<T> &from, int64_t row0, int64_t rows, int64_t k0, const Product<T> &p) {
-	const bool along_k = from.k_stride == 1;
-#pragma unroll
-	for (int i = static_cast<int>(threadIdx.x); i < large * depth; i += threads) {
-		const int row = along_k ? i / depth : i % large, k = along_k ? i % depth : i / large;
-		to[k][row] = row0 + row < rows && p.adds(k0 + k) ? from(row0 + row, k0 + k) : 0.0f;
-	}
-}
-
 template <class T> __global__ void __launch_bounds__(threads) linear_cross_entropy_product_kernel(Product<T> p) {
-	__shared__ float a_tile[depth][large + 1], b_tile[depth][large + 1];
-	const int64_t down = (p.rows + large - 1) / large; // neighbouring blocks share columns: those of weight, which is the larger operand
-	const int64_t row0 = blockIdx.x % down * large, col0 = blockIdx.x / down * large;
-	const int x = static_cast<int>(threadIdx.x) % 16, y = static_cast<int>(threadIdx.x) / 16;
-	float sum[side][side] = {};
-	for (int64_t k0 = 0; k0 < p.depth; k0 += depth) {
-		load_tile(a_tile, p.a, row0, p.rows, k0, p);
-		load_tile(b_tile, p.b, col0, p.cols, k0, p);
-		__syncthreads();
-#pragma unroll
-		for (int k = 0; k < depth; k++) {
-			float left[side], right[side];
-#pragma unroll
-			for (int i = 0; i < side; i++) left[i] = a_tile[k][y + 16 * i], right[i] = b_tile[k][x + 16 * i];
-#pragma unroll
-			for (int i = 0; i < side; i++)
-#pragma unroll
-				for (int j = 0; j < side; j++) sum[i][j] += left[i] * right[j];
-		}
-		__syncthreads();
-	}
-#pragma unroll
-	for (int i = 0; i < side; i++)
-#pragma unroll
-		for (int j = 0; j < side; j++) p.store(row0 + y + 16 * i, col0 + x + 16 * j, sum[i][j]);
+	__shared__ triad::ProductTiles tiles;
+	const int64_t down = triad::product_tiles(p.rows); // neighbouring blocks share columns: those of the weights
+	const int64_t row0 = blockIdx.x % down * triad::product_side, col0 = blockIdx.x / down * triad::product_side;
+	triad::tile_product(tiles, p, row0, col0, [&](int64_t row, int64_t col, float sum) { p.store(row, col, sum); });
 }
 
 // A block a row of a chunk: neighbouring threads read neighbours.
@@ -244,14 +200,14 @@ template <class T> struct Call {
 	      dim(c->in[0].shape[1]), floats(static_cast<float *>(c->workspace)) {}
 
 	Matrix<const T> matrix(int i) const { return Matrix<const T>(call->in[i]); }
-	Operand<T> operand(int i) const { return {static_cast<const T *>(call->in[i].data), call->in[i].stride[0], call->in[i].stride[1]}; }
-	Operand<T> logits(const T *z) const { return {z, all.classes, 1}; }
+	triad::Strided<T> operand(int i) const { return {static_cast<const T *>(call->in[i].data), call->in[i].stride[0], call->in[i].stride[1]}; }
+	triad::Strided<T> logits(const T *z) const { return {z, all.classes, 1}; }
 	template <class V> V *out(int i) const { return static_cast<V *>(call->out[i].data); }
 	unsigned blocks(int64_t items) const { return triad::blocks_for(items, threads); }
 
 	// launch starts the product; one without elements is none.
 	void launch(const Product<T> &p) const {
-		const int64_t tiles = (p.rows + large - 1) / large * ((p.cols + large - 1) / large);
+		const int64_t tiles = triad::product_tiles(p.rows) * triad::product_tiles(p.cols);
 		if (tiles > 0) linear_cross_entropy_product_kernel<T><<<static_cast<unsigned>(tiles), threads, 0, stream>>>(p);
 	}
 
@@ -269,9 +225,7 @@ int64_t classes_of(const triad_call *call) { return call->in[1].shape[0]; }
 
 // Bytes of the workspace: a loss a token, or the divisor; sums of dweight, where they are not kept in it; logits.
 int64_t naive_bytes(const triad_call *call) { return 4 * (rounded_up(tokens_of(call) + 1) + tokens_of(call) * classes_of(call)); }
-int64_t chunk_bytes(const triad_call *call) {
-	return std::min(tokens_of(call), chunk) * classes_of(call) * triad::element_bytes(call->in[0].dtype);
-}
+int64_t chunk_bytes(const triad_call *call) { return std::min(tokens_of(call), chunk) * classes_of(call) * triad::element_bytes(call->in[0].dtype); }
 int64_t forward_bytes(const triad_call *call) { return 4 * rounded_up(tokens_of(call) + 1) + chunk_bytes(call); }
 int64_t sums_of(const triad_call *call) { return call->in[0].dtype == TRIAD_F32 ? 0 : rounded_up(triad::elements(call->in[1])); }
 int64_t backward_bytes(const triad_call *call) { return 4 * (few + sums_of(call)) + chunk_bytes(call); }
@@ -328,8 +282,7 @@ template <class T> int backward_naive(const triad_call *call) {
 // One pass over the chunks. Without a token there is one, which is empty: dweight is 0.
 template <class T> int backward_chunked(const triad_call *call) {
 	const Call<T> c(call);
-	T *dhidden = c.template out<T>(0), *dweight = c.template out<T>(1);
-	T *z = reinterpret_cast<T *>(c.floats + few + sums_of(call));
+	T *dhidden = c.template out<T>(0), *dweight = c.template out<T>(1), *z = reinterpret_cast<T *>(c.floats + few + sums_of(call));
 	float *sums = sums_of(call) > 0 ? c.floats + few : reinterpret_cast<float *>(dweight); // which is fp32 then
 	linear_cross_entropy_count_kernel<<<1, threads, 0, c.stream>>>(c.floats, c.all);
 	for (int64_t first = 0; first == 0 || first < c.all.count; first += chunk) {

@@ -1,6 +1,8 @@
 package truth
 
 import (
+	"math"
+
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -72,4 +74,16 @@ func LastRowPlaces(a *Related, output string) judge.Statement {
 	}
 	before := first.Elements() - second.Elements()
 	return a.Agree(output, 1, nil, func(i int64) int64 { return before + i })
+}
+
+// NotNegative states that no element of an output is below 0.
+func NotNegative(a *Related, output string) judge.Statement {
+	y, off := a.First.Out(output), a.First.Error(output)
+	if a.Failed() {
+		return judge.Statement{}
+	}
+	at := func(i int64) judge.Claim {
+		return judge.Claim{Position: i, Got: y[i], Low: -off(i), High: math.Inf(1)}
+	}
+	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y)), At: at}
 }

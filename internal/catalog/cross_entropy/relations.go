@@ -1,8 +1,6 @@
 package crossentropy
 
 import (
-	"math"
-
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/truth"
@@ -11,7 +9,7 @@ import (
 var _ = truth.Relate("cross_entropy",
 	truth.Relation{
 		Name: "no loss is negative", Pass: op.Forward, Outputs: []string{"loss"},
-		Applies: truth.HasElements(1, "rows"), States: notNegative,
+		Applies: truth.HasElements(1, "rows"), States: truth.NotNegative, // lse is at least every logit
 	},
 	truth.Relation{
 		Name: "adding 16 to every logit changes no loss", Pass: op.Forward, Outputs: []string{"loss"},
@@ -37,15 +35,3 @@ var _ = truth.Relate("cross_entropy",
 		Second: truth.ScaledBy(2, "grad_loss"), States: truth.Scales(2),
 	},
 )
-
-// notNegative: a row's lse is at least every logit, and their mean.
-func notNegative(a *truth.Related, output string) judge.Statement {
-	y, off := a.First.Out(output), a.First.Error(output)
-	if a.Failed() {
-		return judge.Statement{}
-	}
-	at := func(i int64) judge.Claim {
-		return judge.Claim{Position: i, Got: y[i], Low: -off(i), High: math.Inf(1)}
-	}
-	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y)), At: at}
-}
