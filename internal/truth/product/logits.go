@@ -157,7 +157,7 @@ func (l *Logits) Loss(r *Row, class int) Number {
 	z := r.Z[class]
 	own := judge.U32 * (l.gV + 8 + 2*math.Abs(r.Max) + 6*math.Abs(r.LSE.R) + 4*math.Abs(z.R))
 	return Number{
-		R: r.Log + (r.Max - z.R), Sim: r.LSE.Sim - z.Sim, // the sum of both would be rounded to the size of Max
+		R: r.Log + (r.Max - z.R), Sim: r.LSE.Sim - z.Sim, // Max + Log would be rounded to the size of Max
 		T: own + r.LSE.T + z.T, TFP32: own + r.LSE.TFP32 + z.TFP32,
 	}
 }
