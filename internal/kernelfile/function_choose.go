@@ -177,6 +177,7 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 			first = err
 		}
 	}
+	fit = namedAlike(fit, spec)
 	switch {
 	case len(fit) == 1 && len(fit[0].rungs) == 0:
 		return fit[0], nil
@@ -202,6 +203,20 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 			"extern \"C\" void solve(...)"
 	}
 	return nil, &op.UsageError{Message: message}
+}
+
+// namedAlike leaves, of several functions, those whose names hold the operator's, where one is called just
+// that: of sum, mean and max in one file one is the sum.
+func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
+	plain := func(name string) string { return strings.ReplaceAll(snake(name), "_", "") }
+	other := func(b *Binding) bool {
+		return !strings.Contains(plain(b.Function.Name+" "+b.Function.bound), plain(spec.Name))
+	}
+	same := func(b *Binding) bool { return plain(b.Function.Name) == plain(spec.Name) }
+	if !slices.ContainsFunc(fit, same) {
+		return fit
+	}
+	return slices.DeleteFunc(fit, other)
 }
 
 // noFunction says why a file has no function to judge.

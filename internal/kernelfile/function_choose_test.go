@@ -1,6 +1,8 @@
 package kernelfile
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"triad/internal/op"
@@ -17,5 +19,25 @@ extern "C" void softmax_backward(const float* y, const float* dy, float* dx, int
 	if got, want := all[1].Matched(),
 		"y is y, dy is grad_y, dx is grad_x, rows is rows, cols is cols"; got != want {
 		t.Errorf("matched %q, want %q", got, want)
+	}
+}
+
+// Where one of several functions has the operator's name, those that do not hold it are others.
+func TestFunctionOfTheOperatorsName(t *testing.T) {
+	s := rowsAndCols(t)
+	fast := s.Name + "_fast"
+	for first, want := range map[string]string{s.Name: s.Name + " " + fast, "f": "f mean " + fast} {
+		text := ""
+		for _, name := range []string{first, "mean", fast} {
+			text += "def " + name + "(x):\n    return x\n"
+		}
+		r := Request{Path: "mine.py"}
+		var several *SeveralError
+		if _, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{}); !errors.As(err, &several) {
+			t.Fatal(err)
+		}
+		if got := strings.Join(several.Names, " "); got != want {
+			t.Errorf("judged %q, want %q", got, want)
+		}
 	}
 }
