@@ -21,7 +21,17 @@ var (
 func (b *Binding) takeRank() {
 	said, rank := b.saidRank()
 	if b.Function.Kind != Python || b.Function.form == kernelForm || said == 0 || said == rank ||
-		len(b.Options.Without) > 0 || b.takesSizes() {
+		len(b.Options.Without) > 0 {
+		return
+	}
+	if shape := b.shape(b.inputs[0]); said == 3 && rank == 4 && b.Spec.Own.TokenSize != "" && !b.byToken {
+		if heads, _ := shape[1].(string); b.givesSize(heads) { // [batch, seq, heads * head_dim]
+			b.byToken = true
+			b.layByToken()
+			return
+		}
+	}
+	if b.takesSizes() {
 		return
 	}
 	if said == rank+1 && rank == 2 {
@@ -66,8 +76,12 @@ func (b *Binding) saidRank() (said, rank int) {
 	name := b.Args[first].Name
 	text := pythonComment.ReplaceAllString(b.Function.text, "")
 	// what stands behind another assignment to it speaks of another tensor
-	if at := regexp.MustCompile(`(?m)^[ \t]+` + name + `[ \t]*=[^=]`).FindStringIndex(text); at != nil {
-		text = text[:at[0]]
+	assigned := regexp.MustCompile(`(?m)^[ \t]+` + name + `[ \t]*=([^=].*)$`)
+	for _, at := range assigned.FindAllStringSubmatchIndex(text, -1) {
+		if !keepsShape.MatchString(text[at[2]:at[3]]) {
+			text = text[:at[0]]
+			break
+		}
 	}
 	add := func(n int) {
 		if said != 0 && said != n {
@@ -90,6 +104,10 @@ func (b *Binding) saidRank() (said, rank int) {
 	}
 	return max(said, 0), rank
 }
+
+// keepsShape matches what makes a tensor of the same sizes of one.
+var keepsShape = regexp.MustCompile(
+	`^\s*\w+(?:\.(?:contiguous|to|float|half|cuda|detach|clone|type_as)\([^()]*\))+\s*$`)
 
 var (
 	makesFP32  = regexp.MustCompile(`(?:empty|zeros|ones|full)\w*\([^\n]*dtype\s*=\s*torch\.float(?:32)?\b`)

@@ -19,6 +19,7 @@ func TestRankThatTheLinesSay(t *testing.T) {
 		{"assert len(x.shape) == 3, 'three'", true},
 		{"a, b = x.shape", false},
 		{"assert x.dim() == 3\n    a, b = x.shape", false},
+		{"x = x.contiguous().to(torch.float32)\n    a, b, c = x.shape", true},
 		{"x = x.unsqueeze(0)\n    a, b, c = x.shape", false},
 		{"a, b, c = w.shape", false},
 		{"return x", false},
