@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"triad/internal/op"
+	"triad/internal/tensor"
 )
 
 // Plan is what an implementation was asked for, decided before it ran.
@@ -21,6 +22,9 @@ func (p Plan) expects(t op.TensorType) bool { return !t.Optional || slices.Conta
 // Answer is what came back: one entry for each launch that took place, all of the same call.
 type Answer struct {
 	Launches []Launch
+	// Saved is what the implementation's own forward gave to a chained backward: truths may follow from a
+	// choice among them.
+	Saved []tensor.Tensor
 }
 
 // Launch is one launch into fresh, poisoned outputs, as the driver checked it. The zero value is a launch

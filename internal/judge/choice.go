@@ -21,12 +21,19 @@ type Choice struct {
 	Best []float64
 	// Scores gives the scores of the candidates of a row. Two NaN are the same score, and so are 0 and -0.
 	Scores func(row int64) func(candidate int64) float64
+	// Bounds gives how low and how high a kernel may have computed a score, where kernels compute scores: a
+	// place is then right if and only if it names a candidate, which no right place before it names, that no
+	// other such candidate is surely above. nil: scores are what they are.
+	Bounds func(row int64) func(candidate int64) (low, high float64)
 }
 
 // Permitted gives a right choice for one row: what got has in its right places, something else in the wrong
 // ones. i counts the judged rows, row those of the output.
 func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 	k := int64(len(got))
+	if c.Bounds != nil {
+		return c.consistent(row, c.Best[i*k:(i+1)*k], got)
+	}
 	best, score := c.Best[i*k:(i+1)*k], c.Scores(row)
 	out := make([]float64, k)
 	taken := make(map[float64]bool, k)
@@ -46,6 +53,33 @@ func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 	return out
 }
 
+// consistent is Permitted where scores are computed. In a wrong place stands the best that is left.
+func (c *Choice) consistent(row int64, best, got []float64) []float64 {
+	bounds := c.Bounds(row)
+	out := make([]float64, len(got))
+	taken := make(map[float64]bool, len(got))
+	for p, x := range got {
+		least := math.Inf(-1)
+		for d := range c.Candidates {
+			if low, _ := bounds(d); !taken[float64(d)] && low > least {
+				least = low
+			}
+		}
+		out[p] = x
+		if c.names(x) && !taken[x] {
+			if _, high := bounds(int64(x)); high >= least {
+				taken[x] = true
+				continue
+			}
+		}
+		// where x is of best, what is above it is too
+		at := slices.IndexFunc(best, func(b float64) bool { return !taken[b] && b != x })
+		out[p] = best[max(at, 0)]
+		taken[out[p]] = true
+	}
+	return out
+}
+
 // names says whether a number is that of a candidate.
 func (c *Choice) names(x float64) bool { return 0 <= x && x < float64(c.Candidates) }
 
@@ -58,7 +92,8 @@ func (c *Choice) fault(row int64, got []float64, place int, want float64) string
 		return fmt.Sprintf("is %s, want one of 0 to %d", numberOfChoice(x), c.Candidates-1)
 	}
 	score := c.Scores(row)
-	if mine, other := score(int64(x)), score(int64(want)); !sameScore(mine, other) {
+	before := c.Bounds != nil && slices.Contains(got[:place], x)
+	if mine, other := score(int64(x)), score(int64(want)); !before && !sameScore(mine, other) {
 		return fmt.Sprintf("is %s, whose score is %s, want one whose score is %s, such as %s",
 			numberOfChoice(x), number(mine), number(other), numberOfChoice(want))
 	}
@@ -132,8 +167,18 @@ func (a Answer) gave(plan Plan, launch int) Gave {
 				return o.Data
 			}
 		}
-		return nil
+		return a.saved(name)
 	}
+}
+
+// saved gives the bytes of what the implementation's own forward gave.
+func (a Answer) saved(name string) []byte {
+	for _, t := range a.Saved {
+		if t.Name == name && t.IsContiguous() {
+			return t.Data
+		}
+	}
+	return nil
 }
 
 // refused is the sentence of an output whose choices are wrong.

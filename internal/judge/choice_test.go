@@ -147,3 +147,55 @@ func TestDepends(t *testing.T) {
 		}
 	}
 }
+
+// Of computed scores a place is right where no candidate that is left is surely above it.
+func TestChoiceOfComputedScores(t *testing.T) {
+	right := chosenOf(0, 1, 2, 0, 1, 2)
+	computed := []float64{4, 3, 2.9, 2, 1, 0} // each may be off by 0.1
+	right.Choice.Scores = func(int64) func(int64) float64 {
+		return func(candidate int64) float64 { return computed[candidate] }
+	}
+	right.Choice.Bounds = func(int64) func(int64) (float64, float64) {
+		return func(at int64) (float64, float64) { return computed[at] - 0.1, computed[at] + 0.1 }
+	}
+	for _, c := range []struct {
+		places []float64
+		says   string // "" where it is accepted
+	}{
+		{[]float64{0, 1, 2, 0, 2, 1}, ""},
+		{[]float64{0, 1, 3, 0, 1, 2}, "places[0,2] is 3, whose score is 2, want one whose score is 2.9"},
+		{[]float64{0, 2, 1, 1, 0, 2}, "places[1,0] is 1, whose score is 3, want one whose score is 4"},
+		{[]float64{0, 2, 2, 0, 1, 2}, "places[0,2] is 2, which stands before it in its row already"},
+		{[]float64{0, 1, 2, 0, 1, 9}, "places[1,2] is 9, want one of 0 to 5"},
+	} {
+		v := verdict(right, answer(right, c.places...))
+		ok := v.Status == op.StatusPass && v.Wrong == 0
+		if ok != (c.says == "") || !strings.HasPrefix(v.Sentence, c.says) {
+			t.Errorf("%v: %v %s: %q, want %q", c.places, v.Status, v.Gate, v.Sentence, c.says)
+		}
+	}
+}
+
+// What an implementation's own forward saved is known to the truth of its backward.
+func TestDependsOnWhatWasSaved(t *testing.T) {
+	gradient := target(op.FP32, []float64{1, 2}, 0)
+	plain := gradient
+	gradient.Depends = func(gave Gave) Target {
+		of := plain
+		if data := gave("places"); len(data) == 4 && data[0] == 7 {
+			of.R = []float64{3, 4}
+			of.Sim = of.R
+		}
+		return of
+	}
+	a := answer(gradient, 3, 4)
+	if v := verdict(gradient, a); v.Status != op.StatusFail {
+		t.Errorf("without the saved tensor: %v %s", v.Status, v.Sentence)
+	}
+	saved := tensor.New("places", op.I32, []int64{1})
+	saved.SetFloat64s([]float64{7})
+	a.Saved = []tensor.Tensor{saved}
+	if v := verdict(gradient, a); v.Status != op.StatusPass {
+		t.Errorf("with the saved tensor: %v %s", v.Status, v.Sentence)
+	}
+}

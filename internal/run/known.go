@@ -62,7 +62,8 @@ func (x *execution) explaining(c *prepared, e entry, outcome backend.Outcome,
 		if v.Status.Weight() != op.Bad {
 			continue
 		}
-		if v.Status != op.StatusFail || !use(func(f op.Finding) bool { return c.looks(f, v, outcome, i) }) {
+		looks := func(f op.Finding) bool { return c.looks(f, v, e, outcome, i) }
+		if v.Status != op.StatusFail || !use(looks) {
 			return nil
 		}
 	}
@@ -70,14 +71,16 @@ func (x *execution) explaining(c *prepared, e entry, outcome backend.Outcome,
 }
 
 // looks says whether a rejected output looks as a finding describes it.
-func (c *prepared) looks(f op.Finding, v judge.Verdict, outcome backend.Outcome, i int) bool {
+func (c *prepared) looks(f op.Finding, v judge.Verdict, e entry, outcome backend.Outcome,
+	i int,
+) bool {
 	if !slices.Contains(f.Outputs, v.Output) || !slices.Contains(f.Gates, v.Gate) {
 		return false
 	}
 	if v.Wrong == 0 { // no single element is: it was not given, or a sum rejects it
 		return v.Gate == "G0" || v.Gate == "G4" || v.Gate == "G6"
 	}
-	truth, err := c.truthUnder(v.Contract, outcome)
+	truth, err := c.truthUnder(v.Contract, e, outcome)
 	if err != nil || i >= len(truth.Outputs) || len(outcome.Launches) == 0 ||
 		i >= len(outcome.Launches[0].Outputs) {
 		return false

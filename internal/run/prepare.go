@@ -253,6 +253,13 @@ func (c *prepared) savedOnce(name string, forward func() ([]tensor.Tensor, error
 	return saved, nil
 }
 
+// savedBy is what an implementation's own forward saved, where a chained case has run it.
+func (c *prepared) savedBy(e entry) []tensor.Tensor {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.saves[e.implementation.Name]
+}
+
 // ownSaved runs the forward that a backward is chained to and returns what it saved.
 func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tensor.Tensor, error) {
 	outputs, err := c.operator.Spec.ForwardOutputs(c.Case)

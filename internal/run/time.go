@@ -107,7 +107,7 @@ func (c *prepared) judgeTimed(e entry, id string, written backend.Outcome) (op.S
 		Launches: len(written.Launches),
 	}
 	standard := c.operator.Spec.DefaultContract(c.DType)
-	verdicts := judge.UnderContracts(plan, answer(written), c.truth, standard, i.Contract)
+	verdicts := judge.UnderContracts(plan, c.answer(e, written), c.truth, standard, i.Contract)
 	status := judge.Row(verdicts)
 	if status.Weight() != op.Bad {
 		return op.StatusUnknown, ""

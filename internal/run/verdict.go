@@ -67,7 +67,7 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 		Nondeterministic: e.implementation.Nondeterministic,
 		Launches:         planned,
 	}
-	verdicts := judge.UnderContracts(plan, answer(outcome), c.truth, standard, declared)
+	verdicts := judge.UnderContracts(plan, c.answer(e, outcome), c.truth, standard, declared)
 	verdicts = judge.WithPower(verdicts, c.powers)
 	r.Status = judge.Row(verdicts)
 	r.Contract = standard
@@ -78,7 +78,7 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 		r.Outputs = append(r.Outputs, verdictOf(v))
 	}
 	r.Message = c.reason(verdicts, r.Status)
-	c.describePatterns(verdicts, outcome, r.Outputs)
+	c.describePatterns(verdicts, e, outcome, r.Outputs)
 	if x.request.Explain {
 		r.Explained = explain(verdicts, r)
 	}
@@ -97,25 +97,32 @@ func (c *prepared) reason(verdicts []judge.Verdict, status op.Status) string {
 	return said
 }
 
+// answer is what an implementation gave, with what its own forward saved where the case is chained.
+func (c *prepared) answer(e entry, outcome backend.Outcome) judge.Answer {
+	a := answer(outcome)
+	a.Saved = c.savedBy(e)
+	return a
+}
+
 // truthUnder is the truth under a contract and what an implementation gave.
-func (c *prepared) truthUnder(contract string, outcome backend.Outcome) (judge.Truth, error) {
+func (c *prepared) truthUnder(contract string, e entry, outcome backend.Outcome) (judge.Truth, error) {
 	truth, err := c.truth(contract)
 	if err != nil {
 		return truth, err
 	}
-	given := gave(outcome)
+	given := append(gave(outcome), c.savedBy(e)...)
 	return truth.Under(func(name string) []byte { return given.Get(name).Data }), nil
 }
 
 // describePatterns says of every rejection what is regular about the wrong elements.
-func (c *prepared) describePatterns(verdicts []judge.Verdict, outcome backend.Outcome,
+func (c *prepared) describePatterns(verdicts []judge.Verdict, e entry, outcome backend.Outcome,
 	into []record.Verdict,
 ) {
 	for i, v := range verdicts {
 		if v.Status != op.StatusFail || v.Wrong == 0 {
 			continue
 		}
-		truth, err := c.truthUnder(v.Contract, outcome)
+		truth, err := c.truthUnder(v.Contract, e, outcome)
 		if err != nil || i >= len(truth.Outputs) {
 			continue
 		}
