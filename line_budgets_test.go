@@ -27,7 +27,7 @@ var updateCosts = flag.Bool("update", false,
 var budgets = map[string]int{
 	"elementwise": 150, "movement": 150, "integer": 150,
 	"reduction": 250, "scan": 250, "rownorm": 250, "selection": 250, "loss": 250,
-	"product": 400, "plain": 400,
+	"product": 400, "experts": 400, "plain": 400,
 }
 
 // mostRungLines is how many lines a variant of a CUDA file may have in each pass, on average: what variants

@@ -394,7 +394,7 @@ FORMS.update({
                             if accumulate else 1),
     aten.embedding_dense_backward: _linear(aten.embedding_dense_backward,
                                            lambda g, indices, *a: indices.numel()),
-    aten.sort: lambda r, x, dim=-1, descending=False: (x.e.amax(dim, True).expand_as(x.e), r[1]),
+    aten.sort: lambda r, x, dim=-1, descending=False, **stable: (x.e.amax(dim, True).expand_as(x.e), r[1]),
     aten.topk: lambda r, x, k, dim=-1, *a: (x.e.amax(dim, True).expand_as(r[0]), r[1]),
     aten.elu: _lipschitz(torch.nn.functional.elu, 1, 8, 4),
     aten.softplus: _lipschitz(torch.nn.functional.softplus, 1, 8, 2),

@@ -130,7 +130,7 @@ row="cuda/vec,triton,torch"
 # the operators without a step of their own
 operators="quantize_int8 dropout bias_mask_scale_add rmsnorm sum dot count_equal repeat_kv cross_entropy transpose prefix_sum gemv
 	int8_gemm silu gelu add top_k segment_sum mse copy reverse relu leaky_relu hardtanh rainbow_table rgb_invert attention_mask
-	conv1d grouped_gemm nvfp4_gemv linear_cross_entropy"
+	conv1d grouped_gemm nvfp4_gemv linear_cross_entropy moe"
 for step in "$@"; do
 	case $step in
 	attention) bench attention attention cuda/sm90_tma,cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash ,fa4 flash_attention --dtype bf16 ;;
