@@ -178,6 +178,9 @@ class Draw:
             low, high = (0, 2) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
             return torch.randint(low, high, shape, generator=self.generator).to(dtype)
         plain = _normal(self.generator, torch.float64, *shape)
+        logits = spec_of(self.sizes.op)["check"].get("logits", [])
+        if tensor["name"] in logits[1:] and "scale" not in self.sizes.attributes:
+            plain /= shape[-1] ** 0.5  # the product of both is what a softmax takes, and nothing scales it
         return {"": plain, "addend": plain, "weight": 1 + plain / 4, "bias": plain / 4}[kind].to(dtype)
 
 
