@@ -93,8 +93,8 @@ class Model(unittest.TestCase):
             before, faster[:] = len(timed), ["torch/upcast", "torch/compile"]
             model.print_times("fp32", torch.float32, None, "cpu")
         portable = dict.fromkeys(model.calls(model.LARGE), "torch/eager")
-        upcast = {"layernorm": "torch/compile", "rmsnorm": "torch/compile", "rope": "torch/upcast",
-                  "flash_attention": "torch/sdpa", "swiglu": "torch/upcast"}
+        upcast = dict(zip(model.calls(model.LARGE), ("torch/compile", "torch/compile", "torch/upcast",
+                                                     "torch/sdpa", "torch/upcast", "torch/chunked")))
         plainly = model.chosen(model.LARGE, None, "fp32", "cpu", measured=False)
         self.assertEqual([t[0] for t in timed[before:]], [{}, {}, plainly, plainly, upcast, upcast],
                          said.getvalue())

@@ -1,5 +1,5 @@
 """A transformer of triad's operators beside the same one of torch's: two layers of layernorm, rope,
-attention, rmsnorm with the residual added, and swiglu; cross-entropy from torch.
+attention, rmsnorm with the residual added, and swiglu; linear_cross_entropy at the end.
 
     python -m triad.torch.model                  trains 50 steps, compares the losses with fp64's, and on a
                                                  GPU the times of a step
@@ -89,6 +89,10 @@ class Ours:
     def swiglu(self, gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
         return ops.swiglu(gate, up, impl=self.of("swiglu"))
 
+    def loss(self, hidden: torch.Tensor, weight: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """The mean cross-entropy of tokens [tokens, dim] and classes [classes, dim], in fp32."""
+        return ops.linear_cross_entropy(hidden, weight, target, impl=self.of("linear_cross_entropy"))[0]
+
 
 class Torchs:
     """The same of torch's operators, in any dtype."""
@@ -110,6 +114,10 @@ class Torchs:
 
     def swiglu(self, gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
         return F.silu(gate) * up
+
+    def loss(self, hidden: torch.Tensor, weight: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        logits = F.linear(hidden, weight)
+        return F.cross_entropy(logits if logits.dtype == torch.float64 else logits.float(), target)
 
 
 def _rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -174,8 +182,8 @@ class Model(torch.nn.Module):
         x = F.embedding(tokens, self.w("embedding"))
         for i in range(self.sizes.layers):
             x = self.block(x, i)
-        logits = F.linear(self.operators.norm(x, self.w("last"), self.w("last_bias")), self.w("head"))
-        return F.cross_entropy(logits.flatten(0, 1).to(self.cos.dtype), targets.flatten())
+        x = self.operators.norm(x, self.w("last"), self.w("last_bias"))
+        return self.operators.loss(x.flatten(0, 1), self.w("head"), targets.flatten())
 
 
 def batch(sizes: Sizes, device: str = "cpu") -> tuple[torch.Tensor, torch.Tensor]:
@@ -257,7 +265,8 @@ def calls(sizes: Sizes) -> dict[str, tuple[dict[str, int], dict[str, bool]]]:
                       "head_dim": s.head_dim, "max_pos": s.seq}, {"interleaved": False}),
             "flash_attention": ({"batch": s.batch, "heads_q": s.heads, "heads_kv": s.heads_kv, "seq_q": s.seq,
                                  "seq_kv": s.seq, "head_dim": s.head_dim}, {"causal": True}),
-            "swiglu": ({"rows": s.batch * s.seq, "cols": s.hidden}, {})}
+            "swiglu": ({"rows": s.batch * s.seq, "cols": s.hidden}, {}),
+            "linear_cross_entropy": ({"tokens": s.batch * s.seq, "dim": s.dim, "classes": s.vocab}, {})}
 
 
 def chosen(sizes: Sizes, impl: str | None, dtype: str, device: str, measured: bool = True) -> dict[str, str]:
