@@ -30,6 +30,10 @@ func (b *Binding) Describe() string {
 	for _, sentence := range b.limits() {
 		fmt.Fprintf(&text, "\n  %s", sentence)
 	}
+	if len(b.left) > 0 {
+		fmt.Fprintf(&text, "\n  not judged, since %s has the operator's name: %s (--add FILE:NAME judges "+
+			"one)", b.Function.Name, strings.Join(b.left, ", "))
+	}
 	if b.varies {
 		text.WriteString(
 			"\n  it adds with atomics: outputs may differ in their last bits from run to run, " +

@@ -216,7 +216,17 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 	if !slices.ContainsFunc(fit, same) {
 		return fit
 	}
-	return slices.DeleteFunc(fit, other)
+	var left []string
+	for _, b := range fit {
+		if other(b) {
+			left = append(left, b.Function.Name)
+		}
+	}
+	fit = slices.DeleteFunc(fit, other)
+	for _, b := range fit {
+		b.left = left
+	}
+	return fit
 }
 
 // noFunction says why a file has no function to judge.

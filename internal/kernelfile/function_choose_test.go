@@ -40,4 +40,14 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 			t.Errorf("judged %q, want %q", got, want)
 		}
 	}
+	r := Request{Path: "mine.py"}
+	text := "def mean(x):\n    return x\n\ndef " + s.Name + "(x):\n    return x\n"
+	bindings, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "not judged, since " + s.Name + " has the operator's name: mean (--add FILE:NAME judges one)"
+	if got := bindings[0].Describe(); !strings.Contains(got, want) {
+		t.Errorf("%q lacks %q", got, want)
+	}
 }

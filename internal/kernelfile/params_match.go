@@ -93,6 +93,7 @@ type Binding struct {
 	unscaled []string        // the factor and the addend that triad applies
 	doubled  bool            // it is called with a factor of 2
 	others   []Function      // of the file
+	left     []string        // functions that fit too; the name of one that is judged is the operator's
 	rungs    []int           // the kernels that it chooses from by a number, where none is asked for
 }
 

@@ -111,6 +111,15 @@ func Scales(by float64) func(*Related, string) judge.Statement {
 	return func(a *Related, output string) judge.Statement { return a.Equal(output, by, nil) }
 }
 
+// Doubles states that every element of an output is doubled: bit for bit, but in fp16 within the allowance,
+// since what is stored in fp16 in between may be subnormal or too large.
+func Doubles(a *Related, output string) judge.Statement {
+	if a.First.Target(output).DType != op.FP16 {
+		return a.Equal(output, 2, nil)
+	}
+	return a.Agree(output, 2, nil, func(i int64) int64 { return i })
+}
+
 // Stays states that an output keeps every bit.
 func Stays(a *Related, output string) judge.Statement { return a.Equal(output, 1, nil) }
 

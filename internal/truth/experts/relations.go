@@ -1,7 +1,6 @@
 package experts
 
 import (
-	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -13,7 +12,7 @@ func relations() []truth.Relation {
 	return []truth.Relation{
 		{
 			Name: "doubled down matrices double the output", ToTheBit: true, Pass: op.Forward,
-			Outputs: []string{"y"}, Applies: some, Second: truth.ScaledBy(2, "down"), States: doubles,
+			Outputs: []string{"y"}, Applies: some, Second: truth.ScaledBy(2, "down"), States: truth.Doubles,
 		},
 		{
 			Name: "the last token alone gives what it gives among others", Pass: op.Forward,
@@ -27,18 +26,9 @@ func relations() []truth.Relation {
 		{
 			Name: "a doubled upstream gradient doubles the gradients", ToTheBit: true, Pass: op.Backward,
 			Outputs: []string{"grad_x", "grad_router", "grad_gate", "grad_up", "grad_down"},
-			Applies: some, Second: truth.ScaledBy(2, "grad_y"), States: doubles,
+			Applies: some, Second: truth.ScaledBy(2, "grad_y"), States: truth.Doubles,
 		},
 	}
-}
-
-// doubles states that every element is doubled, bit for bit; in fp16, which may hold the double alone of what
-// is stored in between, within the allowance.
-func doubles(a *truth.Related, output string) judge.Statement {
-	if a.First.Target(output).DType != op.FP16 {
-		return truth.Scales(2)(a, output)
-	}
-	return a.Agree(output, 2, nil, func(i int64) int64 { return i })
 }
 
 func lastToken(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
