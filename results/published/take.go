@@ -14,8 +14,8 @@ import (
 )
 
 // take copies exports and figures as they are published: the kernels of a library stand in its first record
-// alone, and folders of the machine are written $FOLDER. What was published before of the same step and
-// operator is replaced; of operators that were not recorded again it stays.
+// alone, and folders of the machine are written $FOLDER. What was published before of the same step,
+// operator and pass is replaced; the rest of it stays.
 func take(from, to string) error {
 	paths, err := filepath.Glob(filepath.Join(from, "*.json*"))
 	if err != nil || len(paths) == 0 {
@@ -51,13 +51,13 @@ func takeStep(from, to, step string, told map[string]bool) error {
 		return err
 	}
 	again := map[string]bool{}
-	if err := eachLine(text, func(l label) { again[l.Op] = true }); err != nil {
+	if err := eachLine(text, func(l label) { again[l.timed()] = true }); err != nil {
 		return err
 	}
 	sessions := map[string]bool{}
 	stay, err := linesOf(filepath.Join(to, step+".jsonl"), func(l label) bool {
-		sessions[l.Session] = sessions[l.Session] || !again[l.Op]
-		return !again[l.Op]
+		sessions[l.Session] = sessions[l.Session] || !again[l.timed()]
+		return !again[l.timed()]
 	})
 	if err != nil {
 		return err
@@ -90,8 +90,12 @@ func takeText(path string, text []byte) error {
 type label struct {
 	ID      string `json:"id"`
 	Op      string `json:"op"`
+	Pass    string `json:"pass"`
 	Session string `json:"session"`
 }
+
+// timed is what a point of a bench is of: an operator's pass.
+func (l label) timed() string { return l.Op + " " + l.Pass }
 
 // linesOf gives those lines of a published file that are to stay. A file that is not there has none.
 func linesOf(path string, keep func(label) bool) ([]byte, error) {
