@@ -286,13 +286,14 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Of a step that has several operators those are replaced that were recorded again, and their sessions.
-func TestTakeOfOneOperator(t *testing.T) {
+// Of a step those passes of operators are replaced that were recorded again, and their sessions.
+func TestTakeOfOnePass(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "h200")
 	for _, folder := range []map[string]string{
 		{
 			"catalogue.jsonl": `{"op":"a","session":"1","n":1}` + "\n" +
-				`{"op":"b","session":"2","n":1}` + "\n" + `{"op":"c","session":"2","n":1}` + "\n",
+				`{"op":"b","session":"2","n":1}` + "\n" +
+				`{"op":"b","pass":"backward","session":"2","n":1}` + "\n",
 			"catalogue.sessions.jsonl": `{"id":"1"}` + "\n" + `{"id":"2"}` + "\n",
 		},
 		{
@@ -312,8 +313,8 @@ func TestTakeOfOneOperator(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"catalogue.jsonl": `{"op":"c","session":"2","n":1}` + "\n" + `{"op":"a","session":"3","n":2}` + "\n" +
-			`{"op":"b","session":"4","n":2}` + "\n",
+		"catalogue.jsonl": `{"op":"b","pass":"backward","session":"2","n":1}` + "\n" +
+			`{"op":"a","session":"3","n":2}` + "\n" + `{"op":"b","session":"4","n":2}` + "\n",
 		"catalogue.sessions.jsonl": `{"id":"2"}` + "\n" + `{"id":"3"}` + "\n" + `{"id":"4"}` + "\n",
 	} {
 		if text, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(text) != want {
