@@ -7,6 +7,7 @@
 # make test-long  more seeds, more kills, fuzzing, every kernel compiled for every GPU
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
 # make database measure what docs/performance.md says of the database of results; PARTS="questions pages" alone, say
+# make public FOLDER=x BATCH=y  ask about the public files of the manifest that lie in FOLDER, checked out as OWNER+NAME; WRITE=1 keeps what is given
 # make lab OP=x  pack the kernels of one operator for a GPU machine, with the script that judges, times and profiles them there: build/lab/x.tar.xz
 # make figures  build bin/figures.test, which measures on a GPU what docs/performance.md promises
 # make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
@@ -129,6 +130,10 @@ bench:
 database:
 	results/published/database.sh $(PARTS)
 	$(GO) run ./results/published
+
+public:
+	$(GO) build -o build/ ./cmd/triad
+	$(GO) run ./internal/publicfiles -folder "$(FOLDER)" -batch "$(BATCH)" $(if $(WRITE),-write)
 
 wheel:
 	$(MAKE) release PYTHONS=python3

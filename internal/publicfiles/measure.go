@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"triad/internal/candidates"
+	"triad/internal/op"
+	"triad/internal/subprocess"
+)
+
+// exitUsage is what triad ends with where it refuses a file.
+const exitUsage = 2
+
+// asker asks triad about files that lie in a folder of checked-out repositories.
+type asker struct {
+	triad, folder, database string
+	limit                   time.Duration // for one file
+}
+
+// place is where a file lies: FOLDER/OWNER+NAME/PATH.
+func (a asker) place(f *public) string {
+	return filepath.Join(a.folder, strings.ReplaceAll(f.repository, "/", "+"), filepath.FromSlash(f.path))
+}
+
+// isThere says whether the file lies in the folder with the bytes that the manifest names.
+func (a asker) isThere(f *public) bool {
+	text, err := os.ReadFile(a.place(f))
+	if err != nil {
+		return false
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]) == f.sha256
+}
+
+// ask gives what triad says of a file, the seconds that it took, and what it printed for people.
+func (a asker) ask(ctx context.Context, f *public, flags []string) (
+	given string, seconds float64, said string, err error,
+) {
+	args := []string{
+		"compare", f.operator, "--quick", "--device", "cpu", "--json", "--impl", "mine", "--db", a.database,
+		"--add", a.place(f),
+	}
+	var words bytes.Buffer
+	began := time.Now()
+	out, err := subprocess.Run(ctx, subprocess.Command{
+		Path: a.triad, Args: append(args, flags...), Stderr: &words, Deadline: a.limit,
+	})
+	seconds = time.Since(began).Seconds()
+	failed := &exec.ExitError{}
+	switch {
+	case errors.Is(err, subprocess.ErrDeadline):
+		return noVerdict, seconds, words.String(), nil
+	case err != nil && !errors.As(err, &failed):
+		return "", 0, "", fmt.Errorf("ask about %s: %w", f.path, err)
+	}
+	given, err = givenBy(out)
+	if given == "" && err == nil {
+		given, err = withoutRecords(failed.ProcessState, words.String())
+	}
+	return given, seconds, words.String(), err
+}
+
+// withoutRecords is what a file was given of which nothing was recorded.
+func withoutRecords(end *os.ProcessState, said string) (string, error) {
+	switch {
+	case end == nil || end.ExitCode() != exitUsage:
+		return "", fmt.Errorf("nothing was recorded, and exit is %v, want %d:\n%s", end, exitUsage, said)
+	case strings.Contains(said, "no function to judge"),
+		strings.Contains(said, "no function that triad can call"):
+		return noFunction, nil
+	}
+	return refused, nil
+}
+
+// givenBy is the verdict of each function in records as compare --json writes them, joined by +; empty where
+// there is none.
+func givenBy(records string) (string, error) {
+	rows := map[string]*candidates.Row{}
+	for line := range strings.Lines(records) {
+		var record struct {
+			Impl, ID string
+			Status   op.Status
+		}
+		if !strings.HasPrefix(line, `{"id":`) {
+			continue // of the session, not of a run
+		}
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			return "", fmt.Errorf("read a record: %w", err)
+		}
+		if rows[record.Impl] == nil {
+			rows[record.Impl] = &candidates.Row{}
+		}
+		rows[record.Impl].Add(record.Status, "", record.ID)
+	}
+	var words []string
+	for _, row := range rows {
+		words = append(words, row.Verdict.String())
+	}
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), "+"), nil
+}
