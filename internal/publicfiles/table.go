@@ -86,8 +86,8 @@ func tallies(files []*public) (all []*tally) {
 func page(files []*public) string {
 	var b strings.Builder
 	b.WriteString("| batch | files | callable | judged | with a flag | PASS | NOT_UNDERSTOOD | " +
-		"not here, declined | refused | no verdict | median s | read | accused falsely | bugs missed |\n|---|" +
-		strings.Repeat("--:|", 13) + "\n")
+		"not here, declined | refused | no verdict | median s | read | accused falsely | bugs missed |\n" +
+		"|---|" + strings.Repeat("--:|", 13) + "\n")
 	for _, t := range tallies(files) {
 		median := ""
 		if len(t.seconds) > 0 {
