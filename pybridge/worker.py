@@ -112,6 +112,7 @@ class Worker:
             versions.update(cuda=torch.version.cuda or "", gpu=torch.cuda.get_device_name(0),
                             cudnn=str(torch.backends.cudnn.version()), **peers.versions())
         else:
+            versions["torch_cpu"] = torch.backends.cpu.get_cpu_capability()  # some of its faults depend on it
             os.environ["TRITON_INTERPRET"] = "1"
             # else Inductor spends seconds on finding out what the CPU has
             os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")

@@ -21,6 +21,8 @@ type Finding struct {
 	// of libraries: never kernels of ours or a user's own
 	Implementations []string `toml:"implementations"`
 	Device          string   `toml:"device"` // "cpu" or "gpu"
+	// the vector instructions that torch's own CPU kernels must use, "AVX512"; "": any
+	CPU string `toml:"cpu"`
 	// by package, comparisons that must all hold: ">= 2.11, < 2.12"
 	Versions      map[string]string `toml:"versions"`
 	Pass          string            `toml:"pass"` // "forward" or "backward"
@@ -62,6 +64,10 @@ var libraryVariants = []string{"cuda/cublas"}
 
 // Gates names the judge's gates.
 var Gates = []string{"G0", "G1", "G2", "G3", "G4", "G6", "G7"}
+
+// CPUVersion is the name, among the versions of a worker, of the vector instructions that torch's own CPU
+// kernels use there: "AVX2", "AVX512".
+const CPUVersion = "torch_cpu"
 
 // LoadFindings reads the findings of an operator and proves them as Load does a spec. file stands in the
 // messages.
@@ -118,6 +124,8 @@ func (f *Finding) compile(spec *Spec) error {
 			"all pass")
 	case !slices.Contains([]string{"", "cpu", "gpu"}, f.Device):
 		return fmt.Errorf("device %q: want cpu or gpu", f.Device)
+	case f.CPU != "" && f.Device != "cpu":
+		return fmt.Errorf("cpu %q: want device = \"cpu\" with it, where the CPU computes", f.CPU)
 	}
 	for _, step := range []func(*Spec) error{f.compileImplementations, f.compileCases, f.compileLooks} {
 		if err := step(spec); err != nil {
@@ -213,7 +221,7 @@ func (f *Finding) compileLooks(spec *Spec) error {
 // that ran it.
 func (f *Finding) Covers(c Case, implementation, device string, versions map[string]string) bool {
 	if !slices.Contains(f.Implementations, implementation) || f.Pass != c.Pass.String() || f.Device != "" &&
-		f.Device != device {
+		f.Device != device || f.CPU != "" && f.CPU != versions[CPUVersion] {
 		return false
 	}
 	for _, list := range []struct {

@@ -11,6 +11,7 @@ const someFinding = `
 id = "loses-nan"
 implementations = ["torch/scale"]
 device = "cpu"
+cpu = "AVX512"
 versions = { torch = ">= 2.9, < 2.12" }
 pass = "forward"
 dtypes = ["bf16"]
@@ -50,7 +51,7 @@ func TestFindingCovers(t *testing.T) {
 				Op: "softmax", Pass: Forward, DType: "bf16", Distribution: "non_finite",
 				Dims: Dims{{"rows", 5}, {"cols", 7}},
 			}, "torch/scale", "cpu",
-			map[string]string{"torch": "2.11.0+cu130"}
+			map[string]string{"torch": "2.11.0+cu130", CPUVersion: "AVX512"}
 	}
 	if c, impl, device, versions := right(); !found[0].Covers(c, impl, device, versions) {
 		t.Error("it does not cover its own case")
@@ -65,6 +66,12 @@ func TestFindingCovers(t *testing.T) {
 			_ map[string]string,
 		) {
 			*impl = "cuda/scale"
+		},
+		"another CPU": func(_ *Case, _, _ *string, versions map[string]string) {
+			versions[CPUVersion] = "AVX2"
+		},
+		"a CPU that nobody named": func(_ *Case, _, _ *string, versions map[string]string) {
+			delete(versions, CPUVersion)
 		},
 		"another device":   func(_ *Case, _, device *string, _ map[string]string) { *device = "gpu" },
 		"a later torch":    func(_ *Case, _, _ *string, v map[string]string) { v["torch"] = "2.12.0" },
@@ -94,6 +101,7 @@ func TestFindingsAreProven(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{`device = "cpu"`, `devise = "cpu"`, `f.toml:5:1: unknown key findings.devise: want of `},
 		{`device = "cpu"`, `device = "tpu"`, `f.toml:2: finding "loses-nan": device "tpu"`},
+		{`device = "cpu"`, `device = "gpu"`, `cpu "AVX512": want device = "cpu" with it`},
 		{`"torch/scale"`, `"cuda/warp"`, `only what a library brings has findings`},
 		{`"torch/scale"`, `"mine/mine"`, `only what a library brings has findings`},
 		{`">= 2.9, < 2.12"`, `"2.9 or so"`, `versions of torch: "2.9 or so"`},

@@ -95,6 +95,9 @@ func findingCases(f op.Finding) string {
 	if f.Device != "" {
 		parts = append(parts, "device "+f.Device)
 	}
+	if f.CPU != "" {
+		parts = append(parts, "torch's kernels with "+f.CPU)
+	}
 	parts = append(parts, f.Pass)
 	for _, list := range []struct {
 		what string
