@@ -13,6 +13,8 @@ out_dtype=tl.int32)`.
 
 * arithmetic on bf16 values themselves, sums of them and conversions between them and integers work on the
   bits: here every operation is one in fp32 that is rounded once, as on a GPU, and a sum is one of pairs;
+* a sum of whole numbers is wider than they are, and one of them alone is refused where it is beyond their
+  range: here it wraps, as on a GPU;
 * a float that is handed to a kernel stays Python's, so that it has no `.to` and takes the dtype of what it
   meets: here it is a scalar of fp32, as the compiler makes it; `.to` of any other number works as well;
 * libdevice has no functions: here it has those that NumPy and torch have.
@@ -134,10 +136,12 @@ def _cast(original: Callable) -> Callable:
 def _sum(original: Callable) -> Callable:
     @functools.wraps(original)
     def sum(self, value):
-        if not _narrow(value.handle):
-            return original(self, value)
         dtype, data = value.dtype, value.handle.data
         axis = self.axis
+        if not _narrow(value.handle) and data.dtype.kind in "iu":
+            return self.to_tensor(np.sum(data, axis=axis, keepdims=self.keep_dims, dtype=data.dtype), dtype)
+        if not _narrow(value.handle):
+            return original(self, value)
         if axis is None:
             data, axis = data.reshape(-1), 0
         handle = interpreter.TensorHandle(np.moveaxis(data, axis, 0), dtype)

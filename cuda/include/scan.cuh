@@ -1,4 +1,5 @@
-// scan.cuh: what lies before: the sums of earlier lanes, of earlier threads, and of the tiles that other blocks have.
+// scan.cuh: what lies before: the sums of earlier lanes, of earlier threads, and of the tiles that other blocks have. A sum is a float, or
+// a uint32_t that wraps.
 #ifndef TRIAD_SCAN_CUH
 #define TRIAD_SCAN_CUH
 #include "reduce.cuh"
@@ -6,25 +7,25 @@
 namespace triad {
 
 // before_in_warp is the sum of the values of the lanes before this one.
-__device__ inline float before_in_warp(float v) {
+template <class S> __device__ inline S before_in_warp(S v) {
 	const int lane = threadIdx.x % 32;
 	for (int by = 1; by < 32; by *= 2) {
-		const float earlier = __shfl_up_sync(all_lanes, v, by);
+		const S earlier = __shfl_up_sync(all_lanes, v, by);
 		if (lane >= by) v += earlier;
 	}
-	const float before = __shfl_up_sync(all_lanes, v, 1);
-	return lane == 0 ? 0.0f : before;
+	const S before = __shfl_up_sync(all_lanes, v, 1);
+	return lane == 0 ? S(0) : before;
 }
 
 // before_in_block is the sum of the values of the threads before this one; total is that of all of them.
-template <int Threads> __device__ inline float before_in_block(float v, float &total) {
-	__shared__ float warps[Threads / 32];
-	const float before = before_in_warp(v);
+template <int Threads, class S> __device__ inline S before_in_block(S v, S &total) {
+	__shared__ S warps[Threads / 32];
+	const S before = before_in_warp(v);
 	__syncthreads(); // the call before may still be read
 	if (threadIdx.x % 32 == 31) warps[threadIdx.x / 32] = before + v;
 	__syncthreads();
-	float earlier = 0.0f;
-	total = 0.0f;
+	S earlier = 0;
+	total = 0;
 	for (int warp = 0; warp < Threads / 32; warp++) {
 		if (warp == threadIdx.x / 32) earlier = total;
 		total += warps[warp];
@@ -35,19 +36,24 @@ template <int Threads> __device__ inline float before_in_block(float v, float &t
 // What a tile has published: a word of a sum and how much it is of, which is read and written at once, so that no fence is needed.
 enum Published : unsigned { nothing = 0, of_tile = 1, of_all_before_too = 2 };
 
+__device__ inline uint32_t bits_of(float sum) { return __float_as_uint(sum); }
+__device__ inline uint32_t bits_of(uint32_t sum) { return sum; }
+__device__ inline void from_bits(uint32_t bits, float &sum) { sum = __uint_as_float(bits); }
+__device__ inline void from_bits(uint32_t bits, uint32_t &sum) { sum = bits; }
+
 struct Board {
 	volatile unsigned long long *words; // one a tile; cleared before the launch
 	unsigned *taken;                    // how many tiles blocks have taken
 
-	__device__ void publish(int64_t tile, float sum, Published what) const {
-		words[tile] = static_cast<unsigned long long>(what) << 32 | __float_as_uint(sum);
+	template <class S> __device__ void publish(int64_t tile, S sum, Published what) const {
+		words[tile] = static_cast<unsigned long long>(what) << 32 | bits_of(sum);
 	}
 
 	// before is the sum of all tiles before one; its block's first warp calls it. A lane looks at a tile, the first lane at the nearest. Every
 	// tile before has been taken by a block that runs, so that what is waited for comes.
-	__device__ float before(int64_t tile) const {
+	template <class S> __device__ S before(int64_t tile) const {
 		const int lane = threadIdx.x % 32;
-		float sum = 0.0f;
+		S sum = 0;
 		for (int64_t nearest = tile - 1;; nearest -= 32) {
 			unsigned long long word;
 			unsigned known, missing, needed;
@@ -57,7 +63,8 @@ struct Board {
 				missing = __ballot_sync(all_lanes, word >> 32 == nothing);
 				needed = known == 0 ? all_lanes : known ^ (known - 1); // the lanes up to the first that knows all before it
 			} while ((missing & needed) != 0);
-			float part = needed >> lane & 1 ? __uint_as_float(static_cast<unsigned>(word)) : 0.0f;
+			S part = 0;
+			if (needed >> lane & 1) from_bits(static_cast<uint32_t>(word), part);
 			for (int lanes = 16; lanes > 0; lanes /= 2) part += __shfl_xor_sync(all_lanes, part, lanes);
 			sum += part;
 			if (known != 0) return sum;

@@ -1,5 +1,5 @@
 // prefix_sum: y[i] = x[0] + ... + x[i]; exclusive: y[i] = x[0] + ... + x[i-1], y[0] = 0
-// Layout   x, y: [n], contiguous; fp32, fp16, bf16; added in fp32.
+// Layout   x, y: [n], contiguous; fp32, fp16, bf16, added in fp32; int32, whose sums wrap.
 // Limits   n = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Hillis and Steele 1986 (block); Blelloch 1990 (blelloch); Merrill and Garland 2016, NVR-2016-002 (lookback)
 //   block         one block, a thread an element: each step adds what lies twice as far before. n log n additions; n <= 1024
@@ -26,13 +26,27 @@ using triad::to_float;
 
 // ---- kernels ----------------------------------------------------------------------------------------------------------------------------
 
+// Sum is what elements of T are added up in. Unsigned numbers wrap, signed ones may not.
+template <class T> struct SumOf {
+	using Type = float;
+};
+template <> struct SumOf<int32_t> {
+	using Type = uint32_t;
+};
+template <class T> using Sum = typename SumOf<T>::Type;
+
+template <class T> __device__ inline float to_sum(T v) { return to_float(v); }
+__device__ inline uint32_t to_sum(int32_t v) { return static_cast<uint32_t>(v); }
+template <class T> __device__ inline T from_sum(float v) { return from_float<T>(v); }
+template <class T> __device__ inline T from_sum(uint32_t v) { return static_cast<T>(v); }
+
 constexpr int block_threads = 1024;
 
 template <class T> __global__ void prefix_sum_block_kernel(const T *x, T *y, int n, bool exclusive) {
-	__shared__ float sums[2][block_threads];
+	__shared__ Sum<T> sums[2][block_threads];
 	const int i = threadIdx.x;
 	int from = 0;
-	sums[from][i] = i < n ? to_float(x[i]) : 0.0f;
+	sums[from][i] = i < n ? to_sum(x[i]) : 0;
 	for (int by = 1; by < n; by *= 2) {
 		__syncthreads();
 		sums[1 - from][i] = i >= by ? sums[from][i - by] + sums[from][i] : sums[from][i];
@@ -40,17 +54,17 @@ template <class T> __global__ void prefix_sum_block_kernel(const T *x, T *y, int
 	}
 	__syncthreads();
 	if (i >= n) return;
-	if (exclusive) y[i] = from_float<T>(i == 0 ? 0.0f : sums[from][i - 1]);
-	else y[i] = from_float<T>(sums[from][i]);
+	if (exclusive) y[i] = from_sum<T>(i == 0 ? 0 : sums[from][i - 1]);
+	else y[i] = from_sum<T>(sums[from][i]);
 }
 
 constexpr int tree_threads = 512, tree_leaves = 2 * tree_threads;
 
 template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, int64_t n, bool exclusive) {
-	__shared__ float tree[tree_leaves];
-	float before = 0.0f; // what the tiles so far add up to
+	__shared__ Sum<T> tree[tree_leaves];
+	Sum<T> before = 0; // what the tiles so far add up to
 	for (int64_t first = 0; first < n; first += tree_leaves) {
-		for (int i = threadIdx.x; i < tree_leaves; i += tree_threads) tree[i] = first + i < n ? to_float(x[first + i]) : 0.0f;
+		for (int i = threadIdx.x; i < tree_leaves; i += tree_threads) tree[i] = first + i < n ? to_sum(x[first + i]) : 0;
 		int by = 1;
 		for (int nodes = tree_threads; nodes > 0; nodes /= 2, by *= 2) { // up: node i gets the sum of the 2 * by leaves that end with it
 			__syncthreads();
@@ -58,23 +72,23 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 			if (threadIdx.x < nodes) tree[i] += tree[i - by];
 		}
 		__syncthreads();
-		const float total = tree[tree_leaves - 1];
+		const Sum<T> total = tree[tree_leaves - 1];
 		__syncthreads();
-		if (threadIdx.x == 0) tree[tree_leaves - 1] = 0.0f;
+		if (threadIdx.x == 0) tree[tree_leaves - 1] = 0;
 		for (int nodes = 1; nodes < tree_leaves; nodes *= 2) { // down: the left child gets what is before its parent, the right one adds the left
 			by /= 2;
 			__syncthreads();
 			const int i = 2 * by * (threadIdx.x + 1) - 1;
 			if (threadIdx.x < nodes) {
-				const float left = tree[i - by];
+				const Sum<T> left = tree[i - by];
 				tree[i - by] = tree[i];
 				tree[i] += left;
 			}
 		}
 		__syncthreads();
 		for (int i = threadIdx.x; i < tree_leaves && first + i < n; i += tree_threads) {
-			const float sum = before + tree[i];
-			y[first + i] = from_float<T>(exclusive ? sum : sum + to_float(x[first + i]));
+			const Sum<T> sum = before + tree[i];
+			y[first + i] = from_sum<T>(exclusive ? sum : sum + to_sum(x[first + i]));
 		}
 		before += total;
 		__syncthreads(); // the tree is filled anew
@@ -83,10 +97,25 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 
 constexpr int threads = 256;
 
+template <int V, class T> __device__ inline void load_sums(const T *from, float (&to)[V]) { triad::load<V>(from, to); }
+template <int V> __device__ inline void load_sums(const int32_t *from, uint32_t (&to)[V]) {
+	const auto pack = triad::fetch<V>(from);
+#pragma unroll
+	for (int j = 0; j < V; j++) to[j] = to_sum(pack.at[j]);
+}
+
+template <int V, class T> __device__ inline void store_sums(T *to, const float (&from)[V]) { triad::store(to, from); }
+template <int V> __device__ inline void store_sums(int32_t *to, const uint32_t (&from)[V]) {
+	triad::Pack<int32_t, V> pack;
+#pragma unroll
+	for (int j = 0; j < V; j++) pack.at[j] = from_sum<int32_t>(from[j]);
+	*reinterpret_cast<triad::Pack<int32_t, V> *>(to) = pack;
+}
+
 // Tile is the elements that a block scans: each warp has neighbouring rows of 32 * V elements, each lane V neighbours of every row.
 template <class T, int V, int Rows> struct Tile {
 	static constexpr int elements = threads * V * Rows;
-	float v[Rows][V], before[Rows]; // what is before the lane's elements of a row within the block
+	Sum<T> v[Rows][V], before[Rows]; // what is before the lane's elements of a row within the block
 
 	__device__ int64_t place(int64_t tile, int row) const {
 		const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -99,53 +128,53 @@ template <class T, int V, int Rows> struct Tile {
 		for (int r = 0; r < Rows; r++) {
 			const int64_t at = place(tile, r);
 			if (at + V <= n) {
-				triad::load<V>(x + at, v[r]);
+				load_sums(x + at, v[r]);
 			} else {
 #pragma unroll
-				for (int j = 0; j < V; j++) v[r][j] = at + j < n ? to_float(x[at + j]) : 0.0f;
+				for (int j = 0; j < V; j++) v[r][j] = at + j < n ? to_sum(x[at + j]) : 0;
 			}
 		}
 	}
 
 	// scan fills before and gives the sum of the tile.
-	__device__ float scan() {
-		float warp = 0.0f; // the sum of the warp's rows so far
+	__device__ Sum<T> scan() {
+		Sum<T> warp = 0; // the sum of the warp's rows so far
 #pragma unroll
 		for (int r = 0; r < Rows; r++) {
-			float own = v[r][0];
+			Sum<T> own = v[r][0];
 #pragma unroll
 			for (int j = 1; j < V; j++) own += v[r][j];
-			const float in_row = before_in_warp(own);
+			const Sum<T> in_row = before_in_warp(own);
 			before[r] = warp + in_row;
 			warp += __shfl_sync(all_lanes, in_row + own, 31);
 		}
-		float total;
+		Sum<T> total;
 		// one lane of a warp stands for it
-		const float warps = before_in_block<threads>(threadIdx.x % 32 == 0 ? warp : 0.0f, total);
-		const float earlier = __shfl_sync(all_lanes, warps, 0);
+		const Sum<T> warps = before_in_block<threads>(threadIdx.x % 32 == 0 ? warp : Sum<T>(0), total);
+		const Sum<T> earlier = __shfl_sync(all_lanes, warps, 0);
 #pragma unroll
 		for (int r = 0; r < Rows; r++) before[r] += earlier;
 		return total;
 	}
 
 	// store writes the outputs, where so much is before the tile.
-	__device__ void store(T *y, int64_t tile, int64_t n, float before_tile, bool exclusive) const {
+	__device__ void store(T *y, int64_t tile, int64_t n, Sum<T> before_tile, bool exclusive) const {
 #pragma unroll
 		for (int r = 0; r < Rows; r++) {
 			const int64_t at = place(tile, r);
-			float sum = before_tile + before[r], out[V];
+			Sum<T> sum = before_tile + before[r], out[V];
 #pragma unroll
 			for (int j = 0; j < V; j++) {
-				const float through = sum + v[r][j];
+				const Sum<T> through = sum + v[r][j];
 				out[j] = exclusive ? sum : through;
 				sum = through;
 			}
 			if (at + V <= n) {
-				triad::store(y + at, out);
+				store_sums(y + at, out);
 			} else {
 #pragma unroll
 				for (int j = 0; j < V; j++)
-					if (at + j < n) y[at + j] = from_float<T>(out[j]);
+					if (at + j < n) y[at + j] = from_sum<T>(out[j]);
 			}
 		}
 	}
@@ -154,27 +183,27 @@ template <class T, int V, int Rows> struct Tile {
 template <class T> using PlainTile = Tile<T, 1, 16>; // asks for no alignment
 template <class T> using VectorTile = Tile<T, triad::vector<T>, 4>;
 
-template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, float *sums, int64_t n) {
+template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, Sum<T> *sums, int64_t n) {
 	PlainTile<T> tile;
 	tile.load(x, blockIdx.x, n);
-	float sum = 0.0f, total;
+	Sum<T> sum = 0, total;
 	for (const auto &row : tile.v) sum += row[0];
 	before_in_block<threads>(sum, total);
 	if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
 // In the place of each sum comes that of those before it.
-__global__ void prefix_sum_sums_kernel(float *sums, int64_t n) {
-	float before = 0.0f, total;
+template <class S> __global__ void prefix_sum_sums_kernel(S *sums, int64_t n) {
+	S before = 0, total;
 	for (int64_t first = 0; first < n; first += block_threads) {
 		const int64_t i = first + threadIdx.x;
-		const float own = before_in_block<block_threads>(i < n ? sums[i] : 0.0f, total);
+		const S own = before_in_block<block_threads>(i < n ? sums[i] : S(0), total);
 		if (i < n) sums[i] = before + own;
 		before += total;
 	}
 }
 
-template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const float *before, T *y, int64_t n, bool exclusive) {
+template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const Sum<T> *before, T *y, int64_t n, bool exclusive) {
 	PlainTile<T> tile;
 	tile.load(x, blockIdx.x, n);
 	tile.scan();
@@ -183,17 +212,17 @@ template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const flo
 
 template <class T> __global__ void __launch_bounds__(threads) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
 	__shared__ unsigned taken;
-	__shared__ float before;
+	__shared__ Sum<T> before;
 	// Blocks start in any order. A tile is taken by who comes, so that the tiles before it have been taken by blocks that have started.
 	if (threadIdx.x == 0) taken = atomicAdd(board.taken, 1u);
 	__syncthreads();
 	const int64_t index = taken;
 	VectorTile<T> tile;
 	tile.load(x, index, n);
-	const float sum = tile.scan();
+	const Sum<T> sum = tile.scan();
 	if (threadIdx.x < 32) {
 		if (threadIdx.x == 0) board.publish(index, sum, index == 0 ? triad::of_all_before_too : triad::of_tile);
-		const float earlier = board.before(index);
+		const Sum<T> earlier = board.before<Sum<T>>(index);
 		if (threadIdx.x == 0) {
 			if (index > 0) board.publish(index, earlier + sum, triad::of_all_before_too);
 			before = earlier;
@@ -228,7 +257,7 @@ template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
 	if (n == 0) return TRIAD_OK;
 	const unsigned tiles = triad::blocks_for(n, PlainTile<T>::elements);
-	float *sums = static_cast<float *>(call->workspace);
+	auto *sums = static_cast<Sum<T> *>(call->workspace);
 	prefix_sum_tile_sums_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, n);
 	prefix_sum_sums_kernel<<<1, block_threads, 0, triad::stream_of(call)>>>(sums, tiles);
 	prefix_sum_tiles_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, output<T>(call), n, exclusive(call));
@@ -274,3 +303,17 @@ TRIAD_KERNEL(prefix_sum, blelloch, forward,
 TRIAD_KERNEL(prefix_sum, lookback, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).limits(triad::whole_vectors())
              .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_lookback)))
+
+// whole numbers: right to the bit, in whatever order they are added
+TRIAD_KERNEL(prefix_sum, three_kernel, forward,
+             .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).workspace(sum_a_tile).limits(triad::contiguous())
+             .launch(prefix_sum_fwd_three_kernel<int32_t>))
+TRIAD_KERNEL(prefix_sum, block, forward,
+             .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).limits(triad::contiguous(), triad::at_most("n", block_threads))
+             .launch(prefix_sum_fwd_block<int32_t>))
+TRIAD_KERNEL(prefix_sum, blelloch, forward,
+             .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).limits(triad::contiguous(), triad::at_most("n", 1 << 20))
+             .launch(prefix_sum_fwd_blelloch<int32_t>))
+TRIAD_KERNEL(prefix_sum, lookback, forward,
+             .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).workspace(board_bytes).limits(triad::whole_vectors())
+             .launch(prefix_sum_fwd_lookback<int32_t>))

@@ -55,6 +55,11 @@ def product(a: torch.Tensor, b: torch.Tensor, accumulator: torch.dtype = torch.f
     return interpreter.dot(a, b, accumulator)
 
 
+@triton.jit
+def _whole_sum_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    tl.store(y_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, N)), 0))
+
+
 class Interpreter(unittest.TestCase):
     def setUp(self):
         interpreter.correct()
@@ -87,6 +92,19 @@ class Interpreter(unittest.TestCase):
         a, b = (torch.full(shape, -128, dtype=torch.int8) for shape in ((16, 32), (32, 16)))
         self.assertTrue(torch.equal(product(a, b, torch.int32),
                                     torch.full((16, 16), 32 * 128 * 128, dtype=torch.int32)))
+
+    def test_sums_of_whole_numbers_wrap(self):
+        x = torch.tensor([2**31 - 1, 5, -7, 2**31 - 9] * 4, dtype=torch.int32)
+        for dtype in (torch.int32, torch.uint32, torch.int64):
+            with self.subTest(dtype):
+                values = x.to(dtype)
+                y = torch.zeros(1, dtype=dtype)
+                _whole_sum_kernel[(1,)](values, y, N=16)
+                bits_of = 8 * dtype.itemsize
+                self.assertEqual(y.item() % 2**bits_of, sum(values.tolist()) % 2**bits_of)
+        interpreter.without_correction()
+        with self.assertRaisesRegex(Exception, "out of bounds", msg="right without the correction: drop it"):
+            _whole_sum_kernel[(1,)](x, torch.zeros(1, dtype=torch.int32), N=16)
 
     def test_the_proof_at_start_sees_it(self):
         self.assertEqual(interpreter.prove(), "")

@@ -11,17 +11,23 @@ import (
 // linear doubled inputs double the sums.
 func (o Operator) relations() []truth.Relation {
 	several := truth.HasElements(2, "n")
+	// the other sign, and the double, of a whole number may be none of its dtype
+	severalFractions := func(c op.Case) bool {
+		d, err := op.ParseDType(c.DType)
+		return err == nil && d.IsFloat() && several(c)
+	}
 	all := []truth.Relation{{
 		Name: "the first half alone has the sums that it has in the whole", Pass: op.Forward,
 		Outputs: []string{o.Output}, Applies: several, Second: o.firstHalf, States: truth.SamePlaces,
 	}, {
 		Name: "other elements in the second half change nothing in the first", Pass: op.Forward,
-		Outputs: []string{o.Output}, Applies: several, Second: o.secondHalfNegated, States: sameFirstHalf,
+		Outputs: []string{o.Output}, Applies: severalFractions, Second: o.secondHalfNegated,
+		States: sameFirstHalf,
 	}}
 	if len(o.Linear) > 0 {
 		all = append(all, truth.Relation{
 			Name: "doubled inputs double the sums", Pass: op.Forward, Outputs: []string{o.Output},
-			Applies: several, Second: truth.ScaledBy(2, o.Linear...), States: truth.Scales(2),
+			Applies: severalFractions, Second: truth.ScaledBy(2, o.Linear...), States: truth.Scales(2),
 		})
 	}
 	return all

@@ -1,7 +1,8 @@
 // Package scan is the family of running sums: output i is the sum of a term over all places up to i, or
 // before i where an attribute asks for that. An operator states the term, as an elementwise formula; truth,
 // the allowance of each prefix, the exact cases and relations follow. Package scantest derives mutants and
-// right variants. Sums are in fp32, outside tensor cores.
+// right variants. Sums are in fp32, outside tensor cores; those of whole numbers, where an operator states
+// them, wrap.
 package scan
 
 import (
@@ -22,6 +23,9 @@ type Operator struct {
 	Exclusive string              // the boolean attribute that leaves the place itself out; "": none does
 	Permits   []string
 	Linear    []string // inputs that double the sums when they are doubled
+
+	// Whole is the term of the whole numbers at one place; nil: the operator takes none.
+	Whole func(in []int64) int64
 }
 
 // operators are the registered ones, by name.
@@ -59,6 +63,9 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	in, err := k.Rows(names...)
 	if err != nil {
 		return nil, err
+	}
+	if !in.Tensors[0].DType.IsFloat() {
+		return o.wholeTarget(k, in.Tensors)
 	}
 	e, err := elementwise.NewTerm(k, o.Term, names, in.Tensors[0].DType)
 	if err != nil {

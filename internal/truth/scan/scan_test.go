@@ -74,6 +74,53 @@ func TestRunningSums(t *testing.T) {
 	}
 }
 
+// TestWholeNumbersWrap: sums of whole numbers are those of Go's own int32, whole, sampled and row by row.
+func TestWholeNumbersWrap(t *testing.T) {
+	for _, exclusive := range []string{"false", "true"} {
+		const n = 40*truth.FlatRow + 11
+		c, in := caseOf(t, op.I32, n, "normal", exclusive)
+		var want []float64
+		sum, wraps := int32(0), 0
+		for _, v := range in[0].Float64s() {
+			before := sum
+			sum += int32(v)
+			if math.Abs(float64(before)+v) > math.MaxInt32 {
+				wraps++
+			}
+			if exclusive == "true" {
+				want = append(want, float64(before))
+			} else {
+				want = append(want, float64(sum))
+			}
+		}
+		whole := truthtest.TruthFor(t, c, scan.Exact, in).Outputs[0]
+		if !slices.Equal(whole.R, want) || !whole.Bits || slices.Max(whole.T) != 0 || wraps < n/10 {
+			t.Errorf("exclusive %s: other sums, allowance %v, bits %v, %d of %d wrap", exclusive,
+				slices.Max(whole.T), whole.Bits, wraps, n)
+		}
+		sampled, err := truth.Of(c, scan.Exact, in, &truth.Sample{Rows: 5, Seed: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, at := range sampled.Outputs[0].Index {
+			if sampled.Outputs[0].R[i] != want[at] {
+				t.Fatalf("sampled element %d is %v, want %v", at, sampled.Outputs[0].R[i], want[at])
+			}
+		}
+		o, err := truth.Get(c.Op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byRows, err := o.TruthByRows(c, scan.Exact, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := byRows.Outputs[0].Kept(); err != nil || !slices.Equal(kept.R, want) {
+			t.Errorf("computed row by row it is another truth: %v", err)
+		}
+	}
+}
+
 // TestScanOfRowsHasTheBitsOfTheWhole: a sample of rows, and a truth that is computed row by row, begin each
 // row with what is before it.
 func TestScanOfRowsHasTheBitsOfTheWhole(t *testing.T) {

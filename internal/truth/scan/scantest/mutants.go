@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"triad/internal/op"
-	"triad/internal/tensor"
 	"triad/internal/truth"
 	"triad/internal/truth/elementwise"
 	"triad/internal/truth/formula/planted"
@@ -31,6 +30,8 @@ const (
 	backwards      = "from the end"
 	ignoresNaN     = "NaN and infinities are left out"
 	low            = "the result in 16 bits"
+	inFP32         = "whole numbers added in fp32"
+	saturated      = "a sum beyond the range stays at its end"
 )
 
 // tile is how many elements an emulated kernel scans at once.
@@ -61,22 +62,27 @@ func Suites(name string) []truthtest.Suite {
 	}
 	for _, b := range []string{
 		lowAccumulator, lowCarry, tail, noCarry, lastCarry, carryTwice, carryEarlier, boundary, lostElement,
-		firstElement, backwards, ignoresNaN,
+		firstElement, backwards,
 	} {
 		add(b, nil)
+	}
+	add(ignoresNaN, ofFractions)
+	if o.Whole != nil {
+		add(inFP32, ofWholeNumbers)
+		add(saturated, ofWholeNumbers)
 	}
 	if o.Exclusive != "" {
 		add(otherKind, nil)
 		add(subtracted, f.onlyExclusive)
 	}
 	add(low, func(g truthtest.Group) string {
-		if g.Dtype == op.FP32.String() {
+		if g.Dtype == op.FP32.String() || g.Dtype == op.I32.String() {
 			return ""
 		}
 		return "the result is stored in 16 bits anyway"
 	})
 	for _, b := range f.planted {
-		add(b.Name, nil)
+		add(b.Name, ofFractions)
 	}
 	return []truthtest.Suite{suite}
 }
@@ -89,6 +95,9 @@ type family struct {
 }
 
 func (f family) onlyExclusive(g truthtest.Group) string {
+	if ofFractions(g) != "" {
+		return "whole numbers that wrap lose nothing by it"
+	}
 	if g.Attribute == f.Exclusive && g.Value == "true" {
 		return ""
 	}
@@ -99,10 +108,7 @@ func (f family) onlyExclusive(g truthtest.Group) string {
 func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	x := f.terms(a, p)
 	n := len(x)
-	add := func(a, b float64) float64 { return truthtest.F32(a + b) }
-	if a.Bug == lowAccumulator {
-		add = func(a, b float64) float64 { return tensor.Round(p.Low(), a+b, false) }
-	}
+	add, narrow := arithmeticOf(a.Bug, p)
 	y := make([]float64, n)
 	var carries []float64
 	carry := 0.0
@@ -110,9 +116,9 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 		end := min(first+tile, n)
 		sums := orders[a.Order](x[first:end], add)
 		carries = append(carries, carry)
-		begin := begins(a.Bug, carries, x, first, end == n)
+		begin := begins(a.Bug, carries, x, first, end == n, add)
 		if a.Bug == lowCarry {
-			begin = tensor.Round(p.Low(), begin, false)
+			begin = narrow(begin)
 		}
 		f.store(a, p, y, sums, x, first, begin, add)
 		carry = add(carry, sums[len(sums)-1])
@@ -123,13 +129,15 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 	case tail:
 		truthtest.LeaveTail(y, 1, n)
 	case low:
-		y = truthtest.RoundedTo(p.Low(), y)
+		for i, v := range y {
+			y[i] = narrow(v)
+		}
 	}
 	return [][]float64{y}
 }
 
 // begins is what a tile begins with.
-func begins(bug string, carries, x []float64, first int, last bool) float64 {
+func begins(bug string, carries, x []float64, first int, last bool, add func(a, b float64) float64) float64 {
 	t := len(carries) - 1
 	carry := carries[t]
 	switch {
@@ -138,11 +146,11 @@ func begins(bug string, carries, x []float64, first int, last bool) float64 {
 	case bug == noCarry, bug == lastCarry && last:
 		return 0
 	case bug == carryTwice:
-		return truthtest.F32(carry + (carry - carries[t-1]))
+		return add(carry, add(carry, -carries[t-1]))
 	case bug == carryEarlier:
 		return carries[t-1]
 	case bug == lostElement:
-		return truthtest.F32(carry - x[first-1])
+		return add(carry, -x[first-1])
 	}
 	return carry
 }
@@ -224,7 +232,12 @@ func (f family) terms(a truthtest.Arithmetic, p *truthtest.Prepared) []float64 {
 			n = b.Formula
 		}
 	}
-	x := planted.Kernel{Fused: a.Fused, Noisy: a.Noisy, Low: p.Low()}.Elements(n, f.inputs, p.V)
+	var x []float64
+	if isWhole(p) {
+		x = f.wholeTerms(p)
+	} else {
+		x = planted.Kernel{Fused: a.Fused, Noisy: a.Noisy, Low: p.Low()}.Elements(n, f.inputs, p.V)
+	}
 	switch a.Bug {
 	case firstElement:
 		if len(x) > 0 {

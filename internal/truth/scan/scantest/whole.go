@@ -1,0 +1,67 @@
+package scantest
+
+import (
+	"math"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth/scan"
+	"triad/internal/truth/truthtest"
+)
+
+// isWhole says whether a case adds whole numbers.
+func isWhole(p *truthtest.Prepared) bool { return p.DType == op.I32.String() }
+
+// ofWholeNumbers and ofFractions say where a bug is none, as a mutant wants it.
+func ofWholeNumbers(g truthtest.Group) string {
+	if g.Dtype == op.I32.String() {
+		return ""
+	}
+	return "a bug of whole numbers"
+}
+
+func ofFractions(g truthtest.Group) string {
+	if g.Dtype != op.I32.String() {
+		return ""
+	}
+	return "whole numbers have none of this"
+}
+
+// arithmeticOf is how a kernel adds, and what 16 bits keep of a value.
+func arithmeticOf(bug string, p *truthtest.Prepared) (add func(a, b float64) float64, narrow func(float64) float64) {
+	add = func(a, b float64) float64 { return truthtest.F32(a + b) }
+	narrow = func(v float64) float64 { return tensor.Round(p.Low(), v, false) }
+	if isWhole(p) {
+		narrow = func(v float64) float64 { return float64(int16(int64(v))) }
+		switch bug {
+		case inFP32:
+			last := func(v float64) float64 { return min(v, math.MaxInt32) }
+			add = func(a, b float64) float64 { return last(truthtest.F32(a + b)) }
+		case saturated:
+			add = func(a, b float64) float64 { return min(max(a+b, math.MinInt32), math.MaxInt32) }
+		default:
+			add = func(a, b float64) float64 { return scan.Wrapped(int64(a + b)) }
+		}
+	}
+	if bug == lowAccumulator {
+		whole := add
+		add = func(a, b float64) float64 { return narrow(whole(a, b)) }
+		if !isWhole(p) {
+			add = func(a, b float64) float64 { return narrow(a + b) }
+		}
+	}
+	return add, narrow
+}
+
+// wholeTerms are the terms of whole numbers.
+func (f family) wholeTerms(p *truthtest.Prepared) []float64 {
+	terms := make([]float64, len(p.V[f.inputs[0]]))
+	at := make([]int64, len(f.inputs))
+	for i := range terms {
+		for j, name := range f.inputs {
+			at[j] = int64(p.V[name][i])
+		}
+		terms[i] = float64(f.Whole(at))
+	}
+	return terms
+}
