@@ -10,40 +10,28 @@
 //   lookback      one pass: a block publishes the sum of its tile and adds up what the tiles before it have published, back to the first
 //                 that knows all before it. Reads every element once, with 16-byte accesses. How far it looks depends on timing, and so do
 //                 the last bits.
-#include "element.cuh"
-#include "pack.cuh"
 #include "rows.cuh"
 #include "scan.cuh"
 #include "spec/prefix_sum.cuh"
+#include "sums.cuh"
 
 namespace {
 
 using triad::all_lanes;
 using triad::before_in_block;
 using triad::before_in_warp;
-using triad::from_float;
-using triad::to_float;
+using triad::from_sum;
+using triad::load_sums;
+using triad::store_sums;
+using triad::SumType;
+using triad::to_sum;
 
 // ---- kernels ----------------------------------------------------------------------------------------------------------------------------
-
-// Sum is what elements of T are added up in. Unsigned numbers wrap, signed ones may not.
-template <class T> struct SumOf {
-	using Type = float;
-};
-template <> struct SumOf<int32_t> {
-	using Type = uint32_t;
-};
-template <class T> using Sum = typename SumOf<T>::Type;
-
-template <class T> __device__ inline float to_sum(T v) { return to_float(v); }
-__device__ inline uint32_t to_sum(int32_t v) { return static_cast<uint32_t>(v); }
-template <class T> __device__ inline T from_sum(float v) { return from_float<T>(v); }
-template <class T> __device__ inline T from_sum(uint32_t v) { return static_cast<T>(v); }
 
 constexpr int block_threads = 1024;
 
 template <class T> __global__ void prefix_sum_block_kernel(const T *x, T *y, int n, bool exclusive) {
-	__shared__ Sum<T> sums[2][block_threads];
+	__shared__ SumType<T> sums[2][block_threads];
 	const int i = threadIdx.x;
 	int from = 0;
 	sums[from][i] = i < n ? to_sum(x[i]) : 0;
@@ -61,8 +49,8 @@ template <class T> __global__ void prefix_sum_block_kernel(const T *x, T *y, int
 constexpr int tree_threads = 512, tree_leaves = 2 * tree_threads;
 
 template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, int64_t n, bool exclusive) {
-	__shared__ Sum<T> tree[tree_leaves];
-	Sum<T> before = 0; // what the tiles so far add up to
+	__shared__ SumType<T> tree[tree_leaves];
+	SumType<T> before = 0; // what the tiles so far add up to
 	for (int64_t first = 0; first < n; first += tree_leaves) {
 		for (int i = threadIdx.x; i < tree_leaves; i += tree_threads) tree[i] = first + i < n ? to_sum(x[first + i]) : 0;
 		int by = 1;
@@ -72,7 +60,7 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 			if (threadIdx.x < nodes) tree[i] += tree[i - by];
 		}
 		__syncthreads();
-		const Sum<T> total = tree[tree_leaves - 1];
+		const SumType<T> total = tree[tree_leaves - 1];
 		__syncthreads();
 		if (threadIdx.x == 0) tree[tree_leaves - 1] = 0;
 		for (int nodes = 1; nodes < tree_leaves; nodes *= 2) { // down: the left child gets what is before its parent, the right one adds the left
@@ -80,14 +68,14 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 			__syncthreads();
 			const int i = 2 * by * (threadIdx.x + 1) - 1;
 			if (threadIdx.x < nodes) {
-				const Sum<T> left = tree[i - by];
+				const SumType<T> left = tree[i - by];
 				tree[i - by] = tree[i];
 				tree[i] += left;
 			}
 		}
 		__syncthreads();
 		for (int i = threadIdx.x; i < tree_leaves && first + i < n; i += tree_threads) {
-			const Sum<T> sum = before + tree[i];
+			const SumType<T> sum = before + tree[i];
 			y[first + i] = from_sum<T>(exclusive ? sum : sum + to_sum(x[first + i]));
 		}
 		before += total;
@@ -97,25 +85,10 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 
 constexpr int threads = 256;
 
-template <int V, class T> __device__ inline void load_sums(const T *from, float (&to)[V]) { triad::load<V>(from, to); }
-template <int V> __device__ inline void load_sums(const int32_t *from, uint32_t (&to)[V]) {
-	const auto pack = triad::fetch<V>(from);
-#pragma unroll
-	for (int j = 0; j < V; j++) to[j] = to_sum(pack.at[j]);
-}
-
-template <int V, class T> __device__ inline void store_sums(T *to, const float (&from)[V]) { triad::store(to, from); }
-template <int V> __device__ inline void store_sums(int32_t *to, const uint32_t (&from)[V]) {
-	triad::Pack<int32_t, V> pack;
-#pragma unroll
-	for (int j = 0; j < V; j++) pack.at[j] = from_sum<int32_t>(from[j]);
-	*reinterpret_cast<triad::Pack<int32_t, V> *>(to) = pack;
-}
-
 // Tile is the elements that a block scans: each warp has neighbouring rows of 32 * V elements, each lane V neighbours of every row.
 template <class T, int V, int Rows> struct Tile {
 	static constexpr int elements = threads * V * Rows;
-	Sum<T> v[Rows][V], before[Rows]; // what is before the lane's elements of a row within the block
+	SumType<T> v[Rows][V], before[Rows]; // what is before the lane's elements of a row within the block
 
 	__device__ int64_t place(int64_t tile, int row) const {
 		const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -137,35 +110,35 @@ template <class T, int V, int Rows> struct Tile {
 	}
 
 	// scan fills before and gives the sum of the tile.
-	__device__ Sum<T> scan() {
-		Sum<T> warp = 0; // the sum of the warp's rows so far
+	__device__ SumType<T> scan() {
+		SumType<T> warp = 0; // the sum of the warp's rows so far
 #pragma unroll
 		for (int r = 0; r < Rows; r++) {
-			Sum<T> own = v[r][0];
+			SumType<T> own = v[r][0];
 #pragma unroll
 			for (int j = 1; j < V; j++) own += v[r][j];
-			const Sum<T> in_row = before_in_warp(own);
+			const SumType<T> in_row = before_in_warp(own);
 			before[r] = warp + in_row;
 			warp += __shfl_sync(all_lanes, in_row + own, 31);
 		}
-		Sum<T> total;
+		SumType<T> total;
 		// one lane of a warp stands for it
-		const Sum<T> warps = before_in_block<threads>(threadIdx.x % 32 == 0 ? warp : Sum<T>(0), total);
-		const Sum<T> earlier = __shfl_sync(all_lanes, warps, 0);
+		const SumType<T> warps = before_in_block<threads>(threadIdx.x % 32 == 0 ? warp : SumType<T>(0), total);
+		const SumType<T> earlier = __shfl_sync(all_lanes, warps, 0);
 #pragma unroll
 		for (int r = 0; r < Rows; r++) before[r] += earlier;
 		return total;
 	}
 
 	// store writes the outputs, where so much is before the tile.
-	__device__ void store(T *y, int64_t tile, int64_t n, Sum<T> before_tile, bool exclusive) const {
+	__device__ void store(T *y, int64_t tile, int64_t n, SumType<T> before_tile, bool exclusive) const {
 #pragma unroll
 		for (int r = 0; r < Rows; r++) {
 			const int64_t at = place(tile, r);
-			Sum<T> sum = before_tile + before[r], out[V];
+			SumType<T> sum = before_tile + before[r], out[V];
 #pragma unroll
 			for (int j = 0; j < V; j++) {
-				const Sum<T> through = sum + v[r][j];
+				const SumType<T> through = sum + v[r][j];
 				out[j] = exclusive ? sum : through;
 				sum = through;
 			}
@@ -183,10 +156,10 @@ template <class T, int V, int Rows> struct Tile {
 template <class T> using PlainTile = Tile<T, 1, 16>; // asks for no alignment
 template <class T> using VectorTile = Tile<T, triad::vector<T>, 4>;
 
-template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, Sum<T> *sums, int64_t n) {
+template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n) {
 	PlainTile<T> tile;
 	tile.load(x, blockIdx.x, n);
-	Sum<T> sum = 0, total;
+	SumType<T> sum = 0, total;
 	for (const auto &row : tile.v) sum += row[0];
 	before_in_block<threads>(sum, total);
 	if (threadIdx.x == 0) sums[blockIdx.x] = total;
@@ -203,7 +176,7 @@ template <class S> __global__ void prefix_sum_sums_kernel(S *sums, int64_t n) {
 	}
 }
 
-template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const Sum<T> *before, T *y, int64_t n, bool exclusive) {
+template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *before, T *y, int64_t n, bool exclusive) {
 	PlainTile<T> tile;
 	tile.load(x, blockIdx.x, n);
 	tile.scan();
@@ -212,17 +185,17 @@ template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const Sum
 
 template <class T> __global__ void __launch_bounds__(threads) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
 	__shared__ unsigned taken;
-	__shared__ Sum<T> before;
+	__shared__ SumType<T> before;
 	// Blocks start in any order. A tile is taken by who comes, so that the tiles before it have been taken by blocks that have started.
 	if (threadIdx.x == 0) taken = atomicAdd(board.taken, 1u);
 	__syncthreads();
 	const int64_t index = taken;
 	VectorTile<T> tile;
 	tile.load(x, index, n);
-	const Sum<T> sum = tile.scan();
+	const SumType<T> sum = tile.scan();
 	if (threadIdx.x < 32) {
 		if (threadIdx.x == 0) board.publish(index, sum, index == 0 ? triad::of_all_before_too : triad::of_tile);
-		const Sum<T> earlier = board.before<Sum<T>>(index);
+		const SumType<T> earlier = board.before<SumType<T>>(index);
 		if (threadIdx.x == 0) {
 			if (index > 0) board.publish(index, earlier + sum, triad::of_all_before_too);
 			before = earlier;
@@ -257,7 +230,7 @@ template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
 	if (n == 0) return TRIAD_OK;
 	const unsigned tiles = triad::blocks_for(n, PlainTile<T>::elements);
-	auto *sums = static_cast<Sum<T> *>(call->workspace);
+	auto *sums = static_cast<SumType<T> *>(call->workspace);
 	prefix_sum_tile_sums_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, n);
 	prefix_sum_sums_kernel<<<1, block_threads, 0, triad::stream_of(call)>>>(sums, tiles);
 	prefix_sum_tiles_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, output<T>(call), n, exclusive(call));

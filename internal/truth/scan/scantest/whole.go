@@ -28,7 +28,9 @@ func ofFractions(g truthtest.Group) string {
 }
 
 // arithmeticOf is how a kernel adds, and what 16 bits keep of a value.
-func arithmeticOf(bug string, p *truthtest.Prepared) (add func(a, b float64) float64, narrow func(float64) float64) {
+func arithmeticOf(bug string, p *truthtest.Prepared) (
+	add func(a, b float64) float64, narrow func(float64) float64,
+) {
 	add = func(a, b float64) float64 { return truthtest.F32(a + b) }
 	narrow = func(v float64) float64 { return tensor.Round(p.Low(), v, false) }
 	if isWhole(p) {
