@@ -87,6 +87,9 @@ func TruthBackend(e *Environment, cacheDir string, options worker.Options) *work
 	}
 }
 
+// scriptAt is where the script stands among the arguments of a command.
+const scriptAt = 3
+
 func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Command, error) {
 	root, err := unpack(e.Files, cacheDir)
 	if err != nil {

@@ -31,6 +31,8 @@ import torch
 import triton.language as tl
 from triton.runtime import interpreter
 
+import interpreter_once
+
 _TORCH = {
     tl.float16: torch.float16, tl.bfloat16: torch.bfloat16, tl.float32: torch.float32,
     tl.float64: torch.float64,
@@ -257,7 +259,7 @@ _CORRECTIONS = (
     (_BUILDER, "create_fma", _fma(_BUILDER.create_fma)), (_BUILDER, "cast_impl", _cast(_BUILDER.cast_impl)),
     (interpreter.ReduceOps, "sum", _sum(interpreter.ReduceOps.sum)),
     (interpreter, "_implicit_cvt", _implicit(interpreter._implicit_cvt)),
-    (interpreter.FunctionRewriter, "ast_transformer", _Numbers()),
+    (interpreter.FunctionRewriter, "ast_transformer", _Numbers()), *interpreter_once.CORRECTIONS,
 )
 _ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTIONS]
 

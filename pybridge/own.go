@@ -7,9 +7,20 @@ import (
 )
 
 // OwnBackend is the adapter for a Python file of the user's own: folder holds the operator file, <op>.py,
-// that calls it. It runs in a process of its own.
-func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
-	return inFolder(e, Backend(e, cacheDir, options), folder)
+// that calls it. It runs in a process of its own, which parent forks; nil: which imports torch itself.
+func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
+	parent *Parent,
+) *worker.Adapter {
+	adapter := inFolder(e, Backend(e, cacheDir, options), folder)
+	start := adapter.Command
+	adapter.Command = func(ctx context.Context) (worker.Command, error) {
+		c, err := start(ctx)
+		if err == nil && !e.GPU {
+			c = parent.forked(c)
+		}
+		return c, err
+	}
+	return adapter
 }
 
 // OwnTruthBackend is the adapter for the truth of an operator of the user's own, whose file lies in folder.

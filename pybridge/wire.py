@@ -21,6 +21,8 @@ PROTOCOL = 1
 MAX_LINE = 1 << 20
 SOCKET_FD = 3
 MEMORY_FD = 4
+OWN_GROUP = False
+"""Whether the process group is of this worker alone, though it does not lead it (forked.py)."""
 
 
 class WireError(Exception):
@@ -47,7 +49,7 @@ class Channel:
         self._socket = socket.socket(fileno=fd)
         self._lines = self._socket.makefile("rb", buffering=1 << 16)
         self._pid = os.getpid()
-        if os.getpgrp() == self._pid:  # the driver starts each worker in a group of its own
+        if OWN_GROUP or os.getpgrp() == self._pid:  # the driver starts each worker in a group of its own
             threading.Thread(target=_end_with_driver, args=(fd,), daemon=True).start()
 
     def requests(self) -> Iterator[dict[str, Any]]:

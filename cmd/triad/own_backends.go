@@ -57,9 +57,9 @@ type ownWorkers struct {
 }
 
 // ownWorkers are those of a GPU, or of the emulator where g is nil. folder is that of the operator; nil where
-// it is of the catalog.
+// it is of the catalog. parent forks the workers of Python files; nil: nobody does.
 func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
-	o worker.Options,
+	o worker.Options, parent *pybridge.Parent,
 ) (ownWorkers, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 		return adapter
 	}
 	python := func(dir string) *worker.Adapter {
-		return reserved(pybridge.OwnBackend(environment, cache, dir, o))
+		return reserved(pybridge.OwnBackend(environment, cache, dir, o, parent))
 	}
 	truth := func(dir string) *worker.Adapter {
 		return reserved(pybridge.OwnTruthBackend(environment, cache, dir, o))
@@ -146,7 +146,11 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	if err := f.check(request, folder); err != nil || len(f.add) == 0 && folder == nil {
 		return nil, nil, err
 	}
-	workers, err := a.ownWorkers(folder, g, e, o)
+	parent := a.parent
+	if f.confined() { // what runs in a sandbox begins in it
+		parent = nil
+	}
+	workers, err := a.ownWorkers(folder, g, e, o, parent)
 	if err == nil {
 		workers.Confine, err = a.boxOf(ctx, f, g)
 	}
@@ -262,7 +266,7 @@ func folderOf(request *run.Request) *opfolder.Folder {
 func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
 	o worker.Options,
 ) ([]backend.Backend, error) {
-	workers, err := a.ownWorkers(f, g, e, o)
+	workers, err := a.ownWorkers(f, g, e, o, a.parent)
 	if err != nil {
 		return nil, err
 	}

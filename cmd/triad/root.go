@@ -21,6 +21,7 @@ import (
 	"triad/internal/run"
 	"triad/internal/session"
 	"triad/internal/worker"
+	"triad/pybridge"
 )
 
 // usage is an error of the command line.
@@ -41,8 +42,9 @@ type app struct {
 	telemetry  func(pci, visible string) card
 	// what a run waits with between timed calls; nil: it really waits
 	rest    func(ctx context.Context, d time.Duration)
-	reserve *worker.Reserve // of a watch; nil elsewhere
-	pending *worker.Pending // Ctrl-C prints them
+	reserve *worker.Reserve  // of a watch; nil elsewhere
+	parent  *pybridge.Parent // forks the workers of added Python files
+	pending *worker.Pending  // Ctrl-C prints them
 	// around puts a test's backends in the place of a run's; nil: they stay.
 	around func([]backend.Backend) []backend.Backend
 	fault  *fault
@@ -64,7 +66,7 @@ func newApp(in io.Reader, out, errOut io.Writer) *app {
 	return &app{
 		fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in,
 		out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv,
-		driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml,
+		parent: &pybridge.Parent{}, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml,
 	}
 }
 
@@ -73,6 +75,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	a.halt = cancel
+	defer a.parent.Close()
 	stop, cancelStop := context.WithCancel(ctx)
 	defer cancelStop()
 	a.stop = stop

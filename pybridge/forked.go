@@ -1,0 +1,82 @@
+package pybridge
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"triad/internal/subprocess"
+	"triad/internal/worker"
+)
+
+// Parent is a process that has imported torch and forks workers: a reading that is tried, and the worker
+// after one that died, wait for no import. It runs nothing of a user's. The zero value is ready, and starts
+// the process with the first worker; with a nil one every worker imports torch itself.
+type Parent struct {
+	mu      sync.Mutex
+	process *subprocess.Process
+	ask     *os.File // the end that stands-in for workers are given
+	tried   bool
+}
+
+// forked makes of the command of a worker.py that of a stand-in whose worker the parent forks (forked.py).
+// Where there is no parent the command stays.
+func (p *Parent) forked(c worker.Command) worker.Command {
+	if p == nil {
+		return c
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	script := filepath.Join(filepath.Dir(c.Args[scriptAt]), "forked.py")
+	if !p.tried {
+		p.tried = true
+		p.start(c, script)
+	}
+	if p.process == nil || p.process.Reaped() {
+		return c
+	}
+	c.Args = append([]string{"-I", "-S", script, "worker"}, c.Args[scriptAt+1:]...)
+	c.Files, c.Boxed = append([]*os.File{p.ask}, c.Files...), true
+	return c
+}
+
+// start starts the process. Where that fails every worker imports torch itself, and says why it cannot.
+func (p *Parent) start(c worker.Command, script string) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "parent of workers")
+	defer theirs.Close()
+	process, err := subprocess.Start(subprocess.Command{
+		Path: c.Path, Args: []string{"-u", "-X", "faulthandler", script, "parent"}, Env: c.Env,
+		Files: []*os.File{theirs},
+	})
+	if err != nil {
+		_ = unix.Close(pair[0])
+		return
+	}
+	p.process, p.ask = process, os.NewFile(uintptr(pair[0]), "parent of workers")
+}
+
+// Close ends the process, and with it the workers that are left.
+func (p *Parent) Close() error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process == nil {
+		return nil
+	}
+	process := p.process
+	p.process = nil
+	_ = p.ask.Close()
+	if !process.End() {
+		return fmt.Errorf("the process that forks workers, %d, survived SIGKILL", process.PID())
+	}
+	return nil
+}
