@@ -188,11 +188,15 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	if len(all.Files) == 0 && folder == nil {
 		return nil, nil, errors.Join(refused...)
 	}
-	if err := a.settle(ctx, all, *request); err != nil {
+	if err := a.settle(ctx, all, *request, o.Limits.Readings); err != nil {
 		return nil, nil, err
 	}
 	if folder == nil {
 		all.Narrow(&request.Options)
+	}
+	if request.Options.Level == op.LevelQuick {
+		request.CasesLimit = o.Limits.Cases
+		request.Limited = func(name string) bool { return strings.HasPrefix(name, ownkernels.Family+"/") }
 	}
 	if len(f.add) > 0 {
 		request.Impls = withOwn(request.Impls)

@@ -18,17 +18,16 @@ import (
 	"triad/internal/run"
 )
 
-// readingLimit is how long trials of one function may take: what is not tried by then is left open.
-const readingLimit = 2 * time.Minute
-
 // settle tries each function of the added files of which something was assumed. It takes another reading
-// where only that is right, and notes why a wrong answer is no verdict.
-func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request) error {
+// where only that is right, and notes why a wrong answer is no verdict. What is not tried within the limit is
+// left open.
+func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, limit time.Duration) error {
+	until := time.Now().Add(limit)
 	for i := range mine.Files {
 		for n := range mine.Files[i].Bindings {
 			t := &readingTrial{
 				ctx: ctx, stopped: a.stop, file: mine.Files[i], pass: mine.Files[i].Bindings[n].Pass,
-				request: request, until: time.Now().Add(readingLimit),
+				request: request, until: until,
 			}
 			settled := kernelfile.Settle(mine.Files[i].Bindings[n], t)
 			if t.fault != nil {
@@ -76,6 +75,7 @@ type readingTrial struct {
 	pass         op.Pass
 	request      run.Request
 	until        time.Time
+	late         bool
 	right        []op.Dims // the sizes at which the file is right as it was read
 	fault        error     // an internal error of a trial
 }
@@ -85,6 +85,7 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 	file := t.file
 	if other != nil {
 		if time.Now().After(t.until) {
+			t.late = true
 			return kernelfile.Tally{}
 		}
 		var err error
@@ -101,6 +102,9 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 	}
 	return tally
 }
+
+// Late says whether the time was up for another reading.
+func (t *readingTrial) Late() bool { return t.late }
 
 // Flat tries the file where the sizes are 1 that decide over the order in which tensors lie.
 func (t *readingTrial) Flat() kernelfile.Tally {

@@ -15,6 +15,8 @@ func (t Tally) clean() bool { return t.Right > 0 && t.Wrong == 0 }
 type Trial interface {
 	Read(other *Alternative) Tally
 	Flat() Tally
+	// Late says whether the time was up for one of the readings
+	Late() bool
 }
 
 // Settled is what trials showed of a reading.
@@ -68,6 +70,8 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	settled.Doubt = doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
 		switch {
+		case t.Late(): // what was not tried may be right
+			return false
 		case !a.shownAtAnySize(), a.double,
 			a.Attribute != "" && untried[a.Attribute]:
 			return false

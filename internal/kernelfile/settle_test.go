@@ -34,6 +34,7 @@ func (t *trial) Read(other *Alternative) Tally {
 }
 
 func (t *trial) Flat() Tally { return t.flat }
+func (t *trial) Late() bool  { return t.untried && len(t.asked) > 0 }
 
 // settleCases are the functions of testdata/settle.toml.
 type settleCases struct {

@@ -210,6 +210,9 @@ func (x *execution) missing(w work) []entry {
 		if e.verdict == nil {
 			left[i].verdict = x.lossesOf(e, w.DType).ruling()
 		}
+		if left[i].verdict == nil {
+			left[i].verdict = x.tooLong(e)
+		}
 	}
 	return left
 }
@@ -313,6 +316,7 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	}
 	x.known(c, e, found, &r)
 	e.doubted(&r)
+	x.lossesOf(e, c.DType).judged(e, &r)
 	r.Wall = time.Since(began)
 	if err := x.append(&r); err != nil {
 		return err

@@ -3,7 +3,9 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -11,10 +13,12 @@ import (
 )
 
 // After so many cases in a row that cost a worker an implementation's pass is given up: each further one
-// would cost the same again, a fresh process or a whole deadline, and say nothing new.
+// would cost the same again, a fresh process or a whole deadline, and say nothing new. So is a function that
+// was never right and that triad may have read wrongly wherever it is asked.
 const (
 	mostCrashes = 3
 	mostHangs   = 2
+	mostDoubted = 3
 )
 
 // losses are the cases of one pass of an implementation that cost a worker since the last that came back; on
@@ -24,6 +28,8 @@ type losses struct {
 	turn           sync.Mutex
 	mu             sync.Mutex // guards what follows
 	crashes, hangs int
+	doubted        int  // cases that ended NOT_UNDERSTOOD for a guess about all cases
+	right          bool // some case was right
 }
 
 // lossesOf are those of an entry in a dtype.
@@ -51,7 +57,11 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 	if x.leaves(c) { // it was told to stop while this waited
 		return backend.Outcome{}, nil, errLeft
 	}
-	if given := l.ruling(); given != nil {
+	given := l.ruling()
+	if given == nil {
+		given = x.tooLong(e)
+	}
+	if given != nil {
 		return backend.Outcome{}, given, nil
 	}
 	outcome, err := x.launch(ctx, c, e)
@@ -77,6 +87,36 @@ func (l *losses) note(o backend.Outcome) {
 	}
 }
 
+// judged counts what was made of a case that was run.
+func (l *losses) judged(e entry, r *record.Record) {
+	everywhere := func(d backend.Doubt) bool {
+		return len(d.Sizes) == 0 && d.DType == "" && d.Distribution == ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case r.Status.Weight() == op.Good, r.Status == op.StatusDifferentContract:
+		l.right = true
+	case r.Status == op.StatusNotUnderstood && slices.ContainsFunc(e.implementation.Doubts, everywhere):
+		l.doubted++
+	}
+}
+
+// tooLong is what becomes of a case of an implementation that is limited once the run has taken as long as
+// it may.
+func (x *execution) tooLong(e entry) *ruling {
+	limit := x.request.CasesLimit
+	if limit <= 0 || time.Since(x.began) < limit || !x.request.Limited(e.implementation.Name) {
+		return nil
+	}
+	return &ruling{
+		status: op.StatusSkipped,
+		sentence: fmt.Sprintf("not run: the cases before this one took %v, as long as those of added files "+
+			"get with --quick; --limit cases=%v gives them longer, --dims, --dtype or --distribution choose "+
+			"a single case", limit, 10*limit),
+	}
+}
+
 // ruling is what becomes of the cases that are left: nil while they are run.
 func (l *losses) ruling() *ruling {
 	l.mu.Lock()
@@ -87,6 +127,8 @@ func (l *losses) ruling() *ruling {
 		status, count = op.StatusHang, l.hangs
 	case l.crashes >= mostCrashes:
 		status, count = op.StatusCrash, l.crashes
+	case l.doubted >= mostDoubted && !l.right:
+		status, count = op.StatusNotUnderstood, l.doubted
 	default:
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -30,14 +31,23 @@ var (
 // quickly compares softmax on all cases of --quick, each called alone.
 func quickly(t *testing.T, kept *memory, before []record.Record, b backend.Backend) Result {
 	t.Helper()
+	return limited(t, kept, before, b, 0)
+}
+
+// limited is quickly where the cases of fake/limited may take so long.
+func limited(t *testing.T, kept *memory, before []record.Record, b backend.Backend,
+	limit time.Duration,
+) Result {
+	t.Helper()
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Stop: t.Context()}
 	result, err := r.Compare(t.Context(), Request{
-		Operators: []*truth.Operator{o}, Seed: 1, Before: before,
-		Single: true, Options: op.Options{
+		Operators: []*truth.Operator{o}, Seed: 1, Before: before, CasesLimit: limit,
+		Limited: func(name string) bool { return name == "fake/limited" },
+		Single:  true, Options: op.Options{
 			Level:  op.LevelQuick,
 			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16"},
 		},
@@ -270,5 +280,78 @@ func TestLossesOfADType(t *testing.T) {
 		if x.lossesOf(e, "fp32").ruling() != nil {
 			t.Errorf("%s: what came back is given up", device)
 		}
+	}
+}
+
+// doubtful is a backend whose implementations were read with guesses.
+type doubtful struct {
+	*fake
+	doubts map[string][]backend.Doubt
+}
+
+func (d doubtful) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+	reply, hello, err := d.fake.Load(ctx, operator)
+	for i, implementation := range reply.Implementations {
+		reply.Implementations[i].Doubts = d.doubts[implementation.Name]
+	}
+	return reply, hello, err
+}
+
+// A function that triad may have read wrongly, and that is right nowhere, is not run on all cases: what is
+// left is SKIPPED. One that is right somewhere is run on all of them, and so is one whose guess speaks of some
+// cases alone, or of none.
+func TestGivenUpWhereNotUnderstood(t *testing.T) {
+	wide := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+		if x.Shape[1] < 20 {
+			return softmax(x), nil
+		}
+		return zeros(x, launch, run)
+	}
+	b := doubtful{fakes(map[string]way{
+		"fake/nowhere": zeros, "fake/somewhere": wide, "fake/some_dtypes": zeros, "fake/sure": zeros,
+	}), map[string][]backend.Doubt{
+		"fake/nowhere": {{Why: "a guess"}}, "fake/somewhere": {{Why: "a guess"}},
+		"fake/some_dtypes": {{Why: "a guess", DType: "fp32"}},
+	}}
+	kept := &memory{}
+	quickly(t, kept, nil, b)
+	got := statuses(kept.records, "fake/nowhere")
+	if n := got[op.StatusNotUnderstood]; n < mostDoubted || n > mostDoubted+2 || got[op.StatusSkipped] < 3 ||
+		got[op.StatusFail] > 0 {
+		t.Errorf("fake/nowhere: %v", got)
+	}
+	for _, r := range kept.records {
+		if r.Impl == "fake/nowhere" && r.Status == op.StatusSkipped &&
+			!strings.HasPrefix(r.Message, "not run: it ended NOT_UNDERSTOOD on ") {
+			t.Errorf("%q", r.Message)
+		}
+	}
+	for _, impl := range []string{"fake/somewhere", "fake/some_dtypes", "fake/sure"} {
+		if got := statuses(kept.records, impl); got[op.StatusSkipped] > 0 {
+			t.Errorf("%s: %v", impl, got)
+		}
+	}
+}
+
+// What takes longer than its cases may is SKIPPED with the flag that gives it longer; the others go on.
+func TestCasesLimit(t *testing.T) {
+	kept := &memory{}
+	b := fakes(map[string]way{"fake/limited": right, "fake/right": right})
+	limited(t, kept, nil, b, time.Nanosecond)
+	if got := statuses(kept.records, "fake/limited"); len(got) != 1 || got[op.StatusSkipped] == 0 {
+		t.Errorf("%v", got)
+	}
+	for _, r := range kept.records {
+		if r.Status == op.StatusSkipped && !strings.Contains(r.Message, "--limit cases=") {
+			t.Errorf("%q", r.Message)
+		}
+	}
+	if got := statuses(kept.records, "fake/right"); got[op.StatusPass] == 0 || got[op.StatusSkipped] > 0 {
+		t.Errorf("%v", got)
+	}
+	kept = &memory{}
+	limited(t, kept, nil, fakes(map[string]way{"fake/limited": right}), time.Hour)
+	if got := statuses(kept.records, "fake/limited"); got[op.StatusSkipped] > 0 {
+		t.Errorf("%v", got)
 	}
 }

@@ -46,7 +46,10 @@ type Request struct {
 	// check the truth against the complex step, and launch a moderate case of each operator and dtype more
 	// often
 	Gradients bool
-	OnlyPlan  bool // nothing is run after the plan: workers that run jobs side by side are not started
+	// after so long no other case of an implementation that is limited is run; 0: all are
+	CasesLimit time.Duration
+	Limited    func(implementation string) bool
+	OnlyPlan   bool // nothing is run after the plan: workers that run jobs side by side are not started
 }
 
 // A Dumper gets the tensors of every case that is run: its inputs and its truth under the default contract,

@@ -16,12 +16,15 @@ type Limits struct {
 	// later calls: ten times the median (on a CPU: the longest) plus one second, and at least this
 	CallLeast time.Duration
 	Stall     time.Duration // in the emulator: how long no block of a kernel may finish
+	// of added files: how long other readings of them are tried, and how long their cases may take with --quick
+	Readings, Cases time.Duration
 }
 
 // DefaultLimits are the deadlines where nobody asks for others.
 var DefaultLimits = Limits{
 	Build: 300 * time.Second, Import: 120 * time.Second, First: 60 * time.Second, FirstCPU: 120 * time.Second,
 	CallLeast: 5 * time.Second, Stall: 30 * time.Second,
+	Readings: 30 * time.Second, Cases: 60 * time.Second,
 }
 
 // OfOwn are the limits of a file of the user's own where nobody asked for others: one that hangs is what a
@@ -41,7 +44,7 @@ func (l *Limits) byName() map[string]*time.Duration {
 	return map[string]*time.Duration{
 		"build": &l.Build, "import": &l.Import, "first": &l.First, "first-cpu": &l.FirstCPU,
 		"call":  &l.CallLeast,
-		"stall": &l.Stall,
+		"stall": &l.Stall, "readings": &l.Readings, "cases": &l.Cases,
 	}
 }
 

@@ -10,6 +10,7 @@ os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 import torch  # noqa: E402
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
+from triton.language import core  # noqa: E402
 from triton.language.extra import libdevice  # noqa: E402
 
 import client  # noqa: E402, F401  (puts pybridge on sys.path)
@@ -32,6 +33,20 @@ def convert(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     block = 1 << 16
     _convert_kernel[(triton.cdiv(x.numel(), block),)](x, y, x.numel(), BLOCK=block)
     return y
+
+
+@triton.jit
+def _row(x, keep: tl.constexpr):
+    return core.expand_dims(tl.sum(x * 2, axis=1, keep_dims=keep), 0)
+
+
+@triton.jit
+def _shapes_kernel(x_ptr, y_ptr, n, ROWS: tl.constexpr, COLS: tl.constexpr):
+    i, j = tl.arange(0, ROWS), tl.arange(0, COLS)
+    x = tl.load(x_ptr + i[:, None] * COLS + j[None, :])
+    most = tl.max(x, axis=0) + tl.zeros((COLS,), x.dtype) + tl.full([1], n, tl.float32)
+    row = tl.sum(_row(x, False), axis=0)
+    tl.store(y_ptr + i[:, None] * COLS + j[None, :], tl.where(x > 0, most[None, :], row[:, None]) - x.shape[1])
 
 
 def bits(x: torch.Tensor) -> torch.Tensor:
@@ -64,6 +79,40 @@ class Interpreter(unittest.TestCase):
     def setUp(self):
         interpreter.correct()
         self.addCleanup(interpreter.correct)
+
+    def test_what_is_prepared_once(self):
+        """Blocks of several shapes, and functions that are called from a kernel, which see other modules than
+        it does: the same bits as with the interpreter as it is. After a launch nothing of it is left."""
+        x = torch.randn(8, 16, generator=torch.Generator().manual_seed(5))
+
+        def run() -> torch.Tensor:
+            y = torch.empty_like(x)
+            for _ in range(2):
+                _shapes_kernel[(1,)](x, y, 3, ROWS=8, COLS=16)
+            return y
+
+        before = {name: getattr(tl, name) for name in ("sum", "load", "arange", "range", "static_assert")}
+        members = dict(vars(tl.tensor))
+        got = run()
+        self.assertEqual(before, {name: getattr(tl, name) for name in before})
+        self.assertEqual({n: v for n, v in members.items() if n != "__init__"},
+                         {n: v for n, v in vars(tl.tensor).items() if n != "__init__"})
+        interpreter.without_correction()
+        self.addCleanup(interpreter.correct)
+        self.assertTrue(torch.equal(got, run()))
+
+    def test_shapes_that_are_none(self):
+        """What is no shape is refused as before, and what is one has the same name and sizes."""
+        for shape in ([], [3], [4, 16], [2.0], [True], [tl.constexpr(8)], ["8"], [1 << 21]):
+            said = []
+            for put in (interpreter.without_correction, interpreter.correct):
+                put()
+                try:
+                    made = tl.block_type(tl.float32, shape)
+                    said.append((made.name, made.shape.values, made.numel, made.scalar))
+                except Exception as e:
+                    said.append((type(e), str(e)))
+            self.assertEqual(*said)
 
     def test_dot_is_right_for_every_dtype(self):
         for dtype in (torch.float32, torch.float16, torch.bfloat16, E4M3, E5M2, torch.int8):

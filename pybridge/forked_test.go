@@ -1,0 +1,79 @@
+package pybridge
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/backend/backendtest"
+	"triad/internal/need"
+	"triad/internal/op"
+	"triad/internal/worker"
+)
+
+// TestForkedWorkerConforms: a worker that the parent forks keeps the promises of every backend: what it
+// prints, how it dies and when it is killed look as if it had been started.
+func TestForkedWorkerConforms(t *testing.T) {
+	e := &Environment{Files: withOperator(t, "scale"), DataDir: need.DataDir(t), Offline: true}
+	if _, err := e.Find(t.Context()); err != nil {
+		need.MissingSetUp(t, err)
+	}
+	folder, cache := t.TempDir(), t.TempDir()
+	text, err := os.ReadFile(filepath.Join("testdata", "scale.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "scale.py"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parent := &Parent{}
+	t.Cleanup(func() {
+		if err := parent.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	backendtest.Suite(t, backendtest.Subject{
+		Operator: "scale", Family: "torch",
+		Names: map[backendtest.Behaviour]string{
+			backendtest.Right: "torch/right", backendtest.Declines: "torch/declines",
+			backendtest.Silent: "torch/silent", backendtest.Scribbles: "torch/scribbles",
+			backendtest.Fails: "torch/raises", backendtest.Dies: "torch/exits",
+			backendtest.Hangs: "torch/hangs", backendtest.Full: "torch/full",
+		},
+		Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{8}}},
+		Golden:  "testdata/wire.txt", OwnMemory: true,
+		New: func(t *testing.T, call time.Duration, transcript io.Writer) backend.Backend {
+			limits := worker.DefaultLimits
+			limits.First, limits.FirstCPU, limits.CallLeast = call, call, call
+			a := OwnBackend(e, cache, folder, worker.Options{Limits: limits, Transcript: transcript}, parent)
+			t.Cleanup(func() { a.Close() })
+			return a
+		},
+	})
+	if parent.process == nil || parent.process.Reaped() {
+		t.Error("no parent forked them")
+	}
+}
+
+// TestWithoutParent: where the parent has ended, a worker imports torch itself.
+func TestWithoutParent(t *testing.T) {
+	e := &Environment{Files: withOperator(t, "scale"), DataDir: need.DataDir(t), Offline: true}
+	if _, err := e.Find(t.Context()); err != nil {
+		need.MissingSetUp(t, err)
+	}
+	parent := &Parent{}
+	plain := worker.Command{Path: "/bin/true", Args: []string{"-u", "-X", "x", "/none/worker.py", "dir"}}
+	parent.forked(plain)
+	if !parent.process.Wait(time.Minute) { // /bin/true ends at once
+		t.Fatal("the parent lives")
+	}
+	if c := parent.forked(plain); c.Boxed || len(c.Files) != 0 || len(c.Args) != len(plain.Args) {
+		t.Errorf("%+v", c)
+	}
+	if err := parent.Close(); err != nil {
+		t.Error(err)
+	}
+}
