@@ -23,6 +23,8 @@ import sys
 PARENT_FD = 5
 LIMIT = 1 << 18  # of a request
 
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
+
 ENDED_UNKNOWN = 70
 """The exit code of a stand-in whose parent ended before the worker did."""
 
@@ -58,6 +60,7 @@ def stand_in(arguments: list[str]) -> None:
 def parent() -> None:
     """Imports what workers import, then forks one for every request, until nobody can ask any more."""
     requests = socket.socket(fileno=3)
+    _process_control(PR_SET_DUMPABLE, 0)  # what a worker runs must not reach into those that come after it
     os.environ["TRITON_INTERPRET"] = "1"
     import contextlib
     import gc
@@ -81,6 +84,11 @@ def parent() -> None:
             _tell(waiting)
         if requests in ready and not _fork(requests, waiting):
             return
+
+
+def _process_control(option: int, value: int) -> None:
+    import ctypes
+    ctypes.CDLL(None).prctl(option, value)
 
 
 def _tell(waiting: dict[int, socket.socket]) -> None:
@@ -136,12 +144,12 @@ def _fork(requests: socket.socket, waiting: dict[int, socket.socket]) -> bool:
 
 def _become(request: dict, given: list[int], above: int) -> None:
     """Makes a fresh child the worker that was asked for."""
-    import ctypes
     try:
         os.setpgid(0, request["group"])
     except OSError:  # the stand-in was killed meanwhile
         os._exit(ENDED_UNKNOWN)
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    _process_control(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _process_control(PR_SET_DUMPABLE, 1)
     if os.getppid() != above:
         os._exit(ENDED_UNKNOWN)
     high = [os.dup2(descriptor, 100 + i) for i, descriptor in enumerate(given)]

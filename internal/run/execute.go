@@ -208,7 +208,7 @@ func (x *execution) missing(w work) []entry {
 	})
 	for i, e := range left {
 		if e.verdict == nil {
-			left[i].verdict = x.lossesOf(e, w.DType).ruling()
+			left[i].verdict = x.lossesOf(e, w.DType).ruling(w.DType)
 		}
 		if left[i].verdict == nil {
 			left[i].verdict = x.tooLong(e)

@@ -28,8 +28,9 @@ type losses struct {
 	turn           sync.Mutex
 	mu             sync.Mutex // guards what follows
 	crashes, hangs int
-	doubted        int  // cases that ended NOT_UNDERSTOOD for a guess about all cases
-	right          bool // some case was right
+	// cases of each dtype that ended NOT_UNDERSTOOD for a guess about all cases
+	doubted map[string]int
+	right   bool // some case was right, in whatever dtype
 }
 
 // lossesOf are those of an entry in a dtype.
@@ -57,7 +58,7 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 	if x.leaves(c) { // it was told to stop while this waited
 		return backend.Outcome{}, nil, errLeft
 	}
-	given := l.ruling()
+	given := l.ruling(c.DType)
 	if given == nil {
 		given = x.tooLong(e)
 	}
@@ -98,7 +99,10 @@ func (l *losses) judged(e entry, r *record.Record) {
 	case r.Status.Weight() == op.Good, r.Status == op.StatusDifferentContract:
 		l.right = true
 	case r.Status == op.StatusNotUnderstood && slices.ContainsFunc(e.implementation.Doubts, everywhere):
-		l.doubted++
+		if l.doubted == nil {
+			l.doubted = map[string]int{}
+		}
+		l.doubted[r.Case.DType]++
 	}
 }
 
@@ -117,8 +121,8 @@ func (x *execution) tooLong(e entry) *ruling {
 	}
 }
 
-// ruling is what becomes of the cases that are left: nil while they are run.
-func (l *losses) ruling() *ruling {
+// ruling is what becomes of the cases in a dtype that are left: nil while they are run.
+func (l *losses) ruling(dtype string) *ruling {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	status, count := op.StatusUnknown, 0
@@ -127,8 +131,8 @@ func (l *losses) ruling() *ruling {
 		status, count = op.StatusHang, l.hangs
 	case l.crashes >= mostCrashes:
 		status, count = op.StatusCrash, l.crashes
-	case l.doubted >= mostDoubted && !l.right:
-		status, count = op.StatusNotUnderstood, l.doubted
+	case l.doubted[dtype] >= mostDoubted && !l.right:
+		status, count = op.StatusNotUnderstood, l.doubted[dtype]
 	default:
 		return nil
 	}
