@@ -6,7 +6,8 @@ and what here is done once. Nothing that a kernel computes changes.
   is not yet.
 * Every value looks for its NumPy type in a dict that is made for it, and makes its sizes anew, each an object
   with a type of its own: here those of a shape are made once.
-* Every sum and product of integers is made again in 64 bits, for an assertion that is made in debugging alone.
+* Every sum and product of integers is made again in 64 bits, for an assertion that is made in debugging
+  alone.
 """
 
 from __future__ import annotations

@@ -146,11 +146,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	if err := f.check(request, folder); err != nil || len(f.add) == 0 && folder == nil {
 		return nil, nil, err
 	}
-	parent := a.parent
-	if f.confined() { // what runs in a sandbox begins in it
-		parent = nil
-	}
-	workers, err := a.ownWorkers(folder, g, e, o, parent)
+	workers, err := a.ownWorkers(folder, g, e, o, f.parentOf(a))
 	if err == nil {
 		workers.Confine, err = a.boxOf(ctx, f, g)
 	}
@@ -194,14 +190,27 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	if folder == nil {
 		all.Narrow(&request.Options)
 	}
-	if request.Options.Level == op.LevelQuick {
-		request.CasesLimit = o.Limits.Cases
-		request.Limited = func(name string) bool { return strings.HasPrefix(name, ownkernels.Family+"/") }
-	}
+	f.ask(request, o.Limits)
+	return all, refused, nil
+}
+
+// ask has a request run the added files, and bounds how long their cases take with --quick.
+func (f *ownFlags) ask(request *run.Request, limits worker.Limits) {
 	if len(f.add) > 0 {
 		request.Impls = withOwn(request.Impls)
 	}
-	return all, refused, nil
+	if request.Options.Level == op.LevelQuick {
+		request.CasesLimit = limits.Cases
+		request.Limited = func(name string) bool { return strings.HasPrefix(name, ownkernels.Family+"/") }
+	}
+}
+
+// parentOf is what forks the workers of the files; nil in a sandbox, since what runs in one begins in it.
+func (f *ownFlags) parentOf(a *app) *pybridge.Parent {
+	if f.confined() {
+		return nil
+	}
+	return a.parent
 }
 
 // withOwn are the implementations that are asked for and, where none of them is of an added file, all of

@@ -298,8 +298,8 @@ func (d doubtful) Load(ctx context.Context, operator string) (backend.LoadReply,
 }
 
 // A function that triad may have read wrongly, and that is right nowhere, is not run on all cases: what is
-// left is SKIPPED. One that is right somewhere is run on all of them, and so is one whose guess speaks of some
-// cases alone, or of none.
+// left is SKIPPED. One that is right somewhere is run on all of them, and so is one whose guess speaks of
+// some cases alone, or of none.
 func TestGivenUpWhereNotUnderstood(t *testing.T) {
 	wide := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 		if x.Shape[1] < 20 {
@@ -316,8 +316,8 @@ func TestGivenUpWhereNotUnderstood(t *testing.T) {
 	kept := &memory{}
 	quickly(t, kept, nil, b)
 	got := statuses(kept.records, "fake/nowhere")
-	if n := got[op.StatusNotUnderstood]; n < 2*mostDoubted || n > 2*mostDoubted+4 || got[op.StatusSkipped] < 3 ||
-		got[op.StatusFail] > 0 {
+	if n := got[op.StatusNotUnderstood]; n < 2*mostDoubted || n > 2*mostDoubted+4 ||
+		got[op.StatusSkipped] < 3 || got[op.StatusFail] > 0 {
 		t.Errorf("fake/nowhere: %v", got)
 	}
 	for _, r := range kept.records {

@@ -16,7 +16,8 @@ type Limits struct {
 	// later calls: ten times the median (on a CPU: the longest) plus one second, and at least this
 	CallLeast time.Duration
 	Stall     time.Duration // in the emulator: how long no block of a kernel may finish
-	// of added files: how long other readings of them are tried, and how long their cases may take with --quick
+	// of added files: how long other readings of them are tried, and how long their cases may take with
+	// --quick
 	Readings, Cases time.Duration
 }
 

@@ -46,7 +46,8 @@ def _shapes_kernel(x_ptr, y_ptr, n, ROWS: tl.constexpr, COLS: tl.constexpr):
     x = tl.load(x_ptr + i[:, None] * COLS + j[None, :])
     most = tl.max(x, axis=0) + tl.zeros((COLS,), x.dtype) + tl.full([1], n, tl.float32)
     row = tl.sum(_row(x, False), axis=0)
-    tl.store(y_ptr + i[:, None] * COLS + j[None, :], tl.where(x > 0, most[None, :], row[:, None]) - x.shape[1])
+    y = tl.where(x > 0, most[None, :], row[:, None]) - x.shape[1]
+    tl.store(y_ptr + i[:, None] * COLS + j[None, :], y)
 
 
 def bits(x: torch.Tensor) -> torch.Tensor:
