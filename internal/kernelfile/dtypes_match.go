@@ -15,7 +15,10 @@ func (b *Binding) takeFP32(file *File) {
 	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
 	b.untold = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
-	if b.untold || !said && b.givesFP32() {
+	if made := b.givesDType(); !said && made != "" {
+		b.asked = []string{made}
+	}
+	if b.untold {
 		b.asked = []string{op.FP32.String()}
 	}
 }

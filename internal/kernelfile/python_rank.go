@@ -109,13 +109,3 @@ func (b *Binding) saidRank() (said, rank int) {
 var keepsShape = regexp.MustCompile(
 	`^\s*\w+(?:\.(?:contiguous|to|float|half|cuda|detach|clone|type_as)\([^()]*\))+\s*$`)
 
-var (
-	makesFP32  = regexp.MustCompile(`(?:empty|zeros|ones|full)\w*\([^\n]*dtype\s*=\s*torch\.float(?:32)?\b`)
-	makesOther = regexp.MustCompile(`\.dtype\b|\.type_as\(|\.half\(|\.bfloat16\(|\.to\(`)
-)
-
-// givesFP32 says whether a function of Python makes what it gives in fp32, whatever it takes.
-func (b *Binding) givesFP32() bool {
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
-	return b.Function.Kind == Python && makesFP32.MatchString(text) && !makesOther.MatchString(text)
-}

@@ -37,13 +37,18 @@ func TestRankThatTheLinesSay(t *testing.T) {
 	}
 }
 
-// One that makes what it gives in fp32, whatever it takes, is judged in fp32.
-func TestGivesFP32(t *testing.T) {
+// One that makes what it gives in one dtype, whatever it takes, is judged in that.
+func TestGivesOneDType(t *testing.T) {
 	s := rowsAndCols(t)
 	for made, want := range map[string]string{
 		"torch.empty(x.shape, dtype=torch.float32)": "fp32",
 		"torch.empty(x.shape, dtype=x.dtype)":       "fp32 fp16 bf16",
 		"torch.empty_like(x)":                       "fp32 fp16 bf16",
+		"torch.empty_like(x)\n    s = torch.zeros((4,),\n        dtype=torch.float16)": "fp32 fp16 bf16",
+		"torch.empty(\n        x.shape,\n        dtype=torch.float16,  # half\n    )":    "fp16",
+		"torch.zeros(x.shape, dtype=torch.bfloat16)\n    assert x.dtype == y.dtype":     "bf16",
+		"torch.empty(x.shape, dtype=torch.half)\n    y = y.float()":                    "fp32 fp16 bf16",
+		"torch.empty(x.shape, dtype=torch.half)\n    if a:\n        return x":          "fp32 fp16 bf16",
 	} {
 		r := Request{Path: "mine.py"}
 		text := "import torch\ndef f(x):\n    y = " + made + "\n    return y\n"

@@ -1,0 +1,67 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	makesFP32 = regexp.MustCompile(
+		`(?:empty|zeros|ones|full)\w*\([^\n]*dtype\s*=\s*torch\.float(?:32)?\b`)
+	makesOther = regexp.MustCompile(`\.dtype\b|\.type_as\(|\.half\(|\.bfloat16\(|\.to\(`)
+	returned   = regexp.MustCompile(`(?m)^[ \t]+return[ \t]+\(?(\w+)\b[ \t]*(?:,[^\n]*)?\)?[ \t]*$`)
+	returns    = regexp.MustCompile(`(?m)^[ \t]+return\b`)
+	creation   = regexp.MustCompile(`^\s*torch\.(?:empty|zeros|ones|full)\w*\(`)
+	dtypeSaid  = regexp.MustCompile(`^\s*dtype\s*=\s*torch\.(\w+)\s*$`)
+)
+
+// givesDType is the dtype in which a function of Python makes what it gives, whatever it takes; "" where the
+// lines do not say one.
+func (b *Binding) givesDType() string {
+	if b.Function.Kind != Python {
+		return ""
+	}
+	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	follows := len(b.outputs) > 0 && (b.outputs[0].DType == "" || b.outputs[0].DType == "$1")
+	if d := madeDType(text); d != "" && follows {
+		return d
+	}
+	if makesFP32.MatchString(text) && !makesOther.MatchString(text) {
+		return "fp32"
+	}
+	return ""
+}
+
+// madeDType is the dtype in which the first thing is made that a function returns, where each of its returns
+// names the same variable, and each value of that is a new tensor of just this dtype.
+func madeDType(text string) string {
+	names := returned.FindAllStringSubmatch(text, -1)
+	if len(names) == 0 || len(names) != len(returns.FindAllString(text, -1)) {
+		return ""
+	}
+	name := names[0][1]
+	if slices.ContainsFunc(names, func(m []string) bool { return m[1] != name }) {
+		return ""
+	}
+	made := ""
+	assigned := regexp.MustCompile(`(?m)^[ \t]+` + name + `[ \t]*(?::[^=\n]+)?=[^=]`)
+	for _, at := range assigned.FindAllStringIndex(text, -1) {
+		value := text[at[1]-1:]
+		head := creation.FindString(value)
+		if head == "" {
+			return ""
+		}
+		said := ""
+		for _, argument := range argumentList(value[len(head):]) {
+			if m := dtypeSaid.FindStringSubmatch(strings.TrimSpace(argument)); m != nil {
+				said = torchDTypes[m[1]]
+			}
+		}
+		if said == "" || made != "" && made != said {
+			return ""
+		}
+		made = said
+	}
+	return made
+}
