@@ -32,7 +32,7 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		return found && !strings.HasSuffix(strings.TrimRight(before, "_"), "non") &&
 			!strings.HasSuffix(strings.TrimRight(before, "_"), "no")
 	}
-	return says(b.Function.Name) || slices.ContainsFunc(b.Function.body,
+	return says(b.Function.Name) || b.Function.maskedAlways(a.Name) || slices.ContainsFunc(b.Function.body,
 		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
 }
 

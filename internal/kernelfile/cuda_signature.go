@@ -55,6 +55,7 @@ type python struct {
 	call     string // what is called: softmax, Softmax.apply
 	defaults string // what has its signature, where that is another one
 	text     string // from its first line to its last
+	kernels  string // the kernels of Triton that it launches
 	autograd bool   // its backward is that of an autograd function of the file
 	packs    bool   // its one parameter is a tuple
 	grid     string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"

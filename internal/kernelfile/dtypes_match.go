@@ -32,8 +32,11 @@ var narrowName = regexp.MustCompile(`(?i)half|float16|fp16|bf16`)
 // namesNarrow says whether the lines of a file, without its comments, name a type of 16 bits or ask for the
 // dtype of tensors.
 func namesNarrow(comment *regexp.Regexp, text string) bool {
-	return narrowType.MatchString(comment.ReplaceAllString(text, " "))
+	return narrowType.MatchString(wideType.ReplaceAllString(comment.ReplaceAllString(text, " "), " "))
 }
+
+// wideType matches a dtype of which nothing is halved: "dtype=tl.float32".
+var wideType = regexp.MustCompile(`\bdtype\s*=\s*(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b`)
 
 // guessedDTypes is the doubt about the dtypes beyond fp32 of a function that takes any, where neither its
 // file nor the user names one: its author may never have offered them.

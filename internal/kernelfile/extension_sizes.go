@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
-// neverAsked are the sizes that an extension takes for equal, as one parameter for two would say it: it never
-// asks the tensors that have the second one for their sizes.
+// neverAsked are the sizes that an extension, or a function of Python that launches kernels, takes for equal,
+// as one parameter for two would say it: it never asks the tensors that have the second one for their sizes.
 func (b *Binding) neverAsked() [][]string {
-	if !b.extension || b.Function.Kind != Host || !b.Function.showsSizes() || b.takesSizes() {
+	host := b.extension && b.Function.Kind == Host
+	python := b.Function.Kind == Python && (b.Function.form == plainForm || b.Function.form == appliedTo)
+	if !host && !python || !b.Function.showsSizes() || b.takesSizes() {
 		return nil
 	}
 	var groups [][]string
@@ -28,8 +30,13 @@ func (b *Binding) neverAsked() [][]string {
 // asksSize says whether the function may learn a size: it asks a tensor that has it, or hands one on whole.
 func (b *Binding) asksSize(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.tensor && a.Role == Input && slices.Contains(b.shape(b.tensor(a)), any(dim)) &&
-			b.Function.asksSizes(a.Name)
+		if a.Role != Input || !slices.Contains(b.shape(b.tensor(a)), any(dim)) {
+			return false
+		}
+		if b.Function.Kind == Python {
+			return b.pythonAsks(b.Function, a.Name, asksDepth)
+		}
+		return a.tensor && b.Function.asksSizes(a.Name)
 	})
 }
 

@@ -108,4 +108,3 @@ func (b *Binding) saidRank() (said, rank int) {
 // keepsShape matches what makes a tensor of the same sizes of one.
 var keepsShape = regexp.MustCompile(
 	`^\s*\w+(?:\.(?:contiguous|to|float|half|cuda|detach|clone|type_as)\([^()]*\))+\s*$`)
-

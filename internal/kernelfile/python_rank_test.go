@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,12 +42,12 @@ func TestRankThatTheLinesSay(t *testing.T) {
 func TestGivesOneDType(t *testing.T) {
 	s := rowsAndCols(t)
 	for made, want := range map[string]string{
-		"torch.empty(x.shape, dtype=torch.float32)": "fp32",
-		"torch.empty(x.shape, dtype=x.dtype)":       "fp32 fp16 bf16",
-		"torch.empty_like(x)":                       "fp32 fp16 bf16",
+		"torch.empty(x.shape, dtype=torch.float32)":                                    "fp32",
+		"torch.empty(x.shape, dtype=x.dtype)":                                          "fp32 fp16 bf16",
+		"torch.empty_like(x)":                                                          "fp32 fp16 bf16",
 		"torch.empty_like(x)\n    s = torch.zeros((4,),\n        dtype=torch.float16)": "fp32 fp16 bf16",
-		"torch.empty(\n        x.shape,\n        dtype=torch.float16,  # half\n    )":    "fp16",
-		"torch.zeros(x.shape, dtype=torch.bfloat16)\n    assert x.dtype == y.dtype":     "bf16",
+		"torch.empty(\n        x.shape,\n        dtype=torch.float16,  # half\n    )":  "fp16",
+		"torch.zeros(x.shape, dtype=torch.bfloat16)\n    assert x.dtype == y.dtype":    "bf16",
 		"torch.empty(x.shape, dtype=torch.half)\n    y = y.float()":                    "fp32 fp16 bf16",
 		"torch.empty(x.shape, dtype=torch.half)\n    if a:\n        return x":          "fp32 fp16 bf16",
 	} {
@@ -73,5 +74,55 @@ func TestSizesThatAreNeverAsked(t *testing.T) {
 		if fn := ReadCUDA(text).Functions[0]; fn.asksSizes("K") != asks {
 			t.Errorf("%s: asks K for its sizes %v, want %v", body, !asks, asks)
 		}
+	}
+}
+
+// A tensor that goes into launches alone, also through other functions of the file, is never asked for its
+// sizes; one that is asked, or that PyTorch gets, may be.
+func TestSizesThatPythonNeverAsks(t *testing.T) {
+	const head = "import torch, triton\n@triton.jit\ndef kernel(a, k):\n    pass\n\n\n" +
+		"class Attend(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a, other):\n" +
+		"        ctx.save_for_backward(a, other)\n        kernel[(1,)](a, other)\n        return a\n" +
+		"    @staticmethod\n    def backward(ctx, g):\n        a, k = ctx.saved_tensors\n        return k.shape\n\n\n"
+	for body, asks := range map[string]bool{
+		"k = k.contiguous()\n    kernel[(4, 2)](q, k, k.stride(1))": false,
+		"kernel[grid](q, k=k, N=k.shape[1])":                        true,
+		"kernel[grid](q, q)":                                        true,
+		"return Attend.apply(q, k)":                                 false,
+		"return torch.matmul(q, k)":                                 true,
+		"return q @ k":                                              true,
+		"assert q.shape == k.shape\n    kernel[grid](q, k)":         true,
+		"kernel[grid](q, k)\n    # k.shape\n    return q":           false,
+	} {
+		file := ReadPython(head + "def f(q, k):\n    " + body + "\n")
+		b := &Binding{others: file.Functions}
+		at := slices.IndexFunc(file.Functions, func(fn Function) bool { return fn.Name == "f" })
+		if got := b.pythonAsks(file.Functions[at], "k", asksDepth); got != asks {
+			t.Errorf("%s: asks k for its sizes %v, want %v", body, got, asks)
+		}
+	}
+}
+
+// A kernel without a parameter for a switch whose lines always make a mask of its name has it on.
+func TestMaskThatIsAlwaysThere(t *testing.T) {
+	for body, always := range map[string]bool{
+		"causal = q[:, None] >= k[None, :]":                      true,
+		"causal_mask = q < k":                                    true,
+		"non_causal = q < k\n    if not causal: pass":            false,
+		"if causal:\n        causal_mask = q < k":                false,
+		"causal = True":                                          false,
+		"score = q <= k  # causal":                               false,
+		"mask = q >= k":                                          false,
+		"causal_mask = q >= k\n    s = where(causal_mask, s, 0)": true,
+	} {
+		text := "@triton.jit\ndef kernel(q, k):\n    " + body + "\n\n\ndef f(q, k):\n    kernel[(1,)](q, k)\n"
+		fn := ReadPython(text).Functions[0]
+		if got := fn.maskedAlways("causal"); got != always {
+			t.Errorf("%s: causal %v, want %v", body, got, always)
+		}
+	}
+	text := "@triton.jit\ndef kernel(q, k, IS_CAUSAL):\n    causal = q >= k\n\n\ndef f(q, k):\n    kernel[(1,)](q, k, False)\n"
+	if fn := ReadPython(text).Functions[0]; fn.maskedAlways("causal") {
+		t.Error("a kernel with a parameter for the switch is taken to have it on")
 	}
 }

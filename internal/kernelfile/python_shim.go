@@ -278,7 +278,11 @@ func (b *Binding) pythonOutputs() string {
 	var code strings.Builder
 	for _, t := range b.outputs {
 		if in := b.inPlaceOf(t.Name); in != "" {
-			fmt.Fprintf(&code, "    out_%s = in_%s.clone()\n", t.Name, in)
+			view := ""
+			if seen := b.pythonShape(t, true); seen != b.pythonShape(t, false) {
+				view = fmt.Sprintf(".reshape((%s))", seen)
+			}
+			fmt.Fprintf(&code, "    out_%s = in_%s.clone()%s\n", t.Name, in, view)
 		} else if b.has(Output, t.Name) || b.leftOut(t) {
 			made := "empty"
 			if b.varies { // it adds with atomics to what its caller has zeroed

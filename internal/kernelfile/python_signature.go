@@ -29,10 +29,15 @@ func ReadPython(text string) *File {
 		fn.Text = "def " + name + "(" + joinParams(fn.Params) + ")"
 		fn.readAddresses(text)
 		fn.markReread(text)
+		fn.returns = fn.givesItsOwn()
 		unpacked(&fn)
 		f.Functions = append(f.Functions, fn)
 	}
 	f.readClasses(text)
+	for i := range f.Functions {
+		fn := &f.Functions[i]
+		fn.kernels = kernelsLaunched(fn.text, text)
+	}
 	f.readKernels(text)
 	return f
 }

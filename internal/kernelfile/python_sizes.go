@@ -36,7 +36,8 @@ func (fn *Function) pythonSquares() map[string]bool {
 }
 
 // markReread notes the tensors whose new values are made of those that are there: "C[:] = a @ b + beta * C",
-// "C *= beta", or a kernel of the file that loads what it stores. text is the whole file.
+// "C *= beta", "addmm(C, a, b, out=C)", or a kernel of the file that loads what it stores. text is the whole
+// file.
 func (fn *Function) markReread(text string) {
 	for i := range fn.Params {
 		p := &fn.Params[i]
@@ -44,7 +45,30 @@ func (fn *Function) markReread(text string) {
 		again := regexp.MustCompile(`(?m)^[ \t]+` + name + `(?:\[[^\]\n]*\])?[ \t]*(?:[-+*/]=|=[^=\n]*\b` +
 			name + `\b)|\b` + name + `\.(?:copy_\([^\n]*\b` + name + `\b|mul_\(|add_\(|addmm_\()`)
 		loaded := regexp.MustCompile(`\btl\.load\([ \t]*` + strings.ToLower(name) + `(?:_|\b)`)
-		p.reread = again.MatchString(pythonComment.ReplaceAllString(fn.text, "")) ||
+		lines := pythonComment.ReplaceAllString(fn.text, "")
+		p.reread = again.MatchString(lines) || readIntoItself(lines, p.Name) ||
 			strings.Contains(text, "tl.store(") && loaded.MatchString(text)
 	}
 }
+
+// readIntoItself says whether a call is given a tensor and writes into it: "torch.addmm(C, A, B, out=C)".
+func readIntoItself(lines, name string) bool {
+	into := regexp.MustCompile(`^\s*out\s*=\s*` + regexp.QuoteMeta(name) + `\s*$`)
+	word := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
+	for _, at := range called.FindAllStringIndex(lines, -1) {
+		written, read := false, false
+		for _, argument := range argumentList(lines[at[1]:]) {
+			if into.MatchString(argument) {
+				written = true
+			} else if word.MatchString(argument) {
+				read = true
+			}
+		}
+		if written && read {
+			return true
+		}
+	}
+	return false
+}
+
+var called = regexp.MustCompile(`\btorch(?:\.\w+)+\(`)

@@ -167,6 +167,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		}
 		advice.ExplainDeclined(&outcome, line, !f.reading.Workers.GPU)
 		f.givesWider(&outcome, job)
+		f.mixesDTypes(&outcome, job)
 	}
 	if outcome.Where != nil && f.inline != "" && outcome.Where.File == f.inlineAt {
 		outcome.Where.File = f.Path // its lines are the same
@@ -246,6 +247,23 @@ func (f *File) givesWider(outcome *backend.Outcome, job backend.Job) {
 					return
 				}
 			}
+		}
+	}
+}
+
+// mixesDTypes makes an outcome neutral in which Triton refused a kernel since it multiplies fp32 by 16 bits:
+// one of a file that names no dtype of 16 bits, where the user did not ask for one.
+func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
+	if outcome.Status != op.StatusCrash || !strings.Contains(outcome.Sentence, "must be same dtype") &&
+		!strings.Contains(outcome.Sentence, "must have the same dtype") {
+		return
+	}
+	for _, d := range f.doubts[job.Implementation.Pass] {
+		if d.DType != "" && d.DType != job.DType {
+			outcome.Status = op.StatusUnsupported
+			outcome.Sentence = fmt.Sprintf("Triton refuses it in %s: %s. Say --dtype %[1]s if it is to take it",
+				job.DType, outcome.Sentence)
+			return
 		}
 	}
 }

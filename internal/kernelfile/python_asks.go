@@ -1,0 +1,116 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// asksDepth is how many functions of a file a tensor is followed through.
+const asksDepth = 3
+
+var (
+	launchEnds  = regexp.MustCompile(`\w\[[^\]\n]*\]$`)
+	calledEnds  = regexp.MustCompile(`[\w.]+$`)
+	tellsNoSize = regexp.MustCompile(`^\s*\.(?:stride|contiguous|is_contiguous|is_cuda|device|dtype|` +
+		`element_size|data_ptr|requires_grad|cuda|to|detach|float|half)\b`)
+	isAssigned = regexp.MustCompile(`^\s*=[^=]`)
+	endsWord   = regexp.MustCompile(`^\s*[,)]`)
+	beginsWord = regexp.MustCompile(`[,(=]\s*$`)
+	nextMethod = regexp.MustCompile(`(?m)^[ \t]+def[ \t]+\w+`)
+)
+
+// pythonAsks says whether the lines of a function of Python may learn the sizes of a tensor that it takes:
+// they ask it, or hand it to something other than the launch of a kernel. Functions of the file that get it
+// are looked into.
+func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
+	body := askingLines(fn)
+	handed := false
+	for _, at := range regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).FindAllStringIndex(body, -1) {
+		before, after := body[:at[0]], body[at[1]:]
+		if strings.HasSuffix(before, ".") || tellsNoSize.MatchString(after) || isAssigned.MatchString(after) {
+			continue
+		}
+		head, index := callAround(before)
+		whole := endsWord.MatchString(after) && beginsWord.MatchString(before)
+		other := slices.IndexFunc(b.others, func(o Function) bool {
+			return o.call == head && o.Name != fn.Name && index < len(o.Params)
+		})
+		switch {
+		case !whole:
+			return true
+		case launchEnds.MatchString(head), strings.HasSuffix(head, "save_for_backward"):
+		case other >= 0 && depth > 0 && !b.pythonAsks(b.others[other], b.others[other].Params[index].Name, depth-1):
+		default:
+			return true
+		}
+		handed = true
+	}
+	return !handed
+}
+
+// askingLines are the lines in which a function may ask a tensor for its sizes: what follows its parameters, of an
+// autograd function those of its forward.
+func askingLines(fn Function) string {
+	text := docstring.ReplaceAllString(pythonComment.ReplaceAllString(fn.text, ""), "")
+	if fn.form == appliedTo {
+		_, text, _ = strings.Cut(text, "def forward")
+		if end := nextMethod.FindStringIndex(text); end != nil {
+			text = text[:end[0]]
+		}
+	}
+	_, text, _ = strings.Cut(text, "(")
+	return text[min(len(text), len(strings.Join(argumentList(text), ","))):]
+}
+
+// callAround is what is called by the innermost call that is open at the end of a text, and the index of the
+// argument that stands there; "" where none is open.
+func callAround(before string) (head string, index int) {
+	depth := 0
+	for i := len(before) - 1; i >= 0; i-- {
+		switch c := before[i]; {
+		case strings.IndexByte(")]}", c) >= 0:
+			depth++
+		case strings.IndexByte("([{", c) >= 0 && depth > 0:
+			depth--
+		case c == '(':
+			if launch := launchEnds.FindString(before[:i]); launch != "" {
+				return launch, index
+			}
+			return calledEnds.FindString(before[:i]), index
+		case c == '[' || c == '{':
+			return "", 0
+		case c == ',' && depth == 0:
+			index++
+		}
+	}
+	return "", 0
+}
+
+// kernelsLaunched are the texts of the kernels that the lines of a function launch.
+func kernelsLaunched(lines, text string) string {
+	var all strings.Builder
+	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
+		launch := regexp.MustCompile(`\b` + text[at[2]:at[3]] + `\[`)
+		if decoratedKernel(text[:at[0]]) && launch.MatchString(lines) {
+			all.WriteString(pythonComment.ReplaceAllString(pythonBlock(text, at[0]), ""))
+		}
+	}
+	return all.String()
+}
+
+// maskedAlways says whether the kernels that a function launches have no parameter for a switch and make what
+// is called like it of a comparison: "causal = rows >= cols".
+func (fn *Function) maskedAlways(name string) bool {
+	word := regexp.QuoteMeta(name)
+	made := regexp.MustCompile(`(?mi)^[ \t]*\w*` + word + `\w*[ \t]*=[^=\n]*[^<>=\n][<>]=?[^<>]`)
+	chosen := regexp.MustCompile(`(?i)\b(?:if|not|non|no)[ _(]+\w*` + word)
+	for _, at := range definition.FindAllStringIndex(fn.kernels, -1) {
+		for _, p := range argumentList(fn.kernels[at[1]:]) {
+			if strings.Contains(strings.ToLower(p), name) {
+				return false
+			}
+		}
+	}
+	return made.MatchString(fn.kernels) && !chosen.MatchString(fn.kernels)
+}
