@@ -167,23 +167,28 @@ def _stand_in_for_the_driver() -> None:
         setattr(triton.testing, name, _not_timed)
     triton.testing.Mark.run = _answer(None)
     from triton.runtime import interpreter
-    interpreter.InterpretedFunction.warmup = lambda kernel, *_, **__: _Compiled(kernel)
+    interpreter.InterpretedFunction.warmup = lambda kernel, *_, **named: _Compiled(kernel, named)
 
 
 class _Compiled:
-    """What warmup() gives for a kernel that is interpreted: it has few registers, and can be launched."""
+    """What warmup() gives for a kernel that is interpreted: it has few registers and a little shared memory,
+    which people divide by, and can be launched. What it was compiled for need not be said again."""
 
-    n_regs, n_spills, n_max_threads, shared = 32, 0, 1024, 0
+    n_regs, n_spills, n_max_threads, shared = 32, 0, 1024, 1024
 
-    def __init__(self, kernel: Any):
-        self._kernel = kernel
-        self.metadata = types.SimpleNamespace(shared=0, num_warps=4, num_ctas=1, num_stages=1)
+    def __init__(self, kernel: Any, named: dict[str, Any]):
+        self._kernel, self._named = kernel, named
+        self.metadata = types.SimpleNamespace(shared=self.shared, num_warps=4, num_ctas=1, num_stages=1)
 
     def _init_handles(self) -> None:
         pass
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        return self._kernel[grid]
+        def launch(*arguments: Any, **named: Any) -> Any:
+            left = self._kernel.arg_names[len(arguments):]
+            kept = {k: v for k, v in self._named.items() if k in left}
+            return self._kernel[grid](*arguments, **{**kept, **named})
+        return launch
 
 
 def _not_timed(*_: Any, quantiles: Any = None, **__: Any) -> Any:

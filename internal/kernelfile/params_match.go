@@ -149,6 +149,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	}
 	b.pairInPlace()
 	b.chooseOrder(file)
+	b.leaveOptional()
 	if err := b.checkTensors(); err != nil {
 		return nil, err
 	}

@@ -42,8 +42,8 @@ func (fn *Function) markReread(text string) {
 	for i := range fn.Params {
 		p := &fn.Params[i]
 		name := regexp.QuoteMeta(p.Name)
-		again := regexp.MustCompile(`(?m)^[ \t]+` + name + `(?:\[[^\]\n]*\])?[ \t]*(?:[-+*/]=|=[^=\n]*\b` +
-			name + `\b)|\b` + name + `\.(?:copy_\([^\n]*\b` + name + `\b|mul_\(|add_\(|addmm_\()`)
+		again := regexp.MustCompile(`(?m)^[ \t]+` + name + `(?:\[[^\]\n]*\])?[ \t]*[-+*/]=|` +
+			`^[ \t]+` + name + `\[[^\]\n]*\][ \t]*=[^=\n]*\b` + name + `\b|\b` + name + `\.(?:copy_\([^\n]*\b` + name + `\b|mul_\(|add_\(|addmm_\()`)
 		loaded := regexp.MustCompile(`\btl\.load\([ \t]*` + strings.ToLower(name) + `(?:_|\b)`)
 		lines := pythonComment.ReplaceAllString(fn.text, "")
 		p.reread = again.MatchString(lines) || readIntoItself(lines, p.Name) ||

@@ -55,6 +55,27 @@ func (b *Binding) leftOut(t op.TensorSpec) bool {
 	return !on
 }
 
+// leaveOptional leaves the optional parameters of a function of Python at their defaults that stand for what a
+// switch adds, where it has none for an output that the switch adds as well: a residual, but not its sum.
+func (b *Binding) leaveOptional() {
+	if b.Function.Kind != Python || !b.fills() {
+		return
+	}
+	for _, i := range b.unmatched(Output, b.outputs) {
+		name := b.switchOf(b.outputs[i])
+		of := func(a Argument) bool { return a.Role == Input && b.switchOf(b.inputs[a.Index]) == name }
+		needed := func(a Argument) bool { return of(a) && !a.Optional }
+		if name == "" || slices.ContainsFunc(b.Args, needed) {
+			continue
+		}
+		for k := range b.Args {
+			if of(b.Args[k]) && !b.said(b.Args[k]) {
+				b.Args[k].Role, b.Args[k].Target = Nothing, ""
+			}
+		}
+	}
+}
+
 // leftOutInputs are the positions of the inputs that are left out, as Python lists them.
 func (b *Binding) leftOutInputs() string {
 	var positions strings.Builder
