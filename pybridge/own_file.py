@@ -279,6 +279,16 @@ def whole(value: Any, shapes: tuple) -> Any:
     return seen_whole if isinstance(value, tuple) else seen_whole[0]
 
 
+def scaled(value: Any, factor: float, weight: torch.Tensor | None, bias: torch.Tensor | None) -> Any:
+    """What a function returned, the first tensor of it multiplied and added to, as the operator is."""
+    first, *rest = value if isinstance(value, tuple) else (value,)
+    if type(first) is torch.Tensor:
+        first = first * factor
+        first = first if weight is None else first * weight
+        first = first if bias is None else first + bias
+    return (first, *rest) if isinstance(value, tuple) else first
+
+
 def exchanged(value: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
     """A tensor of the shape, from one in which its second and third size have changed places."""
     first, second, third, *rest = shape

@@ -2,7 +2,9 @@ package kernelfile
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -177,6 +179,11 @@ func (b *Binding) countSizes() (sizes int) {
 
 // halved says whether the lines divide a size, by the name that it has in the signature, by so many.
 func (b *Binding) halved(size string, n int) bool {
+	if b.Function.Kind == Python {
+		by := regexp.MustCompile(`\b` + regexp.QuoteMeta(size) + `[ \t]*//?[ \t]*` + strconv.Itoa(n) + `\b`)
+		chunks := n == 2 && chunked.MatchString(b.Function.text)
+		return chunks || by.MatchString(pythonComment.ReplaceAllString(b.Function.text, "")+b.Function.kernels)
+	}
 	return b.speaksOf(func(t []token) bool {
 		return strings.EqualFold(t[0].text, size) && t[1].text == "/" && t[2].text == fmt.Sprint(n)
 	})
@@ -261,6 +268,18 @@ func (b *Binding) takePlainFactor(a *Argument) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// takeZeros takes a tensor of Python's that is added, where the operator is multiplied by one and adds none:
+// zeros are handed over.
+func (b *Binding) takeZeros(a *Argument) bool {
+	own := b.Spec.Own
+	if b.Function.Kind != Python || b.Function.form == kernelForm || own.Factor == "" || own.Addend != "" ||
+		!slices.Contains(numberNames, snake(a.Name)) || b.Pass != op.Forward || !b.has(Input, own.Factor) {
+		return false
+	}
+	a.Role, a.Target, a.Index = Constant, "zeros, as an addend", 0
 	return true
 }
 

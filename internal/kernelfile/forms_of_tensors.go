@@ -12,6 +12,9 @@ import (
 // halves matches what Python's lines do with a tensor that holds two: x.chunk(2, dim=-1), x.shape[-1] // 2.
 var halves = regexp.MustCompile(`chunk\(|split\(|//\s*2\b|\b2\s*\*`)
 
+// chunked matches what cuts a tensor in two halves.
+var chunked = regexp.MustCompile(`chunk\(\w*,?[ \t]*2\b`)
+
 // chooseTensorForm decides in which of the operator's forms a function of PyTorch's tensors is written, which
 // show their sizes: it takes one tensor for several inputs, or one of each pair.
 func (b *Binding) chooseTensorForm() {
@@ -21,6 +24,9 @@ func (b *Binding) chooseTensorForm() {
 	b.packTensor()
 	b.eachTensor()
 	b.widenTensors()
+	if b.Function.Kind == Python && !b.Function.autograd && b.Function.form == plainForm {
+		b.takeUnscaled(b.missingInputs())
+	}
 }
 
 // missingInputs is how many tensors fewer a function takes than the operator has required inputs.
@@ -59,13 +65,25 @@ func (b *Binding) packTensor() {
 	if at < 0 || slices.Contains(parts, b.Args[at].Name) || len(b.shape(b.inputs[first])) != 2 {
 		return
 	}
-	b.pack(&b.Args[at], formOf{Form: Packed, parts: parts, lies: rowByRow})
+	lies := rowByRow
+	if b.takesSizes() && b.countSizes() == 1 { // N elements, of which each has half
+		lies = wholeTensors
+	}
+	b.pack(&b.Args[at], formOf{Form: Packed, parts: parts, lies: lies})
+}
+
+// flat says whether a function of Python that is told how many elements there are takes one tensor for
+// several, one after the other: its tensors have no rows then.
+func (b *Binding) flat() bool {
+	return b.Function.Kind == Python && b.takesSizes() && slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Form == Packed && a.lies == wholeTensors
+	})
 }
 
 // halvesRows says whether the lines of a function halve a size.
 func (b *Binding) halvesRows() bool {
 	if b.Function.Kind == Python {
-		return halves.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
+		return halves.MatchString(pythonComment.ReplaceAllString(b.Function.text, "") + b.Function.kernels)
 	}
 	body := b.Function.body
 	for i := 0; i+1 < len(body); i++ {

@@ -58,6 +58,7 @@ func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 }
 
 func (b *Binding) leftoverPointers(pointers []int) error {
+	pointers = slices.DeleteFunc(pointers, func(i int) bool { return b.takeZeros(&b.Args[i]) })
 	inputs, outputs := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
 	if len(pointers) == 0 {
 		return nil

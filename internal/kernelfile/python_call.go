@@ -24,8 +24,8 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 	case appliedTo:
 		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(b.byPosition(args), ", "))
 	case moduleForm:
-		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), dictionary(args, inWeight),
-			dictionary(args, inCall))
+		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), b.dictionary(args, inWeight),
+			b.dictionary(args, inCall))
 	case packedForm:
 		data := strings.Join(b.byPosition(args), ", ")
 		if fn.packs {
@@ -35,7 +35,7 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 	}
 	var words []string
 	for _, a := range args {
-		if value := pythonValue(a); value != "" {
+		if value := b.pythonValue(a); value != "" {
 			words = append(words, a.Name+"="+value)
 		}
 	}
@@ -43,7 +43,7 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 }
 
 // pythonValue is what is handed over for a parameter; "" where it keeps its default.
-func pythonValue(a Argument) string {
+func (b *Binding) pythonValue(a Argument) string {
 	pointer := ""
 	if a.address {
 		pointer = ".data_ptr()"
@@ -59,6 +59,9 @@ func pythonValue(a Argument) string {
 		}
 		return pythonSize(a.Target)
 	case Constant:
+		if a.Pointer || a.Untyped {
+			return "torch.zeros_like(in_" + b.Spec.Own.Factor + ")"
+		}
 		return constantWord(a)
 	case Attribute:
 		return fmt.Sprintf("attributes[%q]", a.Target)
@@ -66,12 +69,31 @@ func pythonValue(a Argument) string {
 	return ""
 }
 
+// pythonScaled multiplies what a function gives by the factor, and adds the addend, that it does without.
+func (b *Binding) pythonScaled(value string) string {
+	if len(b.unscaled) == 0 {
+		return value
+	}
+	factor, weight, bias := "1.0", "None", "None"
+	if b.doubled {
+		factor = "0.5"
+	}
+	for _, name := range b.unscaled {
+		if name == b.Spec.Own.Factor {
+			weight = "in_" + name
+		} else {
+			bias = "in_" + name
+		}
+	}
+	return fmt.Sprintf("scaled(%s, %s, %s, %s)", value, factor, weight, bias)
+}
+
 // byPosition are the arguments up to the last one that is not left at its default.
 func (b *Binding) byPosition(args []Argument) []string {
 	var words []string
 	last := 0
 	for _, a := range args {
-		value := pythonValue(a)
+		value := b.pythonValue(a)
 		if value != "" {
 			last = len(words) + 1
 		} else {
@@ -90,15 +112,15 @@ func (b *Binding) pythonModule() string {
 			weights = append(weights, a.path)
 		}
 	}
-	return fmt.Sprintf("Module(_MODULE, %q, {%s}, (%s))", b.Function.call, dictionary(b.Args, inInit),
+	return fmt.Sprintf("Module(_MODULE, %q, {%s}, (%s))", b.Function.call, b.dictionary(b.Args, inInit),
 		quoted(weights))
 }
 
 // dictionary lists the arguments of a place, by name, as Python writes it.
-func dictionary(args []Argument, where place) string {
+func (b *Binding) dictionary(args []Argument, where place) string {
 	var words []string
 	for _, a := range args {
-		value := pythonValue(a)
+		value := b.pythonValue(a)
 		if a.place != where || value == "" {
 			continue
 		}

@@ -371,7 +371,7 @@ func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	}
 	name, tensor := "in_"+b.inputs[0].Name, b.inputs[0]
 	if at >= 0 {
-		name = pythonValue(b.Args[at])
+		name = b.pythonValue(b.Args[at])
 		if role := b.Args[at].Role; role == Input || role == Output {
 			tensor = b.tensor(b.Args[at])
 		}
@@ -396,7 +396,7 @@ func (b *Binding) tritonCall() string {
 		grid = append(grid, pythonExpression(g))
 	}
 	for _, a := range b.Args {
-		value := pythonValue(a)
+		value := b.pythonValue(a)
 		switch {
 		case a.place == inStride:
 			of, _ := b.strideOfTensor(a) // proposeTriton has refused what it cannot be

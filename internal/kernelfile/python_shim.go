@@ -65,7 +65,7 @@ import torch
 
 from implementation import Implementation
 from own_file import Module, ThroughAutograd, called, default
-from own_file import exchanged, given, joined, load, power_of_2, uses_triton, whole
+from own_file import exchanged, given, joined, load, power_of_2, scaled, uses_triton, whole
 
 _PATH = %s
 _MODULE = load(_PATH)
@@ -208,6 +208,9 @@ func (b *Binding) pythonCode() string {
 			} else {
 				outs = append(outs, "out_"+t.Name)
 			}
+			if len(b.unscaled) > 0 && t.Name == b.required1() {
+				outs[len(outs)-1] = b.pythonScaled(outs[len(outs)-1])
+			}
 		}
 		result := strings.Join(outs, ", ")
 		fmt.Fprintf(&code, "    with called():\n        %s\n    return given((%s), %q)\n\n\n", call, result,
@@ -218,7 +221,7 @@ func (b *Binding) pythonCode() string {
 		if shapes := b.hiddenShapes(); shapes != "" {
 			given = fmt.Sprintf("whole(%s, (%s))", given, shapes)
 		}
-		fmt.Fprintf(&code, "    return joined(%s, {%s})\n\n\n", given, b.leftOutReturns())
+		fmt.Fprintf(&code, "    return joined(%s, {%s})\n\n\n", b.pythonScaled(given), b.leftOutReturns())
 	}
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
 	fmt.Fprintf(&code, "def _refuses_%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
@@ -326,7 +329,9 @@ func pythonSize(target string) string {
 		dims = dims[:1]
 	}
 	for i := range dims {
-		dims[i] = pythonName(dims[i])
+		if dims[i][0] < '0' || dims[i][0] > '9' { // of twice a size
+			dims[i] = pythonName(dims[i])
+		}
 	}
 	return strings.Join(dims, " * ")
 }
@@ -336,6 +341,13 @@ func pythonSize(target string) string {
 func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	var words strings.Builder
 	list := b.shape(t)
+	if seen && b.flat() {
+		var factors []string
+		for _, size := range list {
+			factors = append(factors, pythonExpression(fmt.Sprint(size)))
+		}
+		return strings.Join(factors, " * ") + ","
+	}
 	if seen && b.getsExchanged(t) {
 		list = exchangedSizes(list, b.byToken)
 	}
