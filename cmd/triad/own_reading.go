@@ -65,7 +65,6 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 		sure = dtypes[0]
 	}
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: sure})
-	t.file.Doubt(t.pass, backend.Doubt{Why: s.Ignored, Distribution: op.NoneIgnored})
 }
 
 // readingTrial runs one function of a file on ordinary numbers. Nothing is recorded.

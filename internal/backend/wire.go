@@ -112,15 +112,12 @@ type Doubt struct {
 	Why   string
 	Sizes []op.Dims // at which the function was right
 	DType string    // the guess is about the other ones
-	// the guess is about the other ones
-	Distribution string
 }
 
 // About says whether the guess may be to blame for a wrong answer in a case.
 func (d Doubt) About(c op.Case) bool {
 	right := slices.ContainsFunc(d.Sizes, func(s op.Dims) bool { return slices.Equal(s, c.Dims) })
-	return !right && (d.Distribution == "" || c.Distribution != d.Distribution) &&
-		(d.DType == "" || c.DType != d.DType)
+	return !right && (d.DType == "" || c.DType != d.DType)
 }
 
 // BuildFacts are what the compiler said.

@@ -21,18 +21,19 @@ func (b *Binding) Equal() [][]string {
 	return append(groups, b.neverAsked()...)
 }
 
-// nameSetsSwitch says whether a function's name, or that of a kernel it launches, holds the name of a switch:
-// causal_attention is causal.
+// nameSetsSwitch says whether a function's name, its file's, or that of a kernel it launches, holds the name of
+// a switch: causal_attention is causal.
 func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 	if a.Type != "bool" {
 		return false
 	}
 	says := func(name string) bool {
 		before, _, found := strings.Cut(snake(name), a.Name)
-		return found && !strings.HasSuffix(strings.TrimRight(before, "_"), "non") &&
-			!strings.HasSuffix(strings.TrimRight(before, "_"), "no")
+		before = strings.TrimRight(before, "_- ")
+		return found && !strings.HasSuffix(before, "non") && !strings.HasSuffix(before, "no") &&
+			!strings.HasSuffix(before, "not") && !strings.HasSuffix(before, "without")
 	}
-	return says(b.Function.Name) || b.Function.maskedAlways(a.Name) || slices.ContainsFunc(b.Function.body,
+	return says(b.Function.Name) || says(b.Options.file) || b.Function.maskedAlways(a.Name) || slices.ContainsFunc(b.Function.body,
 		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
 }
 
@@ -46,35 +47,44 @@ func (b *Binding) literalSays(a op.AttributeSpec) string {
 	return ""
 }
 
-// guessedIgnored is the doubt about the targets that an operator ignores, where neither a parameter, the user
-// nor a number of the file says which they are: the function's author may have no such targets.
-func (b *Binding) guessedIgnored() string {
-	for _, t := range b.inputs {
-		fill, err := op.ParseFill(t.Fill)
-		if err != nil || fill.Ignoring == "" || b.has(Attribute, fill.Ignoring) {
-			continue
-		}
-		at := slices.IndexFunc(
-			b.Spec.Attributes,
-			func(a op.AttributeSpec) bool { return a.Name == fill.Ignoring },
-		)
-		_, said := b.Options.Attrs[fill.Ignoring]
-		_, value := b.attributeValue(b.Spec.Attributes[at])
-		n, err := strconv.ParseFloat(value, 64)
-		if said || err != nil || slices.Contains(b.literals, math.Abs(n)) {
-			continue
-		}
-		return fmt.Sprintf(
-			"a %s of %s is taken to be ignored, which no line says: say --attr %s=%s if it is meant "+
-				"so, else --distribution %s, where none is",
-			t.Name,
-			value,
-			fill.Ignoring,
-			value,
-			op.NoneIgnored,
-		)
+// ignoresNothing says whether an attribute is the target that an operator ignores, of which neither a
+// parameter, the user nor a number of the file speaks: the function is judged where no target is ignored.
+func (b *Binding) ignoresNothing(a op.AttributeSpec) bool {
+	_, said := b.Options.Attrs[a.Name]
+	n, err := strconv.ParseFloat(fmt.Sprint(a.Default), 64)
+	if said || err != nil || b.has(Attribute, a.Name) || slices.Contains(b.literals, math.Abs(n)) {
+		return false
 	}
-	return ""
+	return slices.ContainsFunc(b.inputs, func(t op.TensorSpec) bool {
+		fill, err := op.ParseFill(t.Fill)
+		return err == nil && fill.Ignoring == a.Name
+	})
+}
+
+// someTarget is the condition that there is a target, of a function that ignores none.
+func (b *Binding) someTarget(a op.AttributeSpec) (all []condition) {
+	for _, t := range b.inputs {
+		if fill, _ := op.ParseFill(t.Fill); fill.Ignoring != a.Name {
+			continue
+		}
+		for _, size := range b.shape(t) {
+			all = append(all, condition{
+				pythonExpression(fmt.Sprint(size)) + " >= 1",
+				fmt.Sprintf("no line of it speaks of %s: it is not judged where there is no target", a.Name),
+			})
+		}
+	}
+	return all
+}
+
+// judgedWith is what is said of an attribute that a function has no parameter for.
+func (b *Binding) judgedWith(a op.AttributeSpec, value string) string {
+	if b.ignoresNothing(a) {
+		return fmt.Sprintf("no line of it speaks of %s: it is judged where no target is ignored; --attr %s=%v has some",
+			a.Name, a.Name, a.Default)
+	}
+	return fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name, a.Name,
+		value)
 }
 
 // Pins are the attributes that the function is judged with alone: what its signature has no parameter for,
@@ -139,6 +149,9 @@ func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 		}
 		if value := b.literalSays(a); value != "" {
 			words = value
+		}
+		if b.ignoresNothing(a) {
+			words = strconv.Itoa(op.IgnoringNothing)
 		}
 	}
 	switch a.Type {

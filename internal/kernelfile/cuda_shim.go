@@ -144,11 +144,7 @@ func (b *Binding) conditions() []condition {
 		}
 		if code, value := b.attributeValue(a); code != "" {
 			test := fmt.Sprintf("triad_own::close(triad_own::attribute(triad_own_call, %d), %s)", i, code)
-			all = append(all, condition{
-				test,
-				fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name,
-					a.Name, value),
-			})
+			all = append(all, condition{test, b.judgedWith(a, value)})
 		}
 	}
 	return all

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,6 +49,7 @@ func (e *SeveralError) Error() string { return e.Message }
 // *SeveralError where several functions fit a pass.
 func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
 	options.Arguments, options.Rung = r.Arguments, r.Rung
+	options.file = strings.TrimSuffix(filepath.Base(r.Path), filepath.Ext(r.Path))
 	var bindings []*Binding
 	var several *SeveralError
 	found, through := false, false

@@ -464,6 +464,9 @@ func (b *Binding) pythonConditions() []condition {
 		if code == "" {
 			continue
 		}
+		if b.ignoresNothing(a) { // what the mean of no row is, is of a kind with what is ignored
+			all = append(all, b.someTarget(a)...)
+		}
 		test := fmt.Sprintf("attributes[%q] == %q", a.Name, value)
 		switch a.Type {
 		case "bool":
@@ -473,8 +476,7 @@ func (b *Binding) pythonConditions() []condition {
 			test = fmt.Sprintf("abs(attributes[%q] - (%s)) <= 1e-6 * abs(%s) + 1e-30", a.Name,
 				pythonExpression(value), pythonExpression(value))
 		}
-		all = append(all, condition{test, fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s",
-			b.Function.Name, a.Name, a.Name, value)})
+		all = append(all, condition{test, b.judgedWith(a, value)})
 	}
 	return all
 }

@@ -32,7 +32,44 @@ func (fn *Function) pythonSquares() map[string]bool {
 			all[p.Name] = true
 		}
 	}
+	if side := fn.sideOfSquare(text); side != "" {
+		all[side] = true
+	}
 	return all
+}
+
+// sideOfSquare is the only size that a function takes, where the only size of a kernel that it launches is the
+// length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with: "rows < n".
+func (fn *Function) sideOfSquare(text string) string {
+	sizes := func(params []Param) (names []string) {
+		for _, p := range params {
+			if p.isInteger() && !p.Optional && p.place == inCall || p.Untyped && strings.Contains(p.Text, "size") {
+				names = append(names, p.Name)
+			}
+		}
+		return names
+	}
+	mine := sizes(fn.Params)
+	at := definition.FindStringIndex(fn.kernels)
+	if len(mine) != 1 || at == nil || strings.Contains(fn.kernels[at[1]:], "\ndef ") {
+		return ""
+	}
+	of := sizes(kernelParams(pythonParams(argumentList(fn.kernels[at[1]:])), fn.kernels))
+	if len(of) != 1 {
+		return ""
+	}
+	n := regexp.QuoteMeta(of[0])
+	rows := regexp.MustCompile(`(\w+)\[:,[ \t]*None\][ \t]*\*[ \t]*` + n + `[ \t]*\+[ \t]*(\w+)\[None,[ \t]*:\]`).
+		FindStringSubmatch(fn.kernels)
+	if rows == nil || strings.Contains(text, "//") {
+		return ""
+	}
+	for _, side := range rows[1:] {
+		if !regexp.MustCompile(`\b` + side + `(?:\[[^\]\n]*\])?[ \t]*<[ \t]*` + n + `\b`).MatchString(fn.kernels) {
+			return ""
+		}
+	}
+	return mine[0]
 }
 
 // markReread notes the tensors whose new values are made of those that are there: "C[:] = a @ b + beta * C",

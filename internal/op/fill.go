@@ -21,7 +21,8 @@ import (
 //	            fp4 in e4m3, for 16 neighbours each
 //	"offsets"   where consecutive groups begin, and the end: rising integers from 0 to the size Of
 //	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead, under
-//	            zeros all, under sparse all but one in sixteen, under NoneIgnored none
+//	            zeros all, under sparse all but one in sixteen, under NoneIgnored none; none where the attribute
+//	            is IgnoringNothing
 //	"lengths"   integers from 0 to Of, a size or an attribute; one in eight is 0, one in eight Of; under
 //	            zeros all are 0, under constant all are Of, under extremes either
 type Fill struct {
@@ -36,6 +37,10 @@ type Fill struct {
 // NoneIgnored is the distribution in which every target is a class. A kernel that is right there and wrong on
 // others is told that it handles ignored targets wrongly.
 const NoneIgnored = "scaled"
+
+// IgnoringNothing is the value of the attribute Ignoring with which every target is a class: that of a
+// function that knows no targets to be ignored.
+const IgnoringNothing = -1 << 31
 
 // ParseFill reads "addend", "weight", "bias", "mask", "digits", "cos", "sin", "quantize [transposed] SOURCE
 // by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM ignoring ATTRIBUTE".

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -214,6 +215,24 @@ func TestOffsetsAndClasses(t *testing.T) {
 			}
 			if n := counts[-100]; n < least || n > most || len(counts) != kinds {
 				t.Errorf("%s: targets are %v", distribution, counts)
+			}
+		}
+	}
+}
+
+// Where nothing is to be ignored every target is a class, under each distribution.
+func TestClassesOfWhichNoneIsIgnored(t *testing.T) {
+	s, err := op.Load("indexed.toml", []byte(indexSpec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, distribution := range s.Check.Distributions {
+		c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: distribution},
+			map[string]int64{"n": 3000, "groups": 50, "classes": 7},
+			map[string]string{"ignored": strconv.Itoa(op.IgnoringNothing)})
+		for _, v := range inputs(t, s, c, defaultSeed)["target"].Float64s() {
+			if v < 0 || v > 6 {
+				t.Fatalf("%s: a target is %v", distribution, v)
 			}
 		}
 	}
