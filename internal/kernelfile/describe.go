@@ -3,6 +3,8 @@ package kernelfile
 import (
 	"fmt"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // Describe says what was understood of a function: its signature, what every parameter stands for, the
@@ -22,7 +24,11 @@ func (b *Binding) Describe() string {
 		fmt.Fprintf(&text, "\n  launched with %s", l)
 	}
 	if b.untold {
-		text.WriteString("\n  it names no dtype: its tensors are taken for fp32 (--dtype says another)")
+		why := "it names no dtype"
+		if b.asked[0] != op.FP32.String() {
+			why = "its kernels convert what they store"
+		}
+		fmt.Fprintf(&text, "\n  %s: its tensors are taken for %s (--dtype says another)", why, b.asked[0])
 	} else if len(b.asked) > 0 {
 		fmt.Fprintf(&text, "\n  its lines ask for %s: it is judged in no other dtype",
 			strings.Join(b.asked, ", "))

@@ -20,7 +20,32 @@ func (b *Binding) takeFP32(file *File) {
 	}
 	if b.untold {
 		b.asked = []string{op.FP32.String()}
+		if stored := storesIn(b.Function.kernels); stored != "" {
+			b.asked, b.sixteen = []string{stored}, false
+		}
 	}
+}
+
+var (
+	storeHead = regexp.MustCompile(`\btl\.store\(`)
+	castTo    = regexp.MustCompile(`\.to\(\s*(?:dtype\s*=\s*)?tl\.(float16|bfloat16)\s*\)\s*$`)
+)
+
+// storesIn is the type of 16 bits to which kernels convert all that they store; "" where they do not.
+func storesIn(kernels string) string {
+	stored := ""
+	for _, at := range storeHead.FindAllStringIndex(kernels, -1) {
+		arguments := argumentList(kernels[at[1]:])
+		if len(arguments) < 2 {
+			return ""
+		}
+		m := castTo.FindStringSubmatch(arguments[1])
+		if m == nil || stored != "" && stored != torchDTypes[m[1]] {
+			return ""
+		}
+		stored = torchDTypes[m[1]]
+	}
+	return stored
 }
 
 // narrowType matches what shows that an author thought of other dtypes than fp32.

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ func (b *Binding) chooseTensorForm() {
 		return
 	}
 	b.packTensor()
+	if missing := b.missingPointers(); missing > 0 && b.fillsInPlace() {
+		b.takeEach(missing)
+	}
 	b.eachTensor()
 	b.widenTensors()
 	if b.Function.Kind == Python && !b.Function.autograd && b.Function.form == plainForm {
@@ -125,6 +129,14 @@ func (b *Binding) widenTensors() {
 		if a.Role != Input || a.told || !slices.Contains(b.Spec.Own.Wide, a.Target) {
 			continue
 		}
+		if b.readAlike(text, *a) {
+			a.Form = Wide
+			for k := range b.Args { // the other table is as wide
+				if o := &b.Args[k]; o.Role == Input && !o.told && slices.Contains(b.Spec.Own.Wide, o.Target) {
+					o.Form = Wide
+				}
+			}
+		}
 		rotated := regexp.MustCompile(`\w*(?:rot|half|swap)\w*\([^()]*\)\s*\*\s*(\w+)`)
 		for _, m := range rotated.FindAllStringSubmatch(text, -1) {
 			if a.Name == m[1] || a.sibling(m[1], b) {
@@ -132,6 +144,40 @@ func (b *Binding) widenTensors() {
 			}
 		}
 	}
+}
+
+var strideName = regexp.MustCompile(`\b\w*stride\w*`)
+
+// readAlike says whether a table is as wide as the tensor that it is multiplied with: the lines multiply the
+// two as they are, or a kernel reads both at just the same places, strides apart.
+func (b *Binding) readAlike(text string, table Argument) bool {
+	places := func(name string) map[string]bool {
+		all := map[string]bool{}
+		lines := strings.ToLower(strideName.ReplaceAllString(b.Function.kernels, "stride"))
+		at := regexp.MustCompile(`(?m)[(=][ \t]*` + regexp.QuoteMeta(strings.ToLower(name)) + `[ \t]*\+[ \t]*([^,\n]+(?:\[[^\]\n]*\][^,\n]*)*)`)
+		for _, m := range at.FindAllStringSubmatch(lines, -1) {
+			all[strings.Join(strings.Fields(m[1]), "")] = true
+		}
+		return all
+	}
+	for _, a := range b.Args {
+		if a.Role != Input || a.Index != 0 {
+			continue
+		}
+		times := regexp.MustCompile(`\b` + regexp.QuoteMeta(a.Name) + `[ \t]*\*[ \t]*` + regexp.QuoteMeta(table.Name) + `\b`)
+		of := places(a.Name)
+		in := places(table.Name)
+		if times.MatchString(text) || len(in) > 0 && maps.Equal(of, in) {
+			return true
+		}
+		// rows of half the length lie at other places, where no stride hides that
+		all := len(in) > 0 && !strideName.MatchString(b.Function.kernels)
+		for place := range in {
+			all = all && of[place]
+		}
+		return all
+	}
+	return false
 }
 
 // sibling says whether a name is that of another of the tables that are as wide as this one.

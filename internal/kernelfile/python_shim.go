@@ -161,11 +161,16 @@ func quoted(names []string) string {
 func (b *Binding) givenNames() []string {
 	var names []string
 	for _, t := range b.outputs {
-		if b.leftOut(t) || b.fills() && b.has(Output, t.Name) || !b.fills() && !t.Optional {
+		if b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && !t.Optional {
 			names = append(names, t.Name)
 		}
 	}
 	return names
+}
+
+// isGiven says whether the function has a parameter for an output, or is called a second time for it.
+func (b *Binding) isGiven(t op.TensorSpec) bool {
+	return b.has(Output, t.Name) || b.each && b.without[t.Name]
 }
 
 // fills says whether outputs are parameters of the function.
@@ -199,7 +204,7 @@ func (b *Binding) pythonCode() string {
 	if b.fills() && b.Function.form != packedForm { // what custom_kernel(data) returns is judged
 		var outs []string
 		for _, t := range b.outputs {
-			if view := b.pythonShape(t, false); !b.has(Output, t.Name) && !b.leftOut(t) {
+			if view := b.pythonShape(t, false); !b.isGiven(t) && !b.leftOut(t) {
 				continue
 			} else if b.getsExchanged(t) {
 				outs = append(outs, fmt.Sprintf("exchanged(out_%s, (%s))", t.Name, view))
@@ -286,7 +291,7 @@ func (b *Binding) pythonOutputs() string {
 				view = fmt.Sprintf(".reshape((%s))", seen)
 			}
 			fmt.Fprintf(&code, "    out_%s = in_%s.clone()%s\n", t.Name, in, view)
-		} else if b.has(Output, t.Name) || b.leftOut(t) {
+		} else if b.isGiven(t) || b.leftOut(t) {
 			made := "empty"
 			if b.varies { // it adds with atomics to what its caller has zeroed
 				made = "zeros"
