@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -161,11 +162,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		advice.Explain(&outcome, f.launchLines, f.dynamicShared)
 	}
 	if err == nil && f.IsPython() {
-		line := ""
-		if w := outcome.Where; w != nil && w.File == f.Path {
-			line = f.line(w.Line)
-		}
-		advice.ExplainDeclined(&outcome, line, !f.reading.Workers.GPU)
+		advice.ExplainDeclined(&outcome, f.raisedAt(outcome.Where), !f.reading.Workers.GPU)
 		f.givesWider(&outcome, job)
 		f.mixesDTypes(&outcome, job)
 	}
@@ -176,6 +173,23 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		outcome.Where = nil // a line of the shim tells the user nothing
 	}
 	return outcome, err
+}
+
+// raisedAt is the line of the user's that raised an exception, in the file itself or in one that it imports; ""
+// where a library did.
+func (f *File) raisedAt(w *backend.Where) string {
+	switch {
+	case w == nil || strings.Contains(w.File, "site-packages"):
+		return ""
+	case w.File == f.Path:
+		return f.line(w.Line)
+	}
+	text, err := os.ReadFile(w.File)
+	lines := strings.Split(string(text), "\n")
+	if err != nil || filepath.Ext(w.File) != ".py" || w.File == f.shim || w.Line < 1 || w.Line > len(lines) {
+		return ""
+	}
+	return lines[w.Line-1]
 }
 
 // emptyOutputs says whether a job has nothing to write.
