@@ -17,6 +17,7 @@ out_dtype=tl.int32)`.
   range: here it wraps, as on a GPU;
 * a float that is handed to a kernel stays Python's, so that it has no `.to` and takes the dtype of what it
   meets: here it is a scalar of fp32, as the compiler makes it; `.to` of any other number works as well;
+* `x.exp()` and the like fail, since `tl.exp` alone is told that it is interpreted: here both are;
 * libdevice has no functions: here it has those that NumPy and torch have.
 """
 
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 from collections.abc import Callable
 
 import numpy as np
@@ -249,6 +251,26 @@ def _give_libdevice() -> None:
                 setattr(module, name, _elementwise(function))
 
 
+# ---- functions as members
+
+
+def _member(function: Callable) -> Callable:
+    @functools.wraps(function)
+    def member(*arguments, **named):
+        if named.get("_semantic") is None:
+            named["_semantic"] = interpreter.interpreter_semantic
+        return function(*arguments, **named)
+    return member
+
+
+def _give_members() -> None:
+    """Lets x.exp() be tl.exp(x): the interpreter hands its own semantic to tl.exp alone."""
+    for name, function in vars(tl.math).items():
+        given = vars(tl.tensor).get(name)
+        if tl.core.is_builtin(function) and inspect.isfunction(given) and not tl.core.is_builtin(given):
+            setattr(tl.tensor, name, _member(given))
+
+
 # ---- all of them
 
 
@@ -271,6 +293,7 @@ def correct() -> None:
     _BUILDER.get_bf16 = lambda self, value: _rounded(np.array([value]), tl.bfloat16)
     interpreter.interpreter_number = _number
     _give_libdevice()
+    _give_members()
 
 
 def without_correction() -> None:

@@ -238,6 +238,13 @@ class Interpreter(unittest.TestCase):
         _libdevice_kernel[(1,)](x, y, N=64)
         torch.testing.assert_close(y, torch.tanh(x) + torch.erf(x) + x.abs().pow(1.5), rtol=1e-6, atol=1e-6)
 
+    def test_functions_as_members(self):
+        x = torch.linspace(-2, 2, 64)
+        y = torch.empty(64)
+        _members_kernel[(1,)](x, y, N=64)
+        want = x.exp().sqrt() + x.abs() + x.exp().sum().log()
+        torch.testing.assert_close(y, want, rtol=1e-6, atol=1e-6)
+
     def test_libdevice_rounds_halves_away_from_zero(self):
         x = torch.tensor([-2.5, -0.5, 0.49999997, 0.5, 1.5, 2.4999998, float("-inf"), float("nan")])
         y = torch.empty_like(x)
@@ -294,6 +301,12 @@ def _scale_kernel(x_ptr, y_ptr, scale, shift, N: tl.constexpr):
 @triton.jit
 def _round_kernel(x_ptr, y_ptr, N: tl.constexpr):
     tl.store(y_ptr + tl.arange(0, N), libdevice.round(tl.load(x_ptr + tl.arange(0, N))))
+
+
+@triton.jit
+def _members_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(y_ptr + tl.arange(0, N), x.exp().sqrt() + x.abs() + x.exp().sum(0).log())
 
 
 @triton.jit
