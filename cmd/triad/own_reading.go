@@ -65,6 +65,9 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 		sure = dtypes[0]
 	}
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: sure})
+	for _, distribution := range b.Spec.Own.Halves {
+		t.file.Doubt(t.pass, backend.Doubt{Why: s.Halves, Only: distribution})
+	}
 }
 
 // readingTrial runs one function of a file on ordinary numbers. Nothing is recorded.

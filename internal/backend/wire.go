@@ -112,12 +112,13 @@ type Doubt struct {
 	Why   string
 	Sizes []op.Dims // at which the function was right
 	DType string    // the guess is about the other ones
+	Only  string    // the distribution that the guess is about; "" for each
 }
 
 // About says whether the guess may be to blame for a wrong answer in a case.
 func (d Doubt) About(c op.Case) bool {
 	right := slices.ContainsFunc(d.Sizes, func(s op.Dims) bool { return slices.Equal(s, c.Dims) })
-	return !right && (d.DType == "" || c.DType != d.DType)
+	return !right && (d.Only == "" || c.Distribution == d.Only) && (d.DType == "" || c.DType != d.DType)
 }
 
 // BuildFacts are what the compiler said.

@@ -80,6 +80,7 @@ type Binding struct {
 	asked     []string         // the dtypes that its lines ask for; none where they ask for none
 	narrow    bool             // its file names a type of 16 bits, or the dtype of its tensors
 	sixteen   bool             // its file names a type of 16 bits
+	away      bool             // its file rounds halves away from zero, or up
 	untold    bool             // nothing asks for a dtype: its tensors are taken for fp32
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string
@@ -134,6 +135,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
 	b.takeFP32(file)
+	b.away = file.roundsAway()
 	b.readLines(file)
 	if err := b.checkMap(); err != nil {
 		return nil, err

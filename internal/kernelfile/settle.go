@@ -27,6 +27,7 @@ type Settled struct {
 	// what trials that were not wrong leave open, and is said where a case is wrong then: of every case, of
 	// those of other sizes than the trials', of those of other dtypes than the first of several
 	Unshown, OtherSizes, OtherDTypes string
+	Halves                           string // of the distributions that the spec calls halves
 }
 
 // Settle decides whether a function was understood. Where something was assumed and the function is wrong on
@@ -34,7 +35,7 @@ type Settled struct {
 // it is right, one that it fixes is proposed. Where none is right, a function that is right nowhere was
 // perhaps not understood; a guessed launch may be wrong at some sizes alone, also where trials were right.
 func Settle(b *Binding, t Trial) Settled {
-	settled := Settled{OtherDTypes: b.guessedDTypes()}
+	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
 	names, _ := b.exchangeable()
 	if len(assumed) == 0 && len(names) == 0 {

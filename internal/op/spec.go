@@ -161,6 +161,8 @@ type OwnSpec struct {
 	// tables whose rows may be given twice, where they are as wide as WideSize
 	Wide     []string `toml:"wide"`
 	WideSize string   `toml:"wide_size"`
+	// distributions with quotients halfway between two integers, which the operator rounds to even
+	Halves []string `toml:"halves"`
 	// by attribute, the number in a file's lines that says a value of it: approximate = { tanh = 0.044715 }
 	Literals map[string]map[string]float64 `toml:"literals"`
 	// how many elements room to work in may have beside those of the largest tensor
