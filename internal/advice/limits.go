@@ -137,10 +137,10 @@ func ExplainThrown(o *backend.Outcome) {
 	}
 }
 
-// refusedByTriton matches what Triton says of sizes and addresses that it compiles nothing for: tiles that are
-// no power of two, and descriptors of tensors that begin between two multiples of 16 bytes.
-var refusedByTriton = regexp.MustCompile(`arange's range must be a power of 2|Shape element \d+ must be a power of 2|` +
-	`(?:base|stride) must be 16-byte aligned`)
+// refusedByTriton matches what Triton says of sizes and addresses that it compiles nothing for: tiles that
+// are no power of two, and descriptors of tensors that begin between two multiples of 16 bytes.
+var refusedByTriton = regexp.MustCompile(`arange's range must be a power of 2|` +
+	`Shape element \d+ must be a power of 2|(?:base|stride) must be 16-byte aligned`)
 
 // ExplainDeclined makes an exception of a Python function UNSUPPORTED that says no more than that it does not
 // take such a call: no GPU is here, or an assert about sizes, dtypes or strides does not hold. line is the

@@ -21,8 +21,8 @@ func (b *Binding) Equal() [][]string {
 	return append(groups, b.neverAsked()...)
 }
 
-// nameSetsSwitch says whether a function's name, its file's, or that of a kernel it launches, holds the name of
-// a switch: causal_attention is causal.
+// nameSetsSwitch says whether a function's name, its file's, or that of a kernel it launches, holds the name
+// of a switch: causal_attention is causal.
 func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 	if a.Type != "bool" {
 		return false
@@ -33,7 +33,10 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		return found && !strings.HasSuffix(before, "non") && !strings.HasSuffix(before, "no") &&
 			!strings.HasSuffix(before, "not") && !strings.HasSuffix(before, "without")
 	}
-	return says(b.Function.Name) || says(b.Options.file) || b.Function.maskedAlways(a.Name) || slices.ContainsFunc(b.Function.body,
+	if says(b.Function.Name) || says(b.Options.file) || b.Function.maskedAlways(a.Name) {
+		return true
+	}
+	return slices.ContainsFunc(b.Function.body,
 		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
 }
 
@@ -80,11 +83,11 @@ func (b *Binding) someTarget(a op.AttributeSpec) (all []condition) {
 // judgedWith is what is said of an attribute that a function has no parameter for.
 func (b *Binding) judgedWith(a op.AttributeSpec, value string) string {
 	if b.ignoresNothing(a) {
-		return fmt.Sprintf("no line of it speaks of %s: it is judged where no target is ignored; --attr %s=%v has some",
-			a.Name, a.Name, a.Default)
+		return fmt.Sprintf("no line of it speaks of %[1]s: it is judged where no target is ignored; "+
+			"--attr %[1]s=%[2]v has some", a.Name, a.Default)
 	}
-	return fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name, a.Name,
-		value)
+	return fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name,
+		a.Name, value)
 }
 
 // Pins are the attributes that the function is judged with alone: what its signature has no parameter for,

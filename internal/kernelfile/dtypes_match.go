@@ -12,6 +12,7 @@ import (
 // neither its lines nor the user say a dtype: its author's tensors have no other.
 func (b *Binding) takeFP32(file *File) {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
+	b.away = file.roundsAway()
 	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
 	b.untold = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
@@ -61,7 +62,8 @@ func namesNarrow(comment *regexp.Regexp, text string) bool {
 }
 
 // wideType matches a dtype of which nothing is halved: "dtype=tl.float32".
-var wideType = regexp.MustCompile(`\bdtype\s*=\s*(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b`)
+var wideType = regexp.MustCompile(
+	`\bdtype\s*=\s*(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b`)
 
 // guessedDTypes is the doubt about the dtypes beyond fp32 of a function that takes any, where neither its
 // file nor the user names one: its author may never have offered them.

@@ -182,7 +182,8 @@ func (b *Binding) halved(size string, n int) bool {
 	if b.Function.Kind == Python {
 		by := regexp.MustCompile(`\b` + regexp.QuoteMeta(size) + `[ \t]*//?[ \t]*` + strconv.Itoa(n) + `\b`)
 		chunks := n == 2 && chunked.MatchString(b.Function.text)
-		return chunks || by.MatchString(pythonComment.ReplaceAllString(b.Function.text, "")+b.Function.kernels)
+		lines := pythonComment.ReplaceAllString(b.Function.text, "") + b.Function.kernels
+		return chunks || by.MatchString(lines)
 	}
 	return b.speaksOf(func(t []token) bool {
 		return strings.EqualFold(t[0].text, size) && t[1].text == "/" && t[2].text == fmt.Sprint(n)

@@ -154,7 +154,8 @@ func (b *Binding) readAlike(text string, table Argument) bool {
 	places := func(name string) map[string]bool {
 		all := map[string]bool{}
 		lines := strings.ToLower(strideName.ReplaceAllString(b.Function.kernels, "stride"))
-		at := regexp.MustCompile(`(?m)[(=][ \t]*` + regexp.QuoteMeta(strings.ToLower(name)) + `[ \t]*\+[ \t]*([^,\n]+(?:\[[^\]\n]*\][^,\n]*)*)`)
+		at := regexp.MustCompile(`(?m)[(=][ \t]*` + regexp.QuoteMeta(strings.ToLower(name)) +
+			`[ \t]*\+[ \t]*([^,\n]+(?:\[[^\]\n]*\][^,\n]*)*)`)
 		for _, m := range at.FindAllStringSubmatch(lines, -1) {
 			all[strings.Join(strings.Fields(m[1]), "")] = true
 		}
@@ -164,7 +165,8 @@ func (b *Binding) readAlike(text string, table Argument) bool {
 		if a.Role != Input || a.Index != 0 {
 			continue
 		}
-		times := regexp.MustCompile(`\b` + regexp.QuoteMeta(a.Name) + `[ \t]*\*[ \t]*` + regexp.QuoteMeta(table.Name) + `\b`)
+		times := regexp.MustCompile(`\b` + regexp.QuoteMeta(a.Name) + `[ \t]*\*[ \t]*` +
+			regexp.QuoteMeta(table.Name) + `\b`)
 		of := places(a.Name)
 		in := places(table.Name)
 		if times.MatchString(text) || len(in) > 0 && maps.Equal(of, in) {

@@ -209,10 +209,11 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 
 // wayWords are words beside an operator's name that say how it is computed, not what.
 var wayWords = []string{
-	"kernel", "forward", "fwd", "triton", "torch", "cuda", "naive", "simple", "basic", "fused", "online", "safe",
-	"stable", "tiled", "block", "blocked", "fast", "optimized", "opt", "persistent", "parallel", "vectorized", "my",
-	"custom", "ref", "reference", "row", "rows", "native", "py", "pytorch", "wrapper", "fn", "func", "op", "small",
-	"large", "flash", "autotuned", "tuned", "compiled", "single", "multi", "two", "one", "pass", "loop", "v",
+	"kernel", "forward", "fwd", "triton", "torch", "cuda", "naive", "simple", "basic", "fused",
+	"online", "safe", "stable", "tiled", "block", "blocked", "fast", "optimized", "opt",
+	"persistent", "parallel", "vectorized", "my", "custom", "ref", "reference", "row", "rows",
+	"native", "py", "pytorch", "wrapper", "fn", "func", "op", "small", "large", "flash",
+	"autotuned", "tuned", "compiled", "single", "multi", "two", "one", "pass", "loop", "v",
 }
 
 // namedAlike leaves, of several functions, those whose names hold the operator's and beside it no more than

@@ -2,19 +2,21 @@ package kernelfile
 
 import "regexp"
 
-// roundsUp matches what adds a half before it cuts off, and CUDA's round. Python's round and torch's are others.
-var roundsUp = regexp.MustCompile(`\b(?:floor|trunc)\([^\n]*\+\s*(?:float\()?0?\.5\b|\blibdevice\.round\(`)
+// roundsUp matches what adds a half before it cuts off, and CUDA's round. Python's and torch's are others.
+var roundsUp = regexp.MustCompile(
+	`\b(?:floor|trunc)\([^\n]*\+\s*(?:float\()?0?\.5\b|\blibdevice\.round\(`)
 
 // roundsAway says whether the lines of a Python file round halves away from zero, or up.
 func (f *File) roundsAway() bool {
 	return roundsUp.MatchString(pythonComment.ReplaceAllString(f.text, " "))
 }
 
-// otherHalves is the doubt about halves, which the operator rounds to even, of a file that rounds them otherwise.
+// otherHalves is the doubt about halves, which the operator rounds to even, of a file that rounds them
+// otherwise.
 func (b *Binding) otherHalves() string {
 	if !b.away || len(b.Spec.Own.Halves) == 0 {
 		return ""
 	}
-	return b.Spec.Name + " rounds halves to even, and its lines round them away from zero, or up: if that is " +
-		"meant so, say --distribution normal, where there are none"
+	return b.Spec.Name + " rounds halves to even, and its lines round them away from zero, or up: if that " +
+		"is meant so, say --distribution normal, where there are none"
 }

@@ -279,6 +279,7 @@ func (b *Binding) givesSize(dim string) bool {
 
 // checkTensors refuses a function without a parameter for a tensor, and names it.
 func (b *Binding) checkTensors() error {
+	b.leaveOptional()
 	var missing []string
 	for _, i := range b.unmatched(Input, b.inputs) {
 		missing = append(missing, b.inputs[i].Name)

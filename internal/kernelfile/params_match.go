@@ -135,7 +135,6 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
 	b.takeFP32(file)
-	b.away = file.roundsAway()
 	b.readLines(file)
 	if err := b.checkMap(); err != nil {
 		return nil, err
@@ -152,7 +151,6 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	}
 	b.pairInPlace()
 	b.chooseOrder(file)
-	b.leaveOptional()
 	if err := b.checkTensors(); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,8 @@ func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
 		case !whole:
 			return true
 		case launchEnds.MatchString(head), strings.HasSuffix(head, "save_for_backward"):
-		case other >= 0 && depth > 0 && !b.pythonAsks(b.others[other], b.others[other].Params[index].Name, depth-1):
+		case other >= 0 && depth > 0 &&
+			!b.pythonAsks(b.others[other], b.others[other].Params[index].Name, depth-1):
 		default:
 			return true
 		}
@@ -49,8 +50,8 @@ func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
 	return !handed
 }
 
-// askingLines are the lines in which a function may ask a tensor for its sizes: what follows its parameters, of an
-// autograd function those of its forward.
+// askingLines are the lines in which a function may ask a tensor for its sizes: what follows its parameters,
+// of an autograd function those of its forward.
 func askingLines(fn Function) string {
 	text := docstring.ReplaceAllString(pythonComment.ReplaceAllString(fn.text, ""), "")
 	if fn.form == appliedTo {

@@ -66,8 +66,8 @@ func madeDType(text string) string {
 	return made
 }
 
-// givesItsOwn says whether a function of Python returns, each time, a tensor that its lines make: what it takes
-// is no output then, however it is called.
+// givesItsOwn says whether a function of Python returns, each time, a tensor that its lines make: what it
+// takes is no output then, however it is called.
 func (fn *Function) givesItsOwn() bool {
 	text := pythonComment.ReplaceAllString(fn.text, "")
 	names := returned.FindAllStringSubmatch(text, -1)
@@ -75,7 +75,8 @@ func (fn *Function) givesItsOwn() bool {
 		return false
 	}
 	for _, m := range names {
-		made := regexp.MustCompile(`(?m)^[ \t]+` + m[1] + `[ \t]*=[ \t]*torch\.(?:empty|zeros|ones|full)\w*\(`)
+		made := regexp.MustCompile(`(?m)^[ \t]+` + m[1] +
+			`[ \t]*=[ \t]*torch\.(?:empty|zeros|ones|full)\w*\(`)
 		taken := func(p Param) bool { return p.Name == m[1] }
 		if slices.ContainsFunc(fn.Params, taken) || !made.MatchString(text) {
 			return false

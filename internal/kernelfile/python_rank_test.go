@@ -42,9 +42,9 @@ func TestRankThatTheLinesSay(t *testing.T) {
 func TestGivesOneDType(t *testing.T) {
 	s := rowsAndCols(t)
 	for made, want := range map[string]string{
-		"torch.empty(x.shape, dtype=torch.float32)":                                    "fp32",
-		"torch.empty(x.shape, dtype=x.dtype)":                                          "fp32 fp16 bf16",
-		"torch.empty_like(x)":                                                          "fp32 fp16 bf16",
+		"torch.empty(x.shape, dtype=torch.float32)": "fp32",
+		"torch.empty(x.shape, dtype=x.dtype)":       "fp32 fp16 bf16",
+		"torch.empty_like(x)":                       "fp32 fp16 bf16",
 		"torch.empty_like(x)\n    s = torch.zeros((4,),\n        dtype=torch.float16)": "fp32 fp16 bf16",
 		"torch.empty(\n        x.shape,\n        dtype=torch.float16,  # half\n    )":  "fp16",
 		"torch.zeros(x.shape, dtype=torch.bfloat16)\n    assert x.dtype == y.dtype":    "bf16",
@@ -83,7 +83,8 @@ func TestSizesThatPythonNeverAsks(t *testing.T) {
 	const head = "import torch, triton\n@triton.jit\ndef kernel(a, k):\n    pass\n\n\n" +
 		"class Attend(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a, other):\n" +
 		"        ctx.save_for_backward(a, other)\n        kernel[(1,)](a, other)\n        return a\n" +
-		"    @staticmethod\n    def backward(ctx, g):\n        a, k = ctx.saved_tensors\n        return k.shape\n\n\n"
+		"    @staticmethod\n    def backward(ctx, g):\n        a, k = ctx.saved_tensors\n" +
+		"        return k.shape\n\n\n"
 	for body, asks := range map[string]bool{
 		"k = k.contiguous()\n    kernel[(4, 2)](q, k, k.stride(1))": false,
 		"kernel[grid](q, k=k, N=k.shape[1])":                        true,
@@ -121,7 +122,8 @@ func TestMaskThatIsAlwaysThere(t *testing.T) {
 			t.Errorf("%s: causal %v, want %v", body, got, always)
 		}
 	}
-	text := "@triton.jit\ndef kernel(q, k, IS_CAUSAL):\n    causal = q >= k\n\n\ndef f(q, k):\n    kernel[(1,)](q, k, False)\n"
+	text := "@triton.jit\ndef kernel(q, k, IS_CAUSAL):\n    causal = q >= k\n\n\n" +
+		"def f(q, k):\n    kernel[(1,)](q, k, False)\n"
 	if fn := ReadPython(text).Functions[0]; fn.maskedAlways("causal") {
 		t.Error("a kernel with a parameter for the switch is taken to have it on")
 	}

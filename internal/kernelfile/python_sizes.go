@@ -38,12 +38,12 @@ func (fn *Function) pythonSquares() map[string]bool {
 	return all
 }
 
-// sideOfSquare is the only size that a function takes, where the only size of a kernel that it launches is the
-// length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with: "rows < n".
+// sideOfSquare is the only size that a function takes, where the only size of a kernel that it launches is
+// the length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with.
 func (fn *Function) sideOfSquare(text string) string {
 	sizes := func(params []Param) (names []string) {
 		for _, p := range params {
-			if p.isInteger() && !p.Optional && p.place == inCall || p.Untyped && strings.Contains(p.Text, "size") {
+			if p.isInteger() && !p.Optional && p.place == inCall {
 				names = append(names, p.Name)
 			}
 		}
@@ -59,13 +59,14 @@ func (fn *Function) sideOfSquare(text string) string {
 		return ""
 	}
 	n := regexp.QuoteMeta(of[0])
-	rows := regexp.MustCompile(`(\w+)\[:,[ \t]*None\][ \t]*\*[ \t]*` + n + `[ \t]*\+[ \t]*(\w+)\[None,[ \t]*:\]`).
-		FindStringSubmatch(fn.kernels)
+	rows := regexp.MustCompile(`(\w+)\[:,[ \t]*None\][ \t]*\*[ \t]*` + n +
+		`[ \t]*\+[ \t]*(\w+)\[None,[ \t]*:\]`).FindStringSubmatch(fn.kernels)
 	if rows == nil || strings.Contains(text, "//") {
 		return ""
 	}
 	for _, side := range rows[1:] {
-		if !regexp.MustCompile(`\b` + side + `(?:\[[^\]\n]*\])?[ \t]*<[ \t]*` + n + `\b`).MatchString(fn.kernels) {
+		below := regexp.MustCompile(`\b` + side + `(?:\[[^\]\n]*\])?[ \t]*<[ \t]*` + n + `\b`)
+		if !below.MatchString(fn.kernels) {
 			return ""
 		}
 	}
@@ -80,7 +81,8 @@ func (fn *Function) markReread(text string) {
 		p := &fn.Params[i]
 		name := regexp.QuoteMeta(p.Name)
 		again := regexp.MustCompile(`(?m)^[ \t]+` + name + `(?:\[[^\]\n]*\])?[ \t]*[-+*/]=|` +
-			`^[ \t]+` + name + `\[[^\]\n]*\][ \t]*=[^=\n]*\b` + name + `\b|\b` + name + `\.(?:copy_\([^\n]*\b` + name + `\b|mul_\(|add_\(|addmm_\()`)
+			`^[ \t]+` + name + `\[[^\]\n]*\][ \t]*=[^=\n]*\b` + name + `\b|\b` +
+			name + `\.(?:copy_\([^\n]*\b` + name + `\b|mul_\(|add_\(|addmm_\()`)
 		loaded := regexp.MustCompile(`\btl\.load\([ \t]*` + strings.ToLower(name) + `(?:_|\b)`)
 		lines := pythonComment.ReplaceAllString(fn.text, "")
 		p.reread = again.MatchString(lines) || readIntoItself(lines, p.Name) ||

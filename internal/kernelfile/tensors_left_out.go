@@ -55,8 +55,8 @@ func (b *Binding) leftOut(t op.TensorSpec) bool {
 	return !on
 }
 
-// leaveOptional leaves the optional parameters of a function of Python at their defaults that stand for what a
-// switch adds, where it has none for an output that the switch adds as well: a residual, but not its sum.
+// leaveOptional leaves the optional parameters of a function of Python at their defaults that stand for what
+// a switch adds, where it has none for an output that the switch adds as well: a residual, but not its sum.
 func (b *Binding) leaveOptional() {
 	if b.Function.Kind != Python || !b.fills() {
 		return

@@ -21,8 +21,8 @@ import (
 //	            fp4 in e4m3, for 16 neighbours each
 //	"offsets"   where consecutive groups begin, and the end: rising integers from 0 to the size Of
 //	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead, under
-//	            zeros all, under sparse all but one in sixteen, under NoneIgnored none; none where the attribute
-//	            is IgnoringNothing
+//	            zeros all, under sparse all but one in sixteen, under NoneIgnored none; none where the
+//	            attribute is IgnoringNothing
 //	"lengths"   integers from 0 to Of, a size or an attribute; one in eight is 0, one in eight Of; under
 //	            zeros all are 0, under constant all are Of, under extremes either
 type Fill struct {

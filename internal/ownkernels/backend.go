@@ -175,8 +175,8 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	return outcome, err
 }
 
-// raisedAt is the line of the user's that raised an exception, in the file itself or in one that it imports; ""
-// where a library did.
+// raisedAt is the line of the user's that raised an exception, in the file itself or in one that it imports;
+// "" where a library did.
 func (f *File) raisedAt(w *backend.Where) string {
 	switch {
 	case w == nil || strings.Contains(w.File, "site-packages"):
@@ -275,7 +275,8 @@ func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 	for _, d := range f.doubts[job.Implementation.Pass] {
 		if d.DType != "" && d.DType != job.DType {
 			outcome.Status = op.StatusUnsupported
-			outcome.Sentence = fmt.Sprintf("Triton refuses it in %s: %s. Say --dtype %[1]s if it is to take it",
+			outcome.Sentence = fmt.Sprintf("Triton refuses it in %s: %s. Say --dtype %[1]s if it is to "+
+				"take it",
 				job.DType, outcome.Sentence)
 			return
 		}

@@ -8,7 +8,8 @@ import (
 	"triad/internal/backend"
 )
 
-// The line that raised an exception is the user's in the file itself and in what it imports, not in a library.
+// The line that raised an exception is the user's in the file itself and in what it imports, not in a
+// library.
 func TestLineThatRaised(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name string) string {
