@@ -1,11 +1,26 @@
 package rewrite
 
 import (
-	"bytes"
 	"strings"
 )
 
-// launch rewrites the launch whose <<< is at open:
+// signEnd is the end of the <<< or >>> at at, by its letter; 0 where there is none. Some editors set it apart
+// as "<< <" and ">> >", which nvcc takes as well.
+func signEnd(view []byte, at int, letter byte) int {
+	if at+2 >= len(view) || view[at] != letter || view[at+1] != letter {
+		return 0
+	}
+	third := at + 2
+	for third < len(view) && (view[third] == ' ' || view[third] == '\t') {
+		third++
+	}
+	if third < len(view) && view[third] == letter {
+		return third + 1
+	}
+	return 0
+}
+
+// launch rewrites the launch whose <<< is from open to opened:
 //
 //	k<256><<<rows, 256>>>(x)
 //	->
@@ -13,23 +28,23 @@ import (
 //
 // The lambda copies what it uses, a pointer to a kernel, for a graph may call it later. It keeps deduction,
 // default arguments and overloads working; the parentheses keep it safe inside a checking macro.
-func (f *file) launch(view []byte, open int) error {
+func (f *file) launch(view []byte, open, opened int) error {
 	start := kernelStart(view, open)
 	if start == open {
 		return f.errorf(open, "cannot read what <<< launches; a macro that hides a launch can use "+
 			"cudaLaunchKernelEx(&config, kernel, args...) "+
 			"or CUDA_LAUNCH(kernel, grid, block, shared, stream, args...)")
 	}
-	end, ok := configurationEnd(view, open+3)
-	if !ok {
+	end, closed := configurationEnd(view, opened)
+	if closed == 0 {
 		return f.errorf(open, "the launch of %s has no >>> followed by its arguments in parentheses; a "+
 			"macro that hides a part of a launch can use "+
 			"cudaLaunchKernelEx(&config, kernel, args...) or CUDA_LAUNCH(kernel, grid, block, shared, "+
 			"stream, args...)",
 			kernelName(view[start:open]))
 	}
-	kernel, configuration := string(f.text[start:open]), string(f.text[open+3:end])
-	f.edits = append(f.edits, edit{start, end + 3, "(::cuemu::launch(" + configuration + ").kernel(" +
+	kernel, configuration := string(f.text[start:open]), string(f.text[opened:end])
+	f.edits = append(f.edits, edit{start, closed, "(::cuemu::launch(" + configuration + ").kernel(" +
 		quote(kernelName(view[start:open])) +
 		")->*[=](auto... cuemu_a){ " + kernel + "(cuemu_a...); })"})
 	return nil
@@ -40,9 +55,9 @@ func kernelName(expression []byte) string {
 	return strings.Join(strings.Fields(string(expression)), " ")
 }
 
-// configurationEnd is the offset of the >>> that closes a configuration beginning at from: the first outside
-// all parentheses that an argument list follows.
-func configurationEnd(view []byte, from int) (int, bool) {
+// configurationEnd is where the >>> lies that closes a configuration beginning at from, the first outside all
+// parentheses that an argument list follows; closed is 0 where there is none.
+func configurationEnd(view []byte, from int) (end, closed int) {
 	depth := 0
 	for i := from; i < len(view); i++ {
 		switch view[i] {
@@ -50,22 +65,23 @@ func configurationEnd(view []byte, from int) (int, bool) {
 			depth++
 		case ')', ']', '}':
 			if depth--; depth < 0 {
-				return 0, false
+				return 0, 0
 			}
 		case ';':
 			if depth == 0 {
-				return 0, false
+				return 0, 0
 			}
 		case '>':
-			if depth > 0 || !bytes.HasPrefix(view[i:], []byte(">>>")) {
+			after := signEnd(view, i, '>')
+			if depth > 0 || after == 0 {
 				continue
 			}
-			if next := skip(view, i+3); next < len(view) && view[next] == '(' {
-				return i, true
+			if next := skip(view, after); next < len(view) && view[next] == '(' {
+				return i, after
 			}
 		}
 	}
-	return 0, false
+	return 0, 0
 }
 
 // kernelStart scans back from open over the kernel's expression: a qualified name with template arguments, a

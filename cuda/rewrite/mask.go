@@ -23,8 +23,13 @@ func mask(text []byte) (code []byte, macros [][]byte) {
 
 // needsRewriting says whether a masked text may hold something to change or to note.
 func needsRewriting(masked []byte) bool {
+	for at := 0; at < len(masked); at++ {
+		if signEnd(masked, at, '<') > 0 {
+			return true
+		}
+	}
 	for _, word := range []string{
-		"<<<", "__shared__", "__noinline__", "asm", "cudaLaunchKernel", "cudaLaunchCooperativeKernel",
+		"__shared__", "__noinline__", "asm", "cudaLaunchKernel", "cudaLaunchCooperativeKernel",
 	} {
 		if bytes.Contains(masked, []byte(word)) {
 			return true

@@ -110,11 +110,12 @@ type edit struct {
 func (f *file) rewrite(view []byte, inFunction func(int) bool) error {
 	for at := 0; at < len(view); at++ {
 		switch {
-		case bytes.HasPrefix(view[at:], []byte("<<<")):
-			if err := f.launch(view, at); err != nil {
+		case signEnd(view, at, '<') > 0:
+			end := signEnd(view, at, '<')
+			if err := f.launch(view, at, end); err != nil {
 				return err
 			}
-			at += 2
+			at = end - 1
 		case wordStart(view, at):
 			end := wordEnd(view, at)
 			var err error

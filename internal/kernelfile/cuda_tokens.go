@@ -23,6 +23,8 @@ type source struct {
 	names    map[string]bool // that #define or a flag defines
 	branches []branch        // the conditions that the text being read stands under
 	comments []string        // line by line
+
+	launching bool // a <<< was read, and not yet its >>>
 }
 
 // lex cuts C++ text into tokens, those left out by #if 0 and #ifdef excepted; defined are names that a flag
@@ -79,12 +81,33 @@ func lex(text string, defined ...string) source {
 			continue
 		}
 		fresh = false
-		end := endOfToken(text, i)
-		s.tokens = append(s.tokens, token{text[i:end], line})
+		word, end := s.launchSign(text, i)
+		if word == "" {
+			end = endOfToken(text, i)
+			word = text[i:end]
+		}
+		s.tokens = append(s.tokens, token{word, line})
 		line += strings.Count(text[i:end], "\n")
 		i = end
 	}
 	return s
+}
+
+// launchSign is <<< or, in a launch, >>>, with its end; "" where none is at i. Some editors set it apart as
+// "<< <" and ">> >", which nvcc takes as well.
+func (s *source) launchSign(text string, i int) (sign string, end int) {
+	for _, sign := range []string{"<<<", ">>>"} {
+		rest, two := strings.CutPrefix(text[i:], sign[:2])
+		if !two || sign == ">>>" && !s.launching {
+			continue
+		}
+		after, three := strings.CutPrefix(strings.TrimLeft(rest, " \t"), sign[:1])
+		if three && (sign == "<<<" || strings.HasPrefix(strings.TrimLeft(after, " \t\r\n"), "(")) {
+			s.launching = sign == "<<<"
+			return sign, len(text) - len(after)
+		}
+	}
+	return "", i
 }
 
 // endOfToken is the end of the token at i: a word or a number, a literal, a sign of one to three characters.
