@@ -66,8 +66,8 @@ def parent() -> None:
     import gc
     import select
     with contextlib.suppress(ImportError):  # a worker says what is missing
-        import interpreter  # noqa: F401
         import integrity  # noqa: F401
+        import interpreter  # noqa: F401
         import launch  # noqa: F401
         import own_file  # noqa: F401
         import pieces  # noqa: F401

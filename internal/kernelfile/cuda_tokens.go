@@ -81,11 +81,7 @@ func lex(text string, defined ...string) source {
 			continue
 		}
 		fresh = false
-		word, end := s.launchSign(text, i)
-		if word == "" {
-			end = endOfToken(text, i)
-			word = text[i:end]
-		}
+		word, end := s.next(text, i)
 		s.tokens = append(s.tokens, token{word, line})
 		line += strings.Count(text[i:end], "\n")
 		i = end
@@ -108,6 +104,15 @@ func (s *source) launchSign(text string, i int) (sign string, end int) {
 		}
 	}
 	return "", i
+}
+
+// next is the token at i, with its end.
+func (s *source) next(text string, i int) (word string, end int) {
+	if word, end = s.launchSign(text, i); word == "" {
+		end = endOfToken(text, i)
+		word = text[i:end]
+	}
+	return word, end
 }
 
 // endOfToken is the end of the token at i: a word or a number, a literal, a sign of one to three characters.

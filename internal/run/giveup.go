@@ -91,7 +91,7 @@ func (l *losses) note(o backend.Outcome) {
 // judged counts what was made of a case that was run.
 func (l *losses) judged(e entry, r *record.Record) {
 	everywhere := func(d backend.Doubt) bool {
-		return len(d.Sizes) == 0 && d.DType == "" && d.Distribution == ""
+		return len(d.Sizes) == 0 && d.DType == "" && d.Only == ""
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
