@@ -207,17 +207,14 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	return nil, &op.UsageError{Message: message}
 }
 
-// wayWords are words beside an operator's name that say how it is computed, not what.
-var wayWords = []string{
-	"kernel", "forward", "fwd", "triton", "torch", "cuda", "naive", "simple", "basic", "fused",
-	"online", "safe", "stable", "tiled", "block", "blocked", "fast", "optimized", "opt",
-	"persistent", "parallel", "vectorized", "my", "custom", "ref", "reference", "row", "rows",
-	"native", "py", "pytorch", "wrapper", "fn", "func", "op", "small", "large", "flash",
-	"autotuned", "tuned", "compiled", "single", "multi", "two", "one", "pass", "loop", "v",
+// otherWords are words beside an operator's name that make another operator of it.
+var otherWords = []string{
+	"and", "with", "then", "plus", "log", "masked", "mask", "causal", "scaled", "add", "bias", "residual",
+	"gumbel", "sparse", "quantized",
 }
 
-// namedAlike leaves, of several functions, those whose names hold the operator's and beside it no more than
-// how it is computed, where one is called just that: of softmax, log_softmax and softmax_v2 the first and the
+// namedAlike leaves, of several functions, those whose names hold the operator's and no word that makes
+// another of it, where one is called just that: of softmax, log_softmax and softmax_v2 the first and the
 // last.
 func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 	plain := func(name string) string { return strings.ReplaceAll(snake(name), "_", "") }
@@ -230,12 +227,9 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 		if !found {
 			return !strings.Contains(plain(name), plain(spec.Name))
 		}
-		for _, word := range strings.Split(before+"_"+after, "_") {
-			if word = strings.TrimRight(word, "0123456789"); word != "" && !slices.Contains(wayWords, word) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(strings.Split(before+"_"+after, "_"), func(word string) bool {
+			return slices.Contains(otherWords, word)
+		})
 	}
 	same := func(b *Binding) bool { return plain(b.Function.Name) == plain(spec.Name) }
 	if !slices.ContainsFunc(fit, same) {
