@@ -40,6 +40,8 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	if asserts {
 		head.WriteString("#define __assert_fail ::triad_own::assert_fails\n\n")
 	}
+	// what is meant for an editor alone stands under #ifndef __CUDACC__
+	tail.WriteString("#ifndef __CUDACC__\n#define __CUDACC__ 1\n#endif\n")
 	fmt.Fprintf(&tail, "#define main triad_own_main_of_the_file\n#include %s\n#undef main\n\n",
 		strconv.Quote(include))
 	var kernels []string
