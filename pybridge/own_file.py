@@ -327,6 +327,8 @@ class Module:
         for parameter, value in zip(taken, inputs() if inputs else ()):
             if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
                 self.init.setdefault(parameter.name, value)
+        self.wanting = [p.name for p in taken if p.default is p.empty and p.name not in self.init
+                        and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
     def _module(self) -> torch.nn.Module:
         key = (self.kind, repr(sorted(self.init.items())))
@@ -336,7 +338,11 @@ class Module:
         return self._made[key]
 
     def has_others(self) -> str | None:
-        """Says which parameters and weights it has that the operator has none for."""
+        """Says what it asks for when it is made that nothing gives, else which parameters and weights it has
+        that the operator has none for."""
+        if self.wanting:
+            return (f"{self.name} is made with {', '.join(self.wanting)}, and nothing says what that is: "
+                    "return the arguments in order from a function get_init_inputs() of the file")
         others = sorted({n for n, _ in self._module().named_parameters()} ^ set(self.weights))
         return (f"{self.name} has parameters that the operator knows nothing of, or lacks some: "
                 f"{', '.join(others)}") if others else None

@@ -56,6 +56,21 @@ class OwnFile(unittest.TestCase):
         self.assertIn("mine returned nothing", outcome["message"])
         self.assertEqual(outcome["where"]["file"], __file__)
 
+    def test_a_module_that_is_made_with_more_than_sizes_declines(self):
+        self.write(mine="""
+            import torch
+
+            class Gated(torch.nn.Module):
+                def __init__(self, dim, hidden, depth=1):
+                    super().__init__()
+                    self.weight = torch.nn.Parameter(torch.ones(dim, hidden))
+            """)
+        file = self.load("mine.py")
+        said = own_file.Module(file, "Gated", {"dim": 4}, ("weight",)).has_others()
+        self.assertIn("Gated is made with hidden, and nothing says what that is", said)
+        file.get_init_inputs = lambda: [4, 8]
+        self.assertIsNone(own_file.Module(file, "Gated", {"dim": 4}, ("weight",)).has_others())
+
     def test_relative_imports_without_init(self):
         self.write(day_1__in__shared="N = 3", day_1__in__parts__in__other="M = 4",
                    day_1__in__parts__in__mine="""
