@@ -161,10 +161,15 @@ func primaryStart(view []byte, end int) int {
 			at = before
 		case isWord(c):
 			word := precedingWord(view, at)
+			start := at - len(word)
+			if pasted := skipBack(view, start); pasted > 1 && view[pasted-1] == '#' && view[pasted-2] == '#' {
+				at = skipBack(view, pasted-2) // name##_kernel, in a macro
+				continue
+			}
 			if isKeyword(word) || isDigit(word[0]) {
 				return -1
 			}
-			return at - len(word)
+			return start
 		default:
 			return -1
 		}

@@ -28,6 +28,8 @@ void host(int n, float* x, void (*kernels[2])(float*), cudaStream_t stream) {
 }
 #define LAUNCH(kernel, n, ...) \
     kernel<<<n, 256>>>(__VA_ARGS__)
+#define LAUNCH_OF(type, n, x) \
+    sum_##type##_kernel<<<n, 256>>>(x); scan_ ## type<4><<<n, 256>>>(x)
 #define NOINLINE __noinline__
 #if 0
 #endif
