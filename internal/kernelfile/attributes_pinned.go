@@ -21,8 +21,8 @@ func (b *Binding) Equal() [][]string {
 	return append(groups, b.neverAsked()...)
 }
 
-// nameSetsSwitch says whether a function's name, its file's, or that of a kernel it launches, holds the name
-// of a switch: causal_attention is causal.
+// nameSetsSwitch says whether a function's name, or that of a kernel it launches, holds the name of a switch:
+// causal_attention is causal. A file may be called anything.
 func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 	if a.Type != "bool" {
 		return false
@@ -33,7 +33,7 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		return found && !strings.HasSuffix(before, "non") && !strings.HasSuffix(before, "no") &&
 			!strings.HasSuffix(before, "not") && !strings.HasSuffix(before, "without")
 	}
-	if says(b.Function.Name) || says(b.Options.file) || b.Function.maskedAlways(a.Name) {
+	if says(b.Function.Name) || b.Function.maskedAlways(a.Name) {
 		return true
 	}
 	return slices.ContainsFunc(b.Function.body,

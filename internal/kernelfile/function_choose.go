@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -49,7 +48,6 @@ func (e *SeveralError) Error() string { return e.Message }
 // *SeveralError where several functions fit a pass.
 func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
 	options.Arguments, options.Rung = r.Arguments, r.Rung
-	options.file = strings.TrimSuffix(filepath.Base(r.Path), filepath.Ext(r.Path))
 	var bindings []*Binding
 	var several *SeveralError
 	found, through := false, false

@@ -23,7 +23,6 @@ type Options struct {
 	DTypes              []string          // that --dtype asks for; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
-	file                string            // the name of the file, without its ending
 }
 
 // Role is what a parameter stands for.
