@@ -29,6 +29,6 @@ int main(int argc, char **) {
 	cudaMemset(y, 0, sizeof h);
 	fill<<<1, 32>>>(y, chosen->first, chosen->last);   // BUG(address host-use-after-free)
 	cudaMemcpy(h, y, sizeof h, cudaMemcpyDeviceToHost);
-	printf("%g\n", h[31]);
+	printf("done\n"); // what y holds is undefined, and differs between orders with some compilers
 	cudaFree(y);
 }
