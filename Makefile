@@ -106,7 +106,10 @@ mutation:
 # What takes longer: more seeds for the judge, every kernel for sm_75 to sm_120, the kills of the store again and again, fuzzing.
 test-long:
 	$(MAKE) mutation SEEDS=25
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestKernelsCompileForGPUs$$' ./cuda
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestKernelsCompile.*|TestEmulatorWarpMatrix|Test.*AttentionForHopper)$$' ./cuda
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestOwnFiles|TestFakeGPUWrongFiles)$$' ./cmd/triad
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestSanitizersAreSilent$$' ./internal/check
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'ByRows' ./internal/truth
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPython$$/gpu_code' ./pybridge
 	TRIAD_TEST_PYTHONS="$(PYTHONS)" $(GO) test -count=1 -timeout 60m -run '^TestPackage$$/wheel' ./pybridge/python
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPower$$' -v ./internal/run

@@ -24,9 +24,6 @@ func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel
 	if err != nil {
 		need.MissingSetUp(t, err)
 	}
-	b := GPUBuilder{
-		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: ShippedArchitectures,
-	}
 	for _, operator := range kernelNames(t) {
 		text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+operator+".cu")
 		if err != nil {
@@ -36,7 +33,7 @@ func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel
 			!strings.Contains(string(text), ", sm90_tma, ") {
 			continue
 		}
-		library, err := b.Kernels(t.Context(), operator)
+		library, err := gpuBuilder(t, nvcc, operator).Kernels(t.Context(), operator)
 		if err != nil {
 			t.Fatal(err)
 		}

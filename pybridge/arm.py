@@ -74,13 +74,18 @@ class Arm:
 
     def _capture(self, calls: int) -> None:
         self.graph, self.kept = None, [()] * self.sets
-        graph = torch.cuda.CUDAGraph()
+        graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
         # What a call returned is kept until the same set's turn comes again: else the allocator would give
         # every call the same block.
-        with nothing_collected(), torch.cuda.graph(graph, stream=self.stream,
-                                                   capture_error_mode="thread_local"):
-            for i in range(calls):
-                self.kept[i % self.sets] = self.call(i % self.sets)
+        try:
+            with nothing_collected(), torch.cuda.graph(graph, stream=self.stream,
+                                                       capture_error_mode="thread_local"):
+                for i in range(calls):
+                    self.kept[i % self.sets] = self.call(i % self.sets)
+        finally:
+            # A capture that cannot be ended leaves its stream the current one: what later calls are given
+            # would be filled there while other streams already copy into it.
+            torch.cuda.set_stream(current)
         self.graph, self.calls = graph, calls
 
     def _estimate(self) -> None:

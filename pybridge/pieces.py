@@ -28,6 +28,8 @@ def copy_in(content: torch.Tensor, source: memoryview) -> int:
         return _summed(len(source), lambda first, end: (_move(content[first:end], shared[first:end]),
                                                         _crc32(content[first:end]))[1])
 
+    torch.cuda.current_stream(content.device).synchronize()  # the threads copy on streams of their own
+
     def piece(first: int, end: int) -> int:
         staged = _move(_stage(end - first), shared[first:end])
         content[first:end].copy_(staged)
@@ -47,7 +49,9 @@ def copy_out(target: memoryview, content: torch.Tensor) -> int:
 
 
 def checksum(content: torch.Tensor) -> int:
-    """crc32 of content, one-dimensional dense uint8 on any device."""
+    """crc32 of content, one-dimensional dense uint8 on any device, as the current stream leaves it."""
+    if content.device.type == "cuda":
+        torch.cuda.current_stream(content.device).synchronize()
     return _summed(content.numel(), lambda first, end: _crc32(_on_host(content[first:end])))
 
 

@@ -8,6 +8,8 @@ Limits   batch, m, n, k may be 0.
 Source   Dongarra et al. 1990, A set of level 3 basic linear algebra subprograms
   triton/tiled      a tile of y per program, programs grouped so that neighbours share operands in L2
   triton/tiled_tf32 the same with fp32 operands read as tf32 (contract tf32), for the tensor cores
+  triton/persistent a program for each multiprocessor, which takes every so-manieth tile; operands are
+                    read through tensor descriptors, on Hopper by the copy engine. Costs: rows of 16 bytes
   torch/eager       torch.baddbmm
 """
 
@@ -15,29 +17,50 @@ import functools
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, too_old, triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 TILE_MAX = 128  # of m and n
 TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 TILE_K = 128 if INTERPRETED else 32
 GROUP = 8  # rows of tiles that are walked together
+DESCRIBED_MIN = 16  # bytes of 16 and more are what a tensor descriptor reads
+PLACES = 3 if INTERPRETED else 132  # programs that are there: one for each multiprocessor of a Hopper GPU
+
+
+@triton.jit
+def _gemm_place(program, m, n, GROUP: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """The matrix of a program's [M, N] tile, and the tile's first row and column. Programs walk GROUP rows of
+    tiles column by column, so that those in flight share what L2 holds."""
+    tiles_m, tiles_n = tl.cdiv(m, M), tl.cdiv(n, N)
+    matrix = program // (tiles_m * tiles_n)
+    program = program % (tiles_m * tiles_n)
+    per_group = GROUP * tiles_n
+    first = (program // per_group) * GROUP
+    height = tl.minimum(tiles_m - first, GROUP)
+    return matrix, (first + (program % per_group) % height) * M, (program % per_group) // height * N
+
+
+@triton.jit
+def _gemm_finish(acc, c_ptr, y_ptr, alpha, beta, matrix, rm, rn, m, n, ADDS: tl.constexpr):
+    """Scales a tile, adds c and stores it."""
+    acc = acc * alpha
+    at = (matrix * m + rm[:, None]) * n + rn[None, :]
+    inside = (rm < m)[:, None] & (rn < n)[None, :]
+    if ADDS:
+        acc += beta * tl.load(c_ptr + at, mask=inside, other=0.0).to(tl.float32)
+    tl.store(y_ptr + at, acc.to(y_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def _gemm_tiled_kernel(a_ptr, b_ptr, c_ptr, y_ptr, alpha, beta, m, n, k, a_batch, a_m, a_k, b_batch, b_k, b_n,
                        ADDS: tl.constexpr, PRECISION: tl.constexpr, GROUP: tl.constexpr,
                        M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    """One [M, N] tile of one matrix of y. Programs walk GROUP rows of tiles column by column, so that those
-    in flight share what L2 holds."""
-    tiles_m, tiles_n = tl.cdiv(m, M), tl.cdiv(n, N)
-    matrix = (tl.program_id(0) // (tiles_m * tiles_n)).to(tl.int64)
-    program = tl.program_id(0) % (tiles_m * tiles_n)
-    per_group = GROUP * tiles_n
-    first_m = (program // per_group) * GROUP
-    height = tl.minimum(tiles_m - first_m, GROUP)
-    rm = ((first_m + (program % per_group) % height) * M + tl.arange(0, M)).to(tl.int64)
-    rn = ((program % per_group) // height * N + tl.arange(0, N)).to(tl.int64)
+    """One [M, N] tile of one matrix of y."""
+    matrix, row, col = _gemm_place(tl.program_id(0), m, n, GROUP, M, N)
+    matrix = matrix.to(tl.int64)
+    rm = (row + tl.arange(0, M)).to(tl.int64)
+    rn = (col + tl.arange(0, N)).to(tl.int64)
     a_ptr += matrix * a_batch
     b_ptr += matrix * b_batch
     acc = tl.zeros([M, N], tl.float32)
@@ -48,12 +71,31 @@ def _gemm_tiled_kernel(a_ptr, b_ptr, c_ptr, y_ptr, alpha, beta, m, n, k, a_batch
         b = tl.load(b_ptr + rk[:, None] * b_k + rn[None, :] * b_n, mask=(rk < k)[:, None] & (rn < n)[None, :],
                     other=0.0)
         acc = tl.dot(a, b, acc, input_precision=PRECISION, out_dtype=tl.float32)
-    acc = acc * alpha
-    at = (matrix * m + rm[:, None]) * n + rn[None, :]
-    inside = (rm < m)[:, None] & (rn < n)[None, :]
-    if ADDS:
-        acc += beta * tl.load(c_ptr + at, mask=inside, other=0.0).to(tl.float32)
-    tl.store(y_ptr + at, acc.to(y_ptr.dtype.element_ty), mask=inside)
+    _gemm_finish(acc, c_ptr, y_ptr, alpha, beta, matrix, rm, rn, m, n, ADDS)
+
+
+@triton.jit
+def _gemm_persistent_kernel(a, b, c_ptr, y_ptr, alpha, beta, tiles, m, n, k, A_TURNED: tl.constexpr,
+                            B_TURNED: tl.constexpr, ADDS: tl.constexpr, GROUP: tl.constexpr,
+                            M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Every so-manieth [M, N] tile of y. a and b are descriptors of [batch, m, k] and [batch, n, k]; TURNED,
+    their last two dims are the other way round."""
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        matrix, row, col = _gemm_place(tile, m, n, GROUP, M, N)
+        acc = tl.zeros([M, N], tl.float32)
+        for k0 in range(0, k, K):
+            if A_TURNED:
+                left = a.load([matrix, k0, row]).reshape(K, M).T
+            else:
+                left = a.load([matrix, row, k0]).reshape(M, K)
+            if B_TURNED:
+                right = b.load([matrix, k0, col]).reshape(K, N)
+            else:
+                right = b.load([matrix, col, k0]).reshape(N, K).T
+            acc = tl.dot(left, right, acc, input_precision="ieee", out_dtype=tl.float32)
+        rm = (row + tl.arange(0, M)).to(tl.int64)
+        rn = (col + tl.arange(0, N)).to(tl.int64)
+        _gemm_finish(acc, c_ptr, y_ptr, alpha, beta, matrix.to(tl.int64), rm, rn, m, n, ADDS)
 
 
 def _tile(size: int) -> int:
@@ -75,19 +117,53 @@ def _product(a, b, c, alpha: float, beta: float, precision: str):
     return y
 
 
-def forward(a, b, c, *, layout_b, with_c, alpha, beta, precision="ieee"):
+def _described(x, rows: int, depth: int):
+    """A descriptor of x [batch, rows, depth] for blocks of [1, rows, depth], and whether it is turned."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+    if turned := x.stride(2) != 1:
+        x, rows, depth = x.mT, depth, rows
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, rows, depth]), turned
+
+
+def _persistent_product(a, b, c, alpha: float, beta: float):
+    """As _product, of operands that _accepts_persistent lets through."""
+    (batch, m, k), n = a.shape, b.shape[2]
+    y = torch.empty((batch, m, n), dtype=a.dtype, device=a.device)
+    tile_m, tile_n = max(DESCRIBED_MIN, _tile(m)), max(DESCRIBED_MIN, _tile(n))
+    depth = TILE_K if INTERPRETED else 128 // a.element_size()  # the copy engine likes rows of 128 bytes
+    tiles = batch * ceildiv(m, tile_m) * ceildiv(n, tile_n)
+    left, a_turned = _described(a, tile_m, depth)
+    right, b_turned = _described(b.mT, tile_n, depth)
+    _gemm_persistent_kernel[(min(PLACES, tiles),)](
+        left, right, y if c is None else c, y, alpha, beta, tiles, m, n, k, A_TURNED=a_turned,
+        B_TURNED=b_turned, ADDS=c is not None, GROUP=GROUP, M=tile_m, N=tile_n, K=depth,
+        num_warps=8 if tile_m * tile_n > 8192 else 4)
+    return y
+
+
+def _forward(product, a, b, c, *, layout_b, with_c, alpha, beta):
     """a [batch, m, k], b, c -> y [batch, m, n] of a's dtype."""
     b = b.mT if layout_b == "nk" else b
-    return _product(a, b, c.contiguous() if with_c and beta != 0 else None, alpha, beta, precision)
+    return product(a, b, c.contiguous() if with_c and beta != 0 else None, alpha, beta)
 
 
-def backward(a, b, grad_y, *, layout_b, with_c, alpha, beta, precision="ieee"):
+def _backward(product, a, b, grad_y, *, layout_b, with_c, alpha, beta):
     """a, b, grad_y [batch, m, n] -> grad_a, grad_b: one product each, of views that are transposed."""
     if layout_b == "nk":
-        return (_product(grad_y, b, None, alpha, 0.0, precision),
-                _product(grad_y.mT, a, None, alpha, 0.0, precision))
-    return (_product(grad_y, b.mT, None, alpha, 0.0, precision),
-            _product(a.mT, grad_y, None, alpha, 0.0, precision))
+        return product(grad_y, b, None, alpha, 0.0), product(grad_y.mT, a, None, alpha, 0.0)
+    return product(grad_y, b.mT, None, alpha, 0.0), product(a.mT, grad_y, None, alpha, 0.0)
+
+
+def _accepts_persistent(direction, a, b, third, *, layout_b, with_c, alpha, beta):
+    operands = {"a": a, "b": b, **({"grad_y": third} if direction == "backward" else {})}
+    for name, t in operands.items():
+        if 0 in t.shape:
+            return f"gemm/triton/persistent: {name} is empty"
+        last = 2 if t.stride(2) == 1 else 1
+        steps = [t.stride(d) * t.element_size() for d in (0, 3 - last)]
+        if t.stride(last) != 1 or any(step <= 0 or step % 16 for step in steps) or t.data_ptr() % 16:
+            return f"gemm/triton/persistent: {name} has rows that do not begin at 16 bytes, or no rows"
+    return too_old(a.device, "a block of 128 KB of shared memory", (9, 0))
 
 
 # ---- torch
@@ -131,10 +207,18 @@ def eager_backward(a, b, grad_y, *, layout_b, with_c, alpha, beta):
 
 _NAMES = {"outputs": ("y",), "gradients": ("grad_a", "grad_b")}
 
+
+def _variant(name, product, **facts):
+    """An implementation whose passes are products."""
+    return Implementation(name, functools.partial(_forward, product), functools.partial(_backward, product),
+                          **facts, **_NAMES)
+
+
 IMPLEMENTATIONS = [
-    Implementation("triton/tiled", forward, backward, **_NAMES),
-    Implementation("triton/tiled_tf32", functools.partial(forward, precision="tf32"),
-                   functools.partial(backward, precision="tf32"), contract="tf32", dtypes=("fp32",),
-                   **_NAMES),
+    _variant("triton/tiled", functools.partial(_product, precision="ieee")),
+    _variant("triton/tiled_tf32", functools.partial(_product, precision="tf32"), contract="tf32",
+             dtypes=("fp32",)),
+    _variant("triton/persistent", _persistent_product, accepts=_accepts_persistent,
+             constraint="rows or columns that begin at 16 bytes; no size 0; on a GPU, 9.0 or newer"),
     Implementation("torch/eager", eager, eager_backward, **_NAMES),
 ]

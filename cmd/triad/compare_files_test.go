@@ -91,7 +91,7 @@ func filesJudged(t *testing.T, args ...string) (out, errors string, code int) {
 }
 
 // manyFiles is how many files TestManyFiles judges; TRIAD_TEST_FILES says another number.
-const manyFiles = 200
+const manyFiles = 100
 
 // Of many files, right and wrong, each is judged once and ends as it should, although the driver and a worker
 // are killed on the way.

@@ -141,6 +141,9 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 			continue
 		}
 		tried++
+		if !need.Part(tried, 4) {
+			continue
+		}
 		t.Run(c.File, func(t *testing.T) {
 			text, code := onMachine(t, "", append([]string{
 				"compare", c.Operator, "--impl", "mine", "--quick",

@@ -18,6 +18,7 @@
 //   sm80_mma      fp16 and bf16 on tensor cores, copies beside the products; see gemm/sm80_mma.cuh. Costs: the same, and a newer GPU
 //   sm90_tma      wgmma of 128 x 256 tiles that the copy engine brings, clusters of two; see gemm/sm90_tma.cuh. Costs: a GPU of 9.0
 //   cublas        NVIDIA's library, where it is found at run time; see gemm/cublas.cuh
+//   cublaslt      the same library's other interface, which reads c where it lies; see gemm/cublas.cuh. Costs: a choice of an algorithm a call
 #include "capability.cuh"
 #include "gemm/cublas.cuh"
 #include "gemm/product.cuh"
@@ -403,6 +404,8 @@ const triad::Limits tma = {triad::wgmma_capability(), packs,
 
 const triad::Limit cublas_limit =
     triad::limit("a GPU, cuBLAS, k > 0, alpha not 0, operands whose rows or columns are neighbours", triad::gemm::check_cublas);
+const triad::Limit cublaslt_limit =
+    triad::limit("a GPU, cuBLASLt, k > 0, alpha not 0, operands whose rows or columns are neighbours", triad::gemm::check_cublaslt);
 
 } // namespace
 
@@ -466,3 +469,9 @@ TRIAD_KERNEL(gemm, cublas, forward,
 TRIAD_KERNEL(gemm, cublas, backward,
              .contract("fp32").dtypes(triad::floats).outputs(3).limits(cublas_limit)
              .workspace(triad::gemm::cublas_workspace).launch(TRIAD_BY_DTYPE(triad::gemm::cublas)))
+TRIAD_KERNEL(gemm, cublaslt, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous("c"), cublaslt_limit)
+             .workspace(triad::gemm::cublas_workspace).launch(TRIAD_BY_DTYPE(triad::gemm::cublaslt)))
+TRIAD_KERNEL(gemm, cublaslt, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).limits(cublaslt_limit)
+             .workspace(triad::gemm::cublas_workspace).launch(TRIAD_BY_DTYPE(triad::gemm::cublaslt)))

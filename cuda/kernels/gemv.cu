@@ -7,6 +7,8 @@
 //   block   a block a row, for few and long rows: the sums of its warps go through shared memory
 //   vec     16-byte loads, eight of them a thread before the first use, of up to four rows for one of x; where rows are few, their columns are
 //           split among blocks, whose sums a second launch adds in a fixed order
+//   cublas  NVIDIA's library, where it is found at run time: a product of matrices, one of which has one column
+#include "cublas_library.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"
@@ -203,6 +205,55 @@ template <class T> int gemv_vec(const triad_call *call) {
 	return triad::launched();
 }
 
+// ---- cublas -------------------------------------------------------------------------------------------------
+
+#ifdef __CUEMU__
+void check_cublas(triad::Check &check, const triad_call *) { check.that(false, "cuBLAS runs on a GPU alone"); }
+int64_t cublas_workspace(const triad_call *) { return 0; }
+template <class T> int gemv_cublas(const triad_call *) { return TRIAD_UNSUPPORTED; }
+#else
+// by_columns: a as cuBLAS sees it, columns that lie ld apart; rows that lie so are columns of the transpose.
+struct Columns {
+	int op;
+	int64_t ld;
+	bool fits;
+};
+
+Columns by_columns(const triad_tensor &a) {
+	const int64_t rows = a.shape[0], cols = a.shape[1];
+	const bool dense_rows = (cols <= 1 || a.stride[1] == 1) && (rows <= 1 || a.stride[0] >= cols);
+	const bool dense_columns = (rows <= 1 || a.stride[0] == 1) && (cols <= 1 || a.stride[1] >= rows);
+	const int64_t ld = dense_rows ? (rows <= 1 ? cols : a.stride[0]) : (cols <= 1 ? rows : a.stride[1]);
+	return {dense_rows ? triad::Cublas::transposed : triad::Cublas::not_transposed, ld, (dense_rows || dense_columns) && ld <= INT32_MAX};
+}
+
+void check_cublas(triad::Check &check, const triad_call *call) {
+	const triad_tensor &a = call->in[0];
+	check.that(a.shape[0] <= INT32_MAX && a.shape[1] <= INT32_MAX, "cuBLAS takes sizes below 2^31");
+	check.that(by_columns(a).fits, "cuBLAS takes a matrix whose rows or columns are neighbours in memory");
+	check.that(triad::Cublas::found() != nullptr, "there is no libcublas.so.13 or libcublas.so.12: install NVIDIA's cuBLAS, or name its folder "
+	           "in LD_LIBRARY_PATH");
+}
+
+int64_t cublas_workspace(const triad_call *) { return triad::cublas_workspace_bytes; }
+
+template <class T> int gemv_cublas(const triad_call *call) {
+	const int rows = static_cast<int>(call->in[0].shape[0]), cols = static_cast<int>(call->in[0].shape[1]);
+	if (rows == 0) return TRIAD_OK;
+	const triad::Cublas *const library = triad::Cublas::found();
+	const triad::Cublas::Handle handle =
+	    library != nullptr ? library->ready(triad::stream_of(call), call->workspace, call->workspace_bytes) : nullptr;
+	if (handle == nullptr) return static_cast<int>(cudaErrorUnknown);
+	const Columns a = by_columns(call->in[0]);
+	const float one = 1.0f, nothing = 0.0f;
+	const int type = triad::cublas_type<T>;
+	const int status = library->multiply(handle, a.op, triad::Cublas::not_transposed, rows, 1, cols, &one, call->in[0].data, type,
+	                                     static_cast<int>(a.ld), 0, call->in[1].data, type, cols, 0, &nothing, call->out[0].data, type, rows, 0,
+	                                     1, triad::Cublas::compute_32f, triad::Cublas::default_algorithm);
+	return status == 0 ? triad::launched() : static_cast<int>(cudaErrorUnknown);
+}
+#endif
+
 } // namespace
 
 // ---- registration -------------------------------------------------------------------------------------------
@@ -214,3 +265,7 @@ TRIAD_KERNEL(gemv, vec, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).workspace(part_sums)
              .limits(triad::vector_rows("a"), triad::contiguous("x"), triad::aligned(16, "x"))
              .launch(TRIAD_BY_DTYPE(gemv_vec)))
+TRIAD_KERNEL(gemv, cublas, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(cublas_workspace)
+             .limits(triad::contiguous("x"), triad::limit("a GPU, cuBLAS, a matrix whose rows or columns are neighbours", check_cublas))
+             .launch(TRIAD_BY_DTYPE(gemv_cublas)))

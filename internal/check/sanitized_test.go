@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"triad/cuda"
+	"triad/internal/need"
 )
 
 // sanitizedZoo is where the programs lie whose planted bug only a sanitizer of the compiler sees. A line with
@@ -85,10 +86,14 @@ func programsIn(t *testing.T, folder string) []string {
 }
 
 // TestSanitizersAreSilent: no sanitizer finds anything in programs that are right: the mended twins of the
-// zoo, and the ordinary programs as they stand.
+// zoo, and the ordinary programs as they stand. Of those for which no sanitizer was planted a bug one in four
+// runs every time.
 func TestSanitizersAreSilent(t *testing.T) {
 	for _, folder := range []string{zoo, sanitizedZoo, "../../cuda/emulator/testdata/programs"} {
-		for _, file := range programsIn(t, folder) {
+		for i, file := range programsIn(t, folder) {
+			if folder != sanitizedZoo && !need.Part(i, 4) {
+				continue
+			}
 			for _, s := range cuda.Sanitizers {
 				name := strings.TrimSuffix(filepath.Base(file), ".cu") + "/" + string(s)
 				t.Run(name, func(t *testing.T) {

@@ -63,9 +63,14 @@ var versions = []Constants{
 	},
 	// the simulated values of "eager" changed too, so that its allowances are not to be compared
 	{
-		Version: "8", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: math.Inf(1),
+		Version: "8", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 0, High: math.Inf(1),
 		Contracts: []string{"eager", "tf32"},
+	},
+	{
+		Version: "9", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1,
+		Fewer: []string{"G4", "G5"}, Contracts: []string{"stored"},
 	},
 }
 

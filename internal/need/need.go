@@ -100,6 +100,10 @@ func Long(t testing.TB, why string) {
 	}
 }
 
+// Part says whether the i-th of many alike is asked in every run: one in n is, and all of them with
+// TRIAD_TEST_LONG.
+func Part(i, n int) bool { return i%n == 0 || os.Getenv("TRIAD_TEST_LONG") != "" }
+
 // IsLong says whether the reason of a skipped test is that it is too long for every run.
 func IsLong(reason string) bool { return strings.HasPrefix(reason, long) }
 

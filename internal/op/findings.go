@@ -60,7 +60,7 @@ var WrongKinds = []string{"nan lost", "nan gained", "infinite", "finite"}
 var LibraryFamilies = []string{"torch", "liger", "quack", "fa4"}
 
 // libraryVariants are rows of our own families that call a library.
-var libraryVariants = []string{"cuda/cublas"}
+var libraryVariants = []string{"cuda/cublas", "cuda/cublaslt"}
 
 // Gates names the judge's gates.
 var Gates = []string{"G0", "G1", "G2", "G3", "G4", "G6", "G7"}

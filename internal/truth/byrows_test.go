@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"triad/internal/judge"
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -13,7 +14,7 @@ import (
 )
 
 // byRowCases calls test with every case of the operators whose truth can be computed row by row, its inputs,
-// and a contract.
+// and a contract; of other data than normal ones one case in three every time.
 func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract string, in []tensor.Tensor)) {
 	for _, o := range truth.All() {
 		shapes := o.Spec.Check.Truth.ByRows
@@ -30,8 +31,8 @@ func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract s
 			if err != nil || len(plan.Cases) == 0 {
 				t.Fatalf("%s: %d cases, %v", o.Spec.Name, len(plan.Cases), err)
 			}
-			for _, c := range plan.Cases {
-				if c.Distribution != "normal" && c.Layout != "contiguous" {
+			for j, c := range plan.Cases {
+				if c.Distribution != "normal" && (c.Layout != "contiguous" || !need.Part(j, 3)) {
 					continue
 				}
 				in := truthtest.CaseInputs(t, o.Spec, c, 1)

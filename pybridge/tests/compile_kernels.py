@@ -23,6 +23,7 @@ import torch  # noqa: E402
 import triton  # noqa: E402
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
+from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 
 from client import OPERATORS  # noqa: E402  puts the bridge on sys.path: first
 
@@ -89,6 +90,8 @@ def source_of(kernel, args: tuple, options: dict) -> tuple[ASTSource, dict]:
             if name in constants
             else TYPES[value.dtype]
             if isinstance(value, torch.Tensor)
+            else f"tensordesc<{TYPES[value.base.dtype].removeprefix('*')}{list(value.block_shape)}>"
+            if isinstance(value, TensorDescriptor)
             else "fp32"
             if isinstance(value, float)
             else "i32"

@@ -322,3 +322,35 @@ func TestTakeOfOnePass(t *testing.T) {
 		}
 	}
 }
+
+// The ladder has a row for each rung of gemm in fp32, slowest first, and both layouts of b beside each other.
+func TestLadder(t *testing.T) {
+	rung := func(impl, layout string, ns float64) record {
+		r := made(impl+layout, "1", impl, ns, 1980, "cold")
+		r.Op, r.Pass, r.DType, r.Attributes = "gemm", "forward", "fp32", map[string]string{"layout_b": layout}
+		r.Timing.FLOPs, r.Timing.Roofline = 4e6, new(1000/ns)
+		return r
+	}
+	other := rung("cuda/cublas", "kn", 900)
+	other.DType = "bf16"
+	got := strings.Join(ladder([]record{
+		rung("cuda/tiled", "kn", 2000), rung("cuda/naive", "nk", 8000), rung("cuda/naive", "kn", 4000), other,
+	})[2:], "\n")
+	want := "| cuda/naive | 4.000 us | 1.00 TFLOP/s | 25.0 % | 8.000 us | 0.50 TFLOP/s | 12.5 % |\n" +
+		"| cuda/tiled | 2.000 us | 2.00 TFLOP/s | 50.0 % | | | |"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := ladder([]record{other}); len(got) != 1 {
+		t.Errorf("nothing recorded: %q", got)
+	}
+}
+
+// A library that is called from a CUDA row is none of our kernels.
+func TestBestOfOurOwn(t *testing.T) {
+	for impl, is := range map[string]bool{"cuda/vec": true, "cuda/cublas": false, "cuda/cublaslt": false} {
+		if cuda.has(impl) != is {
+			t.Errorf("%s: %t", impl, !is)
+		}
+	}
+}

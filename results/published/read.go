@@ -103,6 +103,7 @@ type published struct {
 	sessions []session
 	figures  map[string]json.RawMessage // by name, "same-kernel"; sanitizers are several objects, a line each
 	database map[string]measuredPart    // what database.sh measured
+	h100     *published                 // what was recorded on another card
 }
 
 // readAll reads everything below the root of the sources.
@@ -111,6 +112,11 @@ func readAll(root string) (published, error) {
 	if err != nil {
 		return p, err
 	}
+	h100, err := read(filepath.Join(root, another))
+	if err != nil {
+		return p, err
+	}
+	p.h100 = &h100
 	p.database, err = readDatabase(filepath.Join(root, databaseData))
 	return p, err
 }

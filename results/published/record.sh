@@ -11,7 +11,7 @@
 # TRIAD names the binary (default: bin/triad; figures take bin/figures.test beside it). PEERS= leaves out the rows of other people's kernels.
 # OPERATORS="gemv sum" are those that the step catalogue times, instead of all of its own.
 set -u
-steps="attention fp8_gemm gemm softmax layernorm swiglu rope sustained judged figures plain large catalogue"
+steps="attention fp8_gemm gemm ladder order softmax layernorm swiglu rope sustained judged figures plain large catalogue"
 if [ $# -lt 3 ]; then
 	cat <<'END'
 record.sh FOLDER SECONDS STEP...: the steps of the published session, most important first, each with about how long it takes on an H200
@@ -19,6 +19,8 @@ record.sh FOLDER SECONDS STEP...: the steps of the published session, most impor
   attention   180 s   flash_attention in bf16: 8 points, both passes
   fp8_gemm    150 s   fp8_gemm in e4m3: 12 points, both passes
   gemm         60 s   gemm in bf16: 5 points, forward
+  ladder       60 s   every rung of gemm in fp32 at 4096 cubed
+  order        40 s   what the order of programs does to the L2 cache; needs ncu and the sources
   softmax     120 s   softmax in bf16: 6 points, both passes
   layernorm    60 s   layernorm in bf16: 3 points, both passes
   swiglu       40 s   swiglu in bf16, both passes
@@ -33,7 +35,7 @@ record.sh FOLDER SECONDS STEP...: the steps of the published session, most impor
 For commands of at most 480 s:
 
   results/published/record.sh build/session 480 attention fp8_gemm gemm softmax
-  results/published/record.sh build/session 480 layernorm swiglu rope sustained plain
+  results/published/record.sh build/session 480 ladder order layernorm swiglu rope sustained plain
   results/published/record.sh build/session 480 judged large
   results/published/record.sh build/session 480 catalogue
   results/published/record.sh build/session 480 figures
@@ -135,7 +137,9 @@ for step in "$@"; do
 	case $step in
 	attention) bench attention attention cuda/sm90_tma,cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash ,fa4 flash_attention --dtype bf16 ;;
 	fp8_gemm) bench fp8_gemm fp8_gemm cuda/sm90_wgmma,triton,torch/scaled_mm,torch/scaled_mm_fast "" fp8_gemm ;;
-	gemm) bench gemm gemm cuda/sm90_tma,cuda/sm80_mma,cuda/cublas,triton,torch "" gemm --pass forward --dtype bf16 ;;
+	gemm) bench gemm gemm cuda/sm90_tma,cuda/sm80_mma,cuda/cublas,cuda/cublaslt,triton,torch "" gemm --pass forward --dtype bf16 ;;
+	ladder) bench ladder ladder cuda,triton/tiled,triton/persistent,torch "" gemm --pass forward --dtype fp32 --dims batch=1,m=4096,n=4096,k=4096 ;;
+	order) once order "${PYTHON:-python3}" "$(dirname "$0")/program_order.py" "$out/figure-order.json" ;;
 	softmax) bench softmax softmax cuda/sm90_cluster,$row ,liger,quack softmax --dtype bf16 ;;
 	layernorm) bench layernorm layernorm cuda/vec,cuda/partials,triton,torch ,liger,quack layernorm --dtype bf16 ;;
 	swiglu) bench swiglu swiglu $row ,liger swiglu --dtype bf16 ;;
@@ -154,7 +158,12 @@ for step in "$@"; do
 		;;
 	catalogue)
 		for operator in ${OPERATORS:-$operators}; do
-			bench catalogue "catalogue-$operator" cuda,triton,torch "" "$operator"
+			ours=cuda,triton,torch
+			case $operator in # at their points the first rung takes seconds a call
+			linear_cross_entropy) ours=cuda/chunked,triton,torch ;;
+			moe) ours=cuda/grouped,triton,torch ;;
+			esac
+			bench catalogue "catalogue-$operator" "$ours" "" "$operator"
 		done
 		;;
 	figures)

@@ -20,37 +20,42 @@ const clocksDiffer = 0.01
 type family struct {
 	title string
 	impls []string // names, or prefixes that end in "/"
+	but   string   // the prefix of those that are left out
 }
 
 func (f family) has(impl string) bool {
+	if f.but != "" && strings.HasPrefix(impl, f.but) {
+		return false
+	}
 	return slices.ContainsFunc(f.impls, func(name string) bool {
 		return impl == name || strings.HasSuffix(name, "/") && strings.HasPrefix(impl, name)
 	})
 }
 
 var (
-	cuda     = family{"best CUDA", []string{"cuda/"}}
-	triton   = family{"best Triton", []string{"triton/"}}
-	eager    = family{"torch eager", []string{"torch/eager"}}
-	compiled = family{"torch.compile", []string{"torch/compile"}}
-	liger    = family{"Liger-Kernel", []string{"liger/"}}
-	quack    = family{"quack-kernels", []string{"quack/"}}
-	hopper   = family{"our Hopper variant", []string{"cuda/sm90_tma", "cuda/sm90_wgmma"}}
-	ampere   = family{"our Ampere variant", []string{"cuda/sm80_mma"}}
-	cudnn    = family{"cuDNN", []string{"torch/cudnn"}}
-	flash    = family{"FlashAttention-2 in torch", []string{"torch/flash"}}
-	flash4   = family{"flash-attn-4", []string{"fa4/"}}
-	promoted = family{"cuBLASLt, promoted sums", []string{"torch/scaled_mm"}}
-	fast     = family{"cuBLASLt, fast sums", []string{"torch/scaled_mm_fast"}}
+	cuda     = family{title: "best CUDA", impls: []string{"cuda/"}, but: "cuda/cublas"} // of our own
+	triton   = family{title: "best Triton", impls: []string{"triton/"}}
+	eager    = family{title: "torch eager", impls: []string{"torch/eager"}}
+	compiled = family{title: "torch.compile", impls: []string{"torch/compile"}}
+	liger    = family{title: "Liger-Kernel", impls: []string{"liger/"}}
+	quack    = family{title: "quack-kernels", impls: []string{"quack/"}}
+	hopper   = family{title: "our Hopper variant", impls: []string{"cuda/sm90_tma", "cuda/sm90_wgmma"}}
+	ampere   = family{title: "our Ampere variant", impls: []string{"cuda/sm80_mma"}}
+	cudnn    = family{title: "cuDNN", impls: []string{"torch/cudnn"}}
+	flash    = family{title: "FlashAttention-2 in torch", impls: []string{"torch/flash"}}
+	flash4   = family{title: "flash-attn-4", impls: []string{"fa4/"}}
+	promoted = family{title: "cuBLASLt, promoted sums", impls: []string{"torch/scaled_mm"}}
+	fast     = family{title: "cuBLASLt, fast sums", impls: []string{"torch/scaled_mm_fast"}}
 
-	cublas = family{"cuBLAS", []string{"cuda/cublas"}}
+	cublas   = family{title: "cuBLAS", impls: []string{"cuda/cublas"}}
+	cublasLt = family{title: "cuBLASLt", impls: []string{"cuda/cublaslt"}}
 
-	dequantised = family{"torch, dequantised", []string{"torch/dequant"}}
+	dequantised = family{title: "torch, dequantised", impls: []string{"torch/dequant"}}
 
-	rowTable  = []family{cuda, triton, eager, compiled, liger, quack}
+	rowTable  = []family{cuda, triton, cublas, eager, compiled, liger, quack}
 	attention = []family{hopper, ampere, triton, cudnn, flash, flash4}
 	products  = []family{hopper, triton, promoted, fast}
-	matrices  = []family{hopper, ampere, triton, cublas, eager}
+	matrices  = []family{hopper, ampere, triton, cublas, cublasLt, eager}
 )
 
 // group is what was timed of one case in one regime by one command: what may stand in one row.

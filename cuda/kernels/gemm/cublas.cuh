@@ -1,91 +1,24 @@
-// cublas.cuh: NVIDIA's cuBLAS behind the interface of a gemm variant. The library is opened at run time and its header is not needed, so that
-// the kernels compile, and the other variants run, where it is not installed. It is looked for where the loader looks, and in the folders of
-// TRIAD_CUDA_LIBRARIES (the worker's caller names those of the Python environment).
-//
-// cuBLAS knows matrices by columns alone: element (row, column) lies at row + column * ld. What lies by rows, y[m][n], is to it a matrix of n
-// rows and m columns, the transpose y^T, and y = a b is y^T = b^T a^T: b goes first, a second, and m and n change places. A row-major b[k][n] is
-// already b^T by columns ("not transposed"); b[n][k] is b by columns, and is transposed. No element is moved.
+// cublas.cuh: NVIDIA's cuBLAS and cuBLASLt behind the interface of a gemm variant; include/cublas_library.cuh has how they are opened, and how they see
+// matrices that lie by rows.
+//   cublas    one call, with the algorithm that the library takes. It adds to what the output holds: c is copied there first
+//   cublaslt  the product described apart from its operands: c is read where it lies, and the algorithm is the first that the library's
+//             heuristic names for these sizes, this workspace and sums in fp32. Costs: a description of each matrix for each call
 #ifndef TRIAD_GEMM_CUBLAS_CUH
 #define TRIAD_GEMM_CUBLAS_CUH
+#include "cublas_library.cuh"
 #include "product.cuh"
 #include "register.cuh"
-#ifndef __CUEMU__
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <map>
-#include <mutex>
-#include <string>
-#endif
 
 namespace triad {
 namespace gemm {
 
 #ifdef __CUEMU__
 inline void check_cublas(Check &check, const triad_call *) { check.that(false, "cuBLAS runs on a GPU alone"); }
+inline void check_cublaslt(Check &check, const triad_call *) { check.that(false, "cuBLASLt runs on a GPU alone"); }
 inline int64_t cublas_workspace(const triad_call *) { return 0; }
 template <class T> int cublas(const triad_call *) { return TRIAD_UNSUPPORTED; }
+template <class T> int cublaslt(const triad_call *) { return TRIAD_UNSUPPORTED; }
 #else
-
-// The functions of cuBLAS that are called, with the numbers of its enumerations (cublas_api.h, library_types.h).
-class Cublas {
-public:
-	using Handle = void *;
-	int (*create)(Handle *);
-	int (*set_stream)(Handle, cudaStream_t);
-	int (*set_workspace)(Handle, void *, size_t);
-	int (*set_math)(Handle, int);
-	int (*multiply)(Handle, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a, int type_a, int ld_a, long long stride_a,
-	                const void *b, int type_b, int ld_b, long long stride_b, const void *beta, void *c, int type_c, int ld_c, long long stride_c,
-	                int batch, int compute, int algorithm);
-	enum { not_transposed = 0, transposed = 1, r_32f = 0, r_16f = 2, r_16bf = 14, compute_32f = 68, default_algorithm = -1 };
-	enum { no_reduced_precision_reduction = 16 };
-
-	// found is the library, or null where there is none.
-	static const Cublas *found() {
-		static const Cublas library;
-		return library.multiply != nullptr ? &library : nullptr;
-	}
-
-	// handle is that of the current device; null where cuBLAS refuses one.
-	Handle handle() const {
-		static std::mutex mutex;
-		static std::map<int, Handle> handles;
-		const std::lock_guard<std::mutex> lock(mutex);
-		int device = 0;
-		if (cudaGetDevice(&device) != cudaSuccess) return nullptr;
-		Handle &h = handles[device];
-		if (h == nullptr && create(&h) != 0) h = nullptr;
-		return h;
-	}
-
-private:
-	Cublas() : create(nullptr), set_stream(nullptr), set_workspace(nullptr), set_math(nullptr), multiply(nullptr) {
-		void *const at = open();
-		if (at == nullptr) return;
-		find(at, "cublasCreate_v2", create);
-		find(at, "cublasSetStream_v2", set_stream);
-		find(at, "cublasSetWorkspace_v2", set_workspace);
-		find(at, "cublasSetMathMode", set_math);
-		if (create && set_stream && set_workspace && set_math) find(at, "cublasGemmStridedBatchedEx", multiply);
-	}
-
-	static void *open() {
-		for (const char *const name : {"libcublas.so.13", "libcublas.so.12"}) {
-			const char *const folders = getenv("TRIAD_CUDA_LIBRARIES");
-			for (const char *at = folders; at != nullptr && *at != '\0';) {
-				const std::string rest = at, folder = rest.substr(0, rest.find(':'));
-				if (void *const library = dlopen((folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-				at += folder.size() < rest.size() ? folder.size() + 1 : folder.size();
-			}
-			if (void *const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-		}
-		return nullptr;
-	}
-
-	template <class F> static void find(void *library, const char *name, F &function) { function = reinterpret_cast<F>(dlsym(library, name)); }
-};
-
 // Columns is an operand as cuBLAS sees it: by columns, ld apart, transposed or not.
 struct Columns {
 	int op;
@@ -102,7 +35,6 @@ template <class T> Columns columns_of(const Operand<T> &x, int64_t rows, int64_t
 	return {by_rows == rows_down ? Cublas::not_transposed : Cublas::transposed, ld, (by_rows || by_k) && ld <= INT32_MAX};
 }
 
-constexpr int64_t cublas_workspace_bytes = int64_t{32} << 20; // what NVIDIA recommends for Hopper
 inline int64_t cublas_workspace(const triad_call *) { return cublas_workspace_bytes; }
 
 template <class T> Check &check_columns(Check &check, const triad_call *call) {
@@ -116,24 +48,21 @@ template <class T> Check &check_columns(Check &check, const triad_call *call) {
 	return check;
 }
 
-inline void check_cublas(Check &check, const triad_call *call) {
+inline void check_call(Check &check, const triad_call *call) {
 	check.that(call->attr[alpha] != 0, "cuBLAS does not read a and b where alpha is 0");
 	call->in[0].dtype == TRIAD_F32 ? check_columns<float>(check, call) : check_columns<__half>(check, call); // bf16 has the size of fp16
+}
+
+inline void check_cublas(Check &check, const triad_call *call) {
+	check_call(check, call);
 	check.that(Cublas::found() != nullptr, "there is no libcublas.so.13 or libcublas.so.12: install NVIDIA's cuBLAS, or name its folder in "
 	           "LD_LIBRARY_PATH");
 }
 
-template <class T> constexpr int cublas_type = Cublas::r_32f;
-template <> constexpr int cublas_type<__half> = Cublas::r_16f;
-template <> constexpr int cublas_type<__nv_bfloat16> = Cublas::r_16bf;
-
 template <class T> int cublas(const triad_call *call) {
 	const Cublas *const library = Cublas::found();
-	const Cublas::Handle handle = library != nullptr ? library->handle() : nullptr;
-	if (handle == nullptr || library->set_stream(handle, stream_of(call)) != 0 ||
-	    library->set_workspace(handle, call->workspace, static_cast<size_t>(call->workspace_bytes)) != 0 ||
-	    library->set_math(handle, Cublas::no_reduced_precision_reduction) != 0)
-		return static_cast<int>(cudaErrorUnknown);
+	const Cublas::Handle handle = library != nullptr ? library->ready(stream_of(call), call->workspace, call->workspace_bytes) : nullptr;
+	if (handle == nullptr) return static_cast<int>(cudaErrorUnknown);
 	return each_product<T>(call, [&](const Product<T> &p, cudaStream_t stream) {
 		const Columns a = columns_of(p.a, p.m, p.k, false), b = columns_of(p.b, p.n, p.k, true);
 		const float beta = p.c != nullptr ? p.beta : 0.0f;
@@ -148,6 +77,151 @@ template <class T> int cublas(const triad_call *call) {
 		                                     p.a.batch_stride, &beta, p.y, type, static_cast<int>(p.n), p.m * p.n, static_cast<int>(p.batch),
 		                                     Cublas::compute_32f, Cublas::default_algorithm);
 		return status == 0 ? launched() : static_cast<int>(cudaErrorUnknown);
+	});
+}
+
+// ---- cublaslt -----------------------------------------------------------------------------------------------------------------------------
+
+// The functions of cuBLASLt that are called, with the numbers of its enumerations (cublasLt.h).
+class CublasLt : public CublasNumbers {
+public:
+	using Handle = void *;
+	struct Heuristic { // cublasLtMatmulHeuristicResult_t
+		uint64_t algorithm[8];
+		size_t workspace_bytes;
+		int state;
+		float waves;
+		int reserved[4];
+	};
+	int (*create)(Handle *);
+	int (*create_product)(void **, int compute, int scale);
+	int (*destroy_product)(void *);
+	int (*set_product)(void *, int attribute, const void *value, size_t bytes);
+	int (*create_matrix)(void **, int type, uint64_t rows, uint64_t cols, int64_t ld);
+	int (*destroy_matrix)(void *);
+	int (*set_matrix)(void *, int attribute, const void *value, size_t bytes);
+	int (*create_preference)(void **);
+	int (*destroy_preference)(void *);
+	int (*set_preference)(void *, int attribute, const void *value, size_t bytes);
+	int (*choose)(Handle, void *product, void *a, void *b, void *c, void *d, void *preference, int asked, Heuristic *, int *given);
+	int (*multiply)(Handle, void *product, const void *alpha, const void *a, void *matrix_a, const void *b, void *matrix_b, const void *beta,
+	                const void *c, void *matrix_c, void *d, void *matrix_d, const void *algorithm, void *workspace, size_t workspace_bytes,
+	                cudaStream_t);
+	enum ProductAttribute { transpose_a = 3, transpose_b = 4 };
+	enum MatrixAttribute { batch_count = 5, batch_stride = 6 };
+	enum PreferenceAttribute { most_workspace_bytes = 1, reductions = 3, aligned_a = 5, aligned_b = 6, aligned_c = 7, aligned_d = 8 };
+	enum Reductions { in_place = 1, in_compute_type = 2 }; // of parts of a sum; 4, in the type of the output, is left out
+
+	// found is the library, or null where there is none.
+	static const CublasLt *found() {
+		static const CublasLt library;
+		return library.multiply != nullptr ? &library : nullptr;
+	}
+
+	Handle handle() const {
+		static std::mutex mutex;
+		static std::map<int, void *> handles;
+		return handle_of_device(handles, mutex, create);
+	}
+
+private:
+	CublasLt() : create(nullptr), multiply(nullptr) {
+		void *const at = open_library({"libcublasLt.so.13", "libcublasLt.so.12"});
+		if (at == nullptr) return;
+		find_function(at, "cublasLtCreate", create);
+		find_function(at, "cublasLtMatmulDescCreate", create_product);
+		find_function(at, "cublasLtMatmulDescDestroy", destroy_product);
+		find_function(at, "cublasLtMatmulDescSetAttribute", set_product);
+		find_function(at, "cublasLtMatrixLayoutCreate", create_matrix);
+		find_function(at, "cublasLtMatrixLayoutDestroy", destroy_matrix);
+		find_function(at, "cublasLtMatrixLayoutSetAttribute", set_matrix);
+		find_function(at, "cublasLtMatmulPreferenceCreate", create_preference);
+		find_function(at, "cublasLtMatmulPreferenceDestroy", destroy_preference);
+		find_function(at, "cublasLtMatmulPreferenceSetAttribute", set_preference);
+		find_function(at, "cublasLtMatmulAlgoGetHeuristic", choose);
+		if (create && create_product && destroy_product && set_product && create_matrix && destroy_matrix && set_matrix && create_preference &&
+		    destroy_preference && set_preference && choose)
+			find_function(at, "cublasLtMatmul", multiply);
+	}
+};
+
+inline void check_cublaslt(Check &check, const triad_call *call) {
+	check_call(check, call);
+	check.that(CublasLt::found() != nullptr, "there is no libcublasLt.so.13 or libcublasLt.so.12: install NVIDIA's cuBLAS, or name its folder in "
+	           "LD_LIBRARY_PATH");
+}
+
+// Described is a description of the library's, which goes with the object.
+class Described {
+public:
+	explicit Described(int (*destroy)(void *)) : destroy(destroy) {}
+	~Described() {
+		if (at != nullptr) destroy(at);
+	}
+	Described(const Described &) = delete;
+	Described &operator=(const Described &) = delete;
+	void *at = nullptr;
+
+private:
+	int (*destroy)(void *);
+};
+
+// describe_matrix says how a batch of matrices lies; false where the library refuses.
+inline bool describe_matrix(const CublasLt &library, Described &matrix, int type, int64_t rows, int64_t cols, int64_t ld, int64_t batch,
+                            int64_t stride) {
+	const int count = static_cast<int>(batch);
+	return library.create_matrix(&matrix.at, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(cols), ld) == 0 &&
+	       library.set_matrix(matrix.at, CublasLt::batch_count, &count, sizeof count) == 0 &&
+	       library.set_matrix(matrix.at, CublasLt::batch_stride, &stride, sizeof stride) == 0;
+}
+
+// prefer_aligned says what an address is aligned to: the library takes 256 bytes for granted, and chooses kernels that need it.
+inline bool prefer_aligned(const CublasLt &library, void *preference, int attribute, const void *data) {
+	const uint64_t address = reinterpret_cast<uint64_t>(data) | 256;
+	const auto bytes = static_cast<uint32_t>(address & -address); // its last bit that is set
+	return library.set_preference(preference, attribute, &bytes, sizeof bytes) == 0;
+}
+
+template <class T> int cublaslt_product(const CublasLt &library, const Product<T> &p, void *workspace, int64_t bytes, cudaStream_t stream) {
+	const auto refused = static_cast<int>(cudaErrorUnknown);
+	const CublasLt::Handle handle = library.handle();
+	const Columns a = columns_of(p.a, p.m, p.k, false), b = columns_of(p.b, p.n, p.k, true);
+	const int type = cublas_type<T>;
+	Described product(library.destroy_product), preference(library.destroy_preference);
+	Described left(library.destroy_matrix), right(library.destroy_matrix), out(library.destroy_matrix);
+	const bool b_turned = b.op == CublasLt::transposed, a_turned = a.op == CublasLt::transposed;
+	if (handle == nullptr || library.create_product(&product.at, CublasLt::compute_32f, CublasLt::r_32f) != 0 ||
+	    library.set_product(product.at, CublasLt::transpose_a, &b.op, sizeof b.op) != 0 ||
+	    library.set_product(product.at, CublasLt::transpose_b, &a.op, sizeof a.op) != 0 ||
+	    !describe_matrix(library, left, type, b_turned ? p.k : p.n, b_turned ? p.n : p.k, b.ld, p.batch, p.b.batch_stride) ||
+	    !describe_matrix(library, right, type, a_turned ? p.m : p.k, a_turned ? p.k : p.m, a.ld, p.batch, p.a.batch_stride) ||
+	    !describe_matrix(library, out, type, p.n, p.m, p.n, p.batch, p.m * p.n))
+		return refused;
+	const auto most = static_cast<uint64_t>(bytes);
+	const uint32_t schemes = CublasLt::in_place | CublasLt::in_compute_type;
+	const T *const c = p.c != nullptr ? p.c : p.y;
+	CublasLt::Heuristic chosen = {};
+	int given = 0;
+	if (library.create_preference(&preference.at) != 0 ||
+	    library.set_preference(preference.at, CublasLt::most_workspace_bytes, &most, sizeof most) != 0 ||
+	    library.set_preference(preference.at, CublasLt::reductions, &schemes, sizeof schemes) != 0 ||
+	    !prefer_aligned(library, preference.at, CublasLt::aligned_a, p.b.data) ||
+	    !prefer_aligned(library, preference.at, CublasLt::aligned_b, p.a.data) ||
+	    !prefer_aligned(library, preference.at, CublasLt::aligned_c, c) ||
+	    !prefer_aligned(library, preference.at, CublasLt::aligned_d, p.y) ||
+	    library.choose(handle, product.at, left.at, right.at, out.at, out.at, preference.at, 1, &chosen, &given) != 0 || given == 0)
+		return refused;
+	const float beta = p.c != nullptr ? p.beta : 0.0f;
+	const int status = library.multiply(handle, product.at, &p.alpha, p.b.data, left.at, p.a.data, right.at, &beta, c, out.at, p.y,
+	                                    out.at, chosen.algorithm, workspace, static_cast<size_t>(bytes), stream);
+	return status == 0 ? launched() : refused;
+}
+
+template <class T> int cublaslt(const triad_call *call) {
+	const CublasLt *const library = CublasLt::found();
+	if (library == nullptr) return static_cast<int>(cudaErrorUnknown);
+	return each_product<T>(call, [&](const Product<T> &p, cudaStream_t stream) {
+		return cublaslt_product(*library, p, call->workspace, call->workspace_bytes, stream);
 	});
 }
 #endif

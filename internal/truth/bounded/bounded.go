@@ -73,6 +73,9 @@ func Exactly(x float64) Number { return Number{R: x, Sim: x} }
 // InFP32 is a number that fp32 alone has rounded.
 func InFP32(x, t float64) Number { return Number{x, t, t, x} }
 
+// Stores says whether intermediates may be stored in the dtype of the case.
+func (r *Rules) Stores() bool { return r.low }
+
 // Row is a row of n zeros. Where nothing is stored low the allowances are one, and so are truth and
 // simulation.
 func (r *Rules) Row(n int64) truth.Row {

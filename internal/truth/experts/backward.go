@@ -64,6 +64,10 @@ func (l *layer) ofLogits(r routing, own []float64, passages []passage) truth.Row
 
 func abs(x float64) float64 { return max(x, -x) }
 
+// fewPassages: all rows of an expert's gradient share the rounding errors of what its passages store; of so
+// few they are no statistic.
+const fewPassages = 16
+
 // gradients are those of all inputs under one choice.
 type gradients struct {
 	*layer
@@ -172,6 +176,12 @@ func (g *gradients) fill(choice []float64, targets []judge.Target) {
 	of := make([][]passage, g.experts)
 	for i, e := range choice {
 		of[int(e)] = append(of[int(e)], kept[i])
+	}
+	few := g.Stores() && slices.ContainsFunc(of, func(p []passage) bool {
+		return len(p) > 0 && len(p) < fewPassages
+	})
+	for i := 2; i < len(targets); i++ {
+		targets[i].Independent = targets[i].Independent && !few
 	}
 	g.each(2, targets, func(row int64, out truth.Row) {
 		g.ofWeight(of[row/g.dim], g.hidden, out, func(p passage) (bounded.Number, truth.Row) {
