@@ -2,6 +2,7 @@ package pybridge
 
 import (
 	"context"
+	"time"
 
 	"triad/internal/worker"
 )
@@ -11,7 +12,12 @@ import (
 func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 	parent *Parent,
 ) *worker.Adapter {
+	if options.Limits.Build == worker.DefaultLimits.Build {
+		options.Limits.Build = longestImport
+	}
 	adapter := inFolder(e, Backend(e, cacheDir, options), folder)
+	adapter.LongLoad = "what stands outside of its functions runs when it is imported: put a demonstration " +
+		`under if __name__ == "__main__", or give it longer`
 	start := adapter.Command
 	adapter.Command = func(ctx context.Context) (worker.Command, error) {
 		c, err := start(ctx)
@@ -22,6 +28,10 @@ func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 	}
 	return adapter
 }
+
+// longestImport is how long the import of a user's own file may take where nobody asked for another limit.
+// Demonstrations at its end take minutes in the interpreter.
+const longestImport = time.Minute
 
 // OwnTruthBackend is the adapter for the truth of an operator of the user's own, whose file lies in folder.
 func OwnTruthBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {

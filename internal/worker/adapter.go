@@ -41,6 +41,9 @@ type Adapter struct {
 	// Explain is a sentence for what a worker printed that found no device to work on, "" where it speaks of
 	// something else. Once there is one nothing more is run.
 	Explain func(printed string) string
+	// LongLoad is what to do where a file is not loaded in time because more runs than is defined: it is
+	// UNAVAILABLE then, as nothing is known of what it defines. "": its build failed.
+	LongLoad string
 
 	once    sync.Once
 	opts    Options
@@ -198,6 +201,9 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 			if d.Status == op.StatusHang {
 				sentence = fmt.Sprintf("loading %s in the worker of %s did not end: %s", operator,
 					a.BackendName, d.Sentence)
+			}
+			if d.Status == op.StatusHang && a.LongLoad != "" {
+				return reply, &backend.Unavailable{Sentence: sentence + ": " + a.LongLoad}
 			}
 			return reply, &backend.BuildFailure{Sentence: sentence, Log: d.Log}
 		}

@@ -69,3 +69,16 @@ func TestAdapterTellsWhatItDoes(t *testing.T) {
 		}
 	}
 }
+
+// A file that does not end when it is imported is not known to be wrong, where somebody says what to do.
+func TestLongLoadIsNoFailure(t *testing.T) {
+	a := fakeAdapter(t, "hangs while loading", func(o *Options) { o.Limits.Build = time.Second })
+	a.LongLoad = "give it longer"
+	_, err := a.Run(t.Context(), fakeJob())
+	var missing *backend.Unavailable
+	if !errors.As(err, &missing) ||
+		!strings.Contains(missing.Sentence, "did not end: no answer to load within 1s") ||
+		!strings.HasSuffix(missing.Sentence, ": give it longer") {
+		t.Errorf("%v", err)
+	}
+}
