@@ -3,92 +3,35 @@ package gemm
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
-	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
+	"triad/internal/truth/product/producttest"
 	"triad/internal/truth/truthtest"
 )
 
-// sampled is a batch of products that a sample leaves something of, with its truth whole and by sample.
-func sampled(t *testing.T, c op.Case, contract string) (whole, part judge.Truth) {
+// sampled is a batch of products that a sample leaves something of.
+func sampled(t *testing.T, c op.Case, contract string) producttest.Sampled {
 	t.Helper()
-	o, err := truth.Get("gemm")
-	if err != nil {
-		t.Fatal(err)
-	}
 	sizes := map[string]int64{"batch": 3, "m": 40, "n": 90, "k": 70}
 	attributes := map[string]string{"layout_b": "nk", "with_c": "true", "alpha": "1.5", "beta": "-0.75"}
-	if c, err = o.Spec.NewCase(c, sizes, attributes); err != nil {
-		t.Fatal(err)
-	}
-	in := truthtest.CaseInputs(t, o.Spec, c, 3)
-	whole = truthtest.TruthFor(t, c, contract, in)
-	if part, err = truth.Of(c, contract, in, &truth.Sample{Rows: 4, Seed: 5}); err != nil {
-		t.Fatal(err)
-	}
-	return whole, part
+	return producttest.SampledOf(t, "gemm", c, sizes, attributes, contract)
 }
 
-// TestFreivaldsOfABatch: right answers pass, the sums cover what the sample leaves out of every matrix of the
-// batch, their allowance is at least the sum of the elements' own and not many times as large, and an element
-// that is wrong by more fails, with its place.
 func TestFreivaldsOfABatch(t *testing.T) {
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
 		for contract, distribution := range map[string]string{"fp32": "normal", "tf32": "outlier"} {
 			c := op.Case{Pass: pass, DType: "fp32", Distribution: distribution}
-			whole, part := sampled(t, c, contract)
-			what := fmt.Sprint(pass, " ", contract)
-			values := truthtest.Sims(whole)
-			truthtest.Accepts(t, what, truthtest.Judged(part, values...))
-			for i, y := range part.Outputs {
-				f, cols := y.Freivalds, y.Shape[2]
-				if f == nil || len(f.Rows) == 0 || len(y.R)+len(f.Rows)*len(f.Cols) != int(y.Elements()) {
-					t.Fatalf("%s: %s: sample and sums do not make up the whole", what, y.Name)
-				}
-				for r, row := range f.Rows {
-					own := 0.0
-					for _, col := range f.Cols {
-						own += whole.Outputs[i].T[row*cols+col]
-					}
-					if ratio := f.Allowance[r] / own; !(ratio >= 1 && ratio < 3) {
-						t.Fatalf("%s: row %d of %s: the allowance is %v times the sum of T", what, row,
-							y.Name, ratio)
-					}
-				}
-				last := len(f.Rows) - 1
-				row, col := f.Rows[last], f.Cols[1]
-				at := row*cols + col
-				was := values[i][at]
-				values[i][at] += 4*f.Allowance[last] + math.Abs(was)
-				v := truthtest.Judged(part, values...)[i]
-				want := []int64{row / y.Shape[1], row % y.Shape[1], col}
-				if v.Status != op.StatusFail || v.Gate != "G6" || !slices.Equal(v.Worst.Index, want) {
-					t.Errorf("%s: %s %v is wrong: %v %s %v", what, y.Name, want, v.Status,
-						v.Gate, v.Worst.Index)
-				}
-				values[i][at] = was
-			}
+			sampled(t, c, contract).CoveredBySums(t, fmt.Sprint(pass, " ", contract))
 		}
 	}
 }
 
-// TestNonFiniteRowsAreCompared: what no sum of signs can cover, in an operand or in what is added, is
-// compared element by element.
 func TestNonFiniteRowsAreCompared(t *testing.T) {
-	whole, part := sampled(t, op.Case{Pass: op.Forward, DType: "bf16", Distribution: "non_finite"}, "fp32")
-	truthtest.Accepts(t, "sim", truthtest.Judged(part, truthtest.Sims(whole)...))
-	y := part.Outputs[0]
-	for _, row := range y.Freivalds.Rows {
-		for _, col := range y.Freivalds.Cols {
-			if r := whole.Outputs[0].R[row*y.Shape[2]+col]; !truth.IsFinite(r) {
-				t.Fatalf("row %d, column %d is %v and covered by sums", row, col, r)
-			}
-		}
-	}
+	c := op.Case{Pass: op.Forward, DType: "bf16", Distribution: "non_finite"}
+	sampled(t, c, "fp32").NonFiniteIsCompared(t)
 }
 
 // TestAddedIsNotReadWithoutItsFactor: with beta = 0 a NaN in c shows nowhere, and with another it does.
