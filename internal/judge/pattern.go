@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -39,6 +40,14 @@ func Pattern(t Target, data []byte) string {
 	}
 }
 
+// Words are an operator's own for what is regular about wrong elements; "" for what it has no word for.
+type Words struct {
+	Ends      string // wrong at both ends of a row
+	Seams     string // wrong where tiles meet
+	Boundary  string // wrong from where a tile begins
+	Exchanged string // the transposed places
+}
+
 // patternElements is of how many elements, at most, a truth that is computed row by row is kept to look for
 // what is regular; of more, some rows.
 const patternElements = 1 << 24
@@ -71,7 +80,10 @@ func (f finding) where() string {
 	if s := f.alongDims(); s != "" {
 		return s
 	}
-	return f.everyOther()
+	if s := f.everyOther(); s != "" {
+		return s
+	}
+	return f.besideTiles()
 }
 
 // mostly is the share of a region's elements that must be wrong for the region to be named: a wrong value may
@@ -91,7 +103,7 @@ func (f finding) alongDims() string {
 			}
 		}
 		each := int64(len(f.wrong)) / size
-		if s := region(wrongAt, each, f.dimName(d)); s != "" && size > 1 {
+		if s := f.region(wrongAt, each, f.dimName(d)); s != "" && size > 1 {
 			return s
 		}
 		inner *= size
@@ -115,7 +127,7 @@ func (f finding) dimName(d int) string {
 }
 
 // region names where along one dim the wrong elements lie; "" where they lie everywhere or in no order.
-func region(wrongAt []int64, each int64, name string) string {
+func (f finding) region(wrongAt []int64, each int64, name string) string {
 	first, last, hit, total := int64(-1), int64(-1), int64(0), int64(0)
 	for i, n := range wrongAt {
 		if n > 0 {
@@ -137,23 +149,25 @@ func region(wrongAt []int64, each int64, name string) string {
 	case first == last:
 		return fmt.Sprintf("only %s %d is wrong", name, first)
 	case last == size-1:
-		return fmt.Sprintf("wrong from %s %d to the end%s", name, first, boundary(first, size))
+		return fmt.Sprintf("wrong from %s %d to the end%s", name, first, f.boundary(first, size))
 	case first == 0:
-		return fmt.Sprintf("wrong in the first %d %ss%s", last+1, name, boundary(last+1, size))
+		return fmt.Sprintf("wrong in the first %d %ss%s", last+1, name, f.boundary(last+1, size))
 	default:
-		return fmt.Sprintf("wrong from %s %d to %d%s", name, first, last, boundary(first, size))
+		return fmt.Sprintf("wrong from %s %d to %d%s", name, first, last,
+			cmp.Or(f.seam(first, last), f.boundary(first, size)))
 	}
 }
 
 // boundary says that a place is one where tiles, warps or vectors begin: the usual sign of a tail that is not
 // handled.
-func boundary(at, size int64) string {
+func (f finding) boundary(at, size int64) string {
 	for _, tile := range []int64{256, 128, 64, 32, 16, 8, 4} {
 		if at > 0 && at%tile == 0 {
 			if rest := size % tile; at == size-rest && rest > 0 {
 				return fmt.Sprintf(" (the tail: %d is not a multiple of %d)", size, tile)
 			}
-			return fmt.Sprintf(" (%d is a multiple of %d: a tile may begin there)", at, tile)
+			return fmt.Sprintf(" (%d is a multiple of %d: %s)", at, tile,
+				cmp.Or(f.Words.Boundary, "a tile may begin there"))
 		}
 	}
 	return ""
@@ -292,7 +306,7 @@ func (f finding) moved() string {
 			within := int64(i) % (rows * cols)
 			return f.close(i, f.R[int64(i)-within+within%rows*cols+within/rows]), true
 		}) {
-			return Exchanged
+			return Exchanged + said(f.Words.Exchanged)
 		}
 	}
 	return ""

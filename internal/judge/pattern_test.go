@@ -21,6 +21,14 @@ func patternTarget(shape ...int64) Target {
 	return t
 }
 
+// worded is a target whose operator has words of its own.
+func worded(t Target) Target {
+	t.Words = Words{
+		Ends: "the padding", Seams: "the halo", Boundary: "not carried on", Exchanged: "by columns",
+	}
+	return t
+}
+
 // planted are wrong outputs and what is said of the pattern of their wrong elements.
 var planted = []struct {
 	name   string
@@ -71,6 +79,34 @@ var planted = []struct {
 		"transposed", patternTarget(8, 8),
 		func(t Target, i int64) (float64, bool) { return t.R[i%8*8+i/8], true },
 		"row and column are exchanged",
+	},
+	{
+		"a halo at the ends", worded(patternTarget(3, 90)),
+		func(t Target, i int64) (float64, bool) { return 0, i%90 < 2 || i%90 >= 87 },
+		"wrong in the first 2 and the last 3 columns (the padding): the wrong values are 0",
+	},
+	{
+		"a halo where tiles meet", worded(patternTarget(2, 300)),
+		func(t Target, i int64) (float64, bool) {
+			c := i % 300
+			return t.R[i] + math.Sin(float64(i)), c%64 >= 61 && c < 256 || c%64 < 2 && c >= 64
+		},
+		"wrong only within 3 columns of multiples of 64: where tiles of 64 meet (the halo)",
+	},
+	{
+		"a halo of one tile", worded(patternTarget(1, 75)),
+		func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i >= 60 && i < 64 },
+		"wrong from column 60 to 63 (64 is a multiple of 64: tiles may meet there; the halo)",
+	},
+	{
+		"from a tile on", worded(patternTarget(1000)),
+		func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i >= 512 },
+		"wrong from element 512 to the end (512 is a multiple of 256: not carried on)",
+	},
+	{
+		"transposed, as cuBLAS", worded(patternTarget(8, 8)),
+		func(t Target, i int64) (float64, bool) { return t.R[i%8*8+i/8], true },
+		"row and column are exchanged (by columns)",
 	},
 	{
 		"transposed, not square", patternTarget(3, 7),

@@ -27,6 +27,7 @@ type Target struct {
 	Shape []int64
 	// what an index of each dim is called, for Pattern: "row", "head"; nil: what the number of dims suggests
 	Axes     []string
+	Words    Words   // what the operator calls what Pattern finds
 	Index    []int64 // nil: every element
 	R, T     []float64
 	TFP32    []float64

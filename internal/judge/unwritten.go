@@ -23,7 +23,8 @@ func Unwritten(t Target, poisons []string, data [][]byte) string {
 		return bytes.Equal(data[l][i*size:(i+1)*size], tensor.PoisonPattern(t.DType, poisons[l]))
 	}
 	f := finding{Target: t, wrong: make([]bool, n)}
-	f.Index = nil // bytes show where they were not written, truth or not
+	f.Index = nil     // bytes show where they were not written, truth or not
+	f.Words = Words{} // these are of values
 	first := n
 	for i := range n {
 		if shown(a, i) && shown(b, i) {
@@ -40,7 +41,7 @@ func Unwritten(t Target, poisons []string, data [][]byte) string {
 	}
 	if int64(f.count) == n-first {
 		return fmt.Sprintf("exactly the last %d elements in memory are unwritten%s", f.count,
-			boundary(first, n))
+			f.boundary(first, n))
 	}
 	return ""
 }

@@ -217,6 +217,12 @@ type BenchSpec struct {
 type AdviceSpec struct {
 	// SpecialNumbers is said where a kernel is right on ordinary numbers and wrong on others.
 	SpecialNumbers string `toml:"special_numbers"`
+	// What the operator calls places at which a wrong kernel is often wrong, "" where it has no word: both
+	// ends of a row, where tiles meet, all from where one begins, the transposed places.
+	Ends       string `toml:"ends"`
+	Seams      string `toml:"seams"`
+	Boundary   string `toml:"boundary"`
+	Transposed string `toml:"transposed"`
 }
 
 // TorchSpec is for those who call the operator from torch. Autocast says by device (cuda, cpu) what

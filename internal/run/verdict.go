@@ -128,6 +128,10 @@ func (c *prepared) describePatterns(verdicts []judge.Verdict, e entry, outcome b
 		}
 		target := truth.Outputs[i]
 		target.Axes = axesOf(c.outputs[i].Sizes)
+		advice := c.operator.Spec.Advice
+		target.Words = judge.Words{
+			Ends: advice.Ends, Seams: advice.Seams, Boundary: advice.Boundary, Exchanged: advice.Transposed,
+		}
 		if v.Compared == 0 {
 			into[i].Pattern = whereUnwritten(target, outcome, i)
 			continue

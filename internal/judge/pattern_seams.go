@@ -1,0 +1,112 @@
+package judge
+
+import "fmt"
+
+// said adds an operator's words to a sentence.
+func said(words string) string {
+	if words == "" {
+		return ""
+	}
+	return " (" + words + ")"
+}
+
+// columnsWrong counts the wrong elements of each index of the last dim.
+func (f finding) columnsWrong() []int64 {
+	cols := int64(len(f.wrong))
+	if n := len(f.Shape); n > 0 {
+		cols = f.Shape[n-1]
+	}
+	wrong := make([]int64, cols)
+	for i, w := range f.wrong {
+		if w {
+			wrong[int64(i)%cols]++
+		}
+	}
+	return wrong
+}
+
+// besideTiles finds what is wrong at the ends of the last dim alone, or where tiles meet: within a few
+// columns of multiples of one number, at two of them at least.
+func (f finding) besideTiles() string {
+	wrong := f.columnsWrong()
+	cols := int64(len(wrong))
+	name := f.dimName(max(0, len(f.Shape)-1))
+	first, last := int64(0), int64(0) // how many columns are wrong at either end
+	for first < cols && wrong[first] > 0 {
+		first++
+	}
+	for last < cols && wrong[cols-1-last] > 0 {
+		last++
+	}
+	if first > 0 && last > 0 && first+last <= cols/2 && f.inside(wrong, func(c int64) bool {
+		return c < first || c >= cols-last
+	}) {
+		return fmt.Sprintf("wrong in the first %d and the last %d %ss%s", first, last, name,
+			said(f.Words.Ends))
+	}
+	for _, tile := range []int64{256, 128, 64, 32, 16} {
+		reach := f.reach(wrong, tile)
+		if reach == 0 || reach > tile/4 {
+			continue
+		}
+		return fmt.Sprintf("wrong only within %d %ss of multiples of %d: where tiles of %d meet%s", reach,
+			name, tile, tile, said(f.Words.Seams))
+	}
+	return ""
+}
+
+// seam says that a run of wrong indices, short beside a tile, ends or begins where tiles meet.
+func (f finding) seam(first, last int64) string {
+	for _, tile := range []int64{256, 128, 64, 32, 16} {
+		at := last + 1
+		if at%tile != 0 {
+			at = first
+		}
+		if at > 0 && at%tile == 0 && last-first < tile/4 {
+			words := f.Words.Seams
+			if words != "" {
+				words = "; " + words
+			}
+			return fmt.Sprintf(" (%d is a multiple of %d: tiles may meet there%s)", at, tile, words)
+		}
+	}
+	return ""
+}
+
+// inside says whether all wrong columns are among some, and most elements of these are wrong.
+func (f finding) inside(wrong []int64, among func(c int64) bool) bool {
+	each, columns := int64(len(f.wrong))/int64(len(wrong)), int64(0)
+	for c, n := range wrong {
+		if among(int64(c)) {
+			columns++
+		} else if n > 0 {
+			return false
+		}
+	}
+	return float64(f.count) >= mostly*float64(columns*each)
+}
+
+// reach is within how many columns of the inner multiples of tile everything wrong lies; 0 where fewer than
+// two of them have anything wrong beside them.
+func (f finding) reach(wrong []int64, tile int64) int64 {
+	far, seams := int64(0), map[int64]bool{}
+	for c, n := range wrong {
+		if n == 0 {
+			continue
+		}
+		seam := (int64(c) + tile/2) / tile
+		if seam == 0 || seam*tile >= int64(len(wrong)) {
+			return 0
+		}
+		seams[seam] = true
+		if after := int64(c) - seam*tile; after >= 0 {
+			far = max(far, after+1)
+		} else {
+			far = max(far, -after)
+		}
+	}
+	if len(seams) < 2 {
+		return 0
+	}
+	return far
+}
