@@ -7,6 +7,8 @@ import types
 import unittest
 import unittest.mock
 
+import client  # noqa: F401  puts the bridge on sys.path
+
 import arm
 
 

@@ -79,6 +79,7 @@ class Uncaptured(unittest.TestCase):
 
     def arm(self, sets: int, call) -> measure.Arm:
         cuda = mock.patch.multiple("torch.cuda", Stream=mock.MagicMock(), Event=mock.MagicMock(),
+                                   set_stream=mock.MagicMock(), current_stream=mock.MagicMock(),
                                    CUDAGraph=mock.MagicMock(), stream=mock.MagicMock(),
                                    synchronize=mock.DEFAULT,
                                    graph=mock.Mock(side_effect=RuntimeError("operation not permitted when "
@@ -139,7 +140,8 @@ class Host:
         self.content = bytearray()
         event = mock.Mock(elapsed_time=mock.Mock(return_value=1.0))
         patches = [mock.patch.multiple("torch.cuda", Stream=mock.MagicMock, Event=lambda **_: event,
-                                       CUDAGraph=mock.MagicMock(), stream=self.stream,
+                                       set_stream=mock.MagicMock(), CUDAGraph=mock.MagicMock(),
+                                       stream=self.stream,
                                        synchronize=mock.DEFAULT, current_stream=mock.DEFAULT,
                                        memory_allocated=lambda: 0, memory_reserved=lambda: 0,
                                        max_memory_allocated=lambda: 0, mem_get_info=lambda: (free, free),
