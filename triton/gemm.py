@@ -24,7 +24,7 @@ TILE_MAX = 128  # of m and n
 TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 TILE_K = 128 if INTERPRETED else 32
 GROUP = 8  # rows of tiles that are walked together
-DESCRIBED_MIN = 16  # bytes of 16 and more are what a tensor descriptor reads
+DESCRIBED_MIN = 16  # the smallest side of a tile that is read through a descriptor
 PLACES = 3 if INTERPRETED else 132  # programs that are there: one for each multiprocessor of a Hopper GPU
 
 
