@@ -113,7 +113,7 @@ def install():
     cuda = torch.cuda
     cuda.Stream, cuda.Event, cuda.CUDAGraph, cuda.graph = Stream, Event, Graph, graph
     cuda.stream = lambda stream: contextlib.nullcontext()
-    cuda.current_stream = lambda *_: Stream()
+    cuda.current_stream, cuda.set_stream = lambda *_: Stream(), lambda stream: None
     cuda.synchronize = cuda.reset_peak_memory_stats = cuda.empty_cache = lambda *_: None
     cuda.memory_allocated = cuda.max_memory_allocated = cuda.memory_reserved = lambda *_: 0
     cuda.mem_get_info = lambda *_: (4 << 30, 4 << 30)
