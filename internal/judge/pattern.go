@@ -175,22 +175,17 @@ func (f finding) boundary(at, size int64) string {
 
 // everyOther finds a stride in the last dim: every p-th column wrong and no other.
 func (f finding) everyOther() string {
-	cols := int64(len(f.wrong))
-	if n := len(f.Shape); n > 0 {
-		cols = f.Shape[n-1]
-	}
-	for _, p := range []int64{2, 4, 8, 16, 32} {
-		if cols < 2*p {
+	wrong := f.columnsWrong()
+	for _, p := range []int{2, 4, 8, 16, 32} {
+		if len(wrong) < 2*p {
 			break
 		}
 		hits := make([]int64, p)
-		for i, w := range f.wrong {
-			if w {
-				hits[int64(i)%cols%p]++
-			}
+		for c, n := range wrong {
+			hits[c%p] += n
 		}
 		for phase, n := range hits {
-			if n == int64(f.count) && float64(n) >= mostly*float64(int64(len(f.wrong))/p) {
+			if n == int64(f.count) && float64(n) >= mostly*float64(len(f.wrong)/p) {
 				return fmt.Sprintf("every %d%s column is wrong, beginning with column %d", p,
 					ordinal(p), phase)
 			}
@@ -199,7 +194,7 @@ func (f finding) everyOther() string {
 	return ""
 }
 
-func ordinal(n int64) string {
+func ordinal(n int) string {
 	if n == 2 {
 		return "nd"
 	}
