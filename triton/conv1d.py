@@ -166,8 +166,9 @@ def eager(x, w, bias, *, with_bias, stride, padding):
 
 
 def eager_backward(x, w, grad_y, *, with_bias, stride, padding):
-    """What torch's autograd calls; on a CPU fp16 goes through fp32, since torch adds up in fp16 there."""
-    dtype = torch.float32 if x.device.type == "cpu" and x.dtype == torch.float16 else x.dtype
+    """What torch's autograd calls; on a CPU 16 bits go through fp32: torch's own code adds up what taps and
+    samples give in 16 bits there (in bf16 only where oneDNN finds no AVX-512)."""
+    dtype = torch.float32 if x.device.type == "cpu" else x.dtype
     with _exactly():
         grads = torch.ops.aten.convolution_backward(
             grad_y.to(dtype), x.to(dtype), w.to(dtype), [len(w)] if with_bias else None, [stride], [padding],
