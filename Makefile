@@ -103,9 +103,13 @@ mutation:
 		$(GO) test -count=1 -timeout 120m -run '^TestMutation$$' ./internal/catalog/$(or $(OP),...); status=$$?; \
 		TRIAD_MUTATION_PEERS=$(PEERS) $(GO) run ./internal/mutationscore build/mutation | tee build/mutation.txt; exit $$status
 
-# What takes longer: more seeds for the judge, every kernel for sm_75 to sm_120, the kills of the store again and again, fuzzing.
+# What takes longer: more seeds for the judge, the whole catalogue on this machine's CPU, every kernel for sm_75 to sm_120, the kills of the store again
+# and again, fuzzing.
 test-long:
 	$(MAKE) mutation SEEDS=25
+	@mkdir -p build
+	$(GO) run ./cmd/triad compare all --quick --device cpu --db build/all.db
+	$(GO) run ./cmd/triad gradcheck all --quick --device cpu --db build/all.db
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestKernelsCompile.*|TestEmulatorWarpMatrix|Test.*AttentionForHopper)$$' ./cuda
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestOwnFiles|TestFakeGPUWrongFiles)$$' ./cmd/triad
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestSanitizersAreSilent$$' ./internal/check
