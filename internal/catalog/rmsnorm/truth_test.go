@@ -127,6 +127,35 @@ func TestAllowancesOfStored(t *testing.T) {
 	}
 }
 
+// Under stored a doubled upstream gradient gives doubled gradients in fp16, though not the same bits where what
+// is stored is subnormal: rounding does not scale there.
+func TestDoubledGradientsUnderStored(t *testing.T) {
+	o, err := truth.Get("rmsnorm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, add := range []string{"false", "true"} {
+		c, err := o.Spec.NewCase(op.Case{Pass: op.Backward, DType: "fp16", Saved: "own"},
+			map[string]int64{"rows": 4, "cols": 64}, map[string]string{"add": add})
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := truth.Inputs(truthtest.CaseInputs(t, o.Spec, c, 1))
+		for name, by := range map[string]float64{"x": 0x1p-7, "residual": 0x1p-7, "grad_y": 0x1p-14} {
+			given = given.With([]tensor.Tensor{truth.Changed(given.Get(name),
+				func(_ int64, v float64) float64 { return by * v })})
+		}
+		for _, r := range truth.RelationsOf(c) {
+			calls := truthtest.Follow(t, "stored", r, c, given)
+			for output, held := range truthtest.Holds(r, "stored", calls) {
+				if !held.Accepted() {
+					t.Errorf("add = %s: %s of %s: %s", add, r.Name, output, held.Sentence())
+				}
+			}
+		}
+	}
+}
+
 // alike allows for what fp32 may lose of an allowance.
 func alike(got, want float64) bool { return math.Abs(got-want) <= 1e-3*want+1e-30 }
 
