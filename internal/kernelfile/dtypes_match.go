@@ -262,8 +262,8 @@ func tensorDType(t op.TensorSpec, dtype string) (op.DType, bool) {
 var looser = []string{"eager", "stored"}
 
 // contract is what a function declares for a dtype: what the user said, where the operator permits it. Said
-// nothing, a function in 16 bits declares a looser one. It is judged under the default contract first, and one
-// that meets the looser one alone ends DIFFERENT_CONTRACT.
+// nothing, a function in 16 bits declares a looser one. It is judged under the default contract first, and
+// one that meets the looser one alone ends DIFFERENT_CONTRACT.
 func (b *Binding) contract(dtype string) string {
 	asked := []string{b.Options.Contract}
 	if asked[0] == "" && (dtype == "fp16" || dtype == "bf16") {

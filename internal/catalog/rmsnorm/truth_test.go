@@ -127,8 +127,8 @@ func TestAllowancesOfStored(t *testing.T) {
 	}
 }
 
-// Under stored a doubled upstream gradient gives doubled gradients in fp16, though not the same bits where what
-// is stored is subnormal: rounding does not scale there.
+// Under stored a doubled upstream gradient gives doubled gradients in fp16, though not the same bits where
+// what is stored is subnormal: rounding does not scale there.
 func TestDoubledGradientsUnderStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {

@@ -138,8 +138,8 @@ func (f *forwardPass) statistics(k *truth.Request, rows int64, chosen []int64) [
 //
 //	T = |w|*rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |w*xhat|*(rho/2 + 6*u32) + 4*u32*(|w*xhat| + |bias|)
 //
-// that is |w|*e, and the product and the sum. Without a mean there is a term for the product's underflow. What
-// a contract stores of s or of xhat adds to e.
+// that is |w|*e, and the product and the sum. Without a mean there is a term for the product's underflow.
+// What a contract stores of s or of xhat adds to e.
 func (f *forwardPass) fillRow(out truth.Row, i int64, x, scratch, weight, bias []float64, d op.DType) {
 	s := f.exact[i]
 	for i := range x {
