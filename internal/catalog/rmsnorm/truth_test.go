@@ -2,6 +2,7 @@ package rmsnorm
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"triad/internal/judge"
@@ -97,6 +98,48 @@ func judgedStored(t *testing.T, s truthtest.Suite, p *truthtest.Prepared, bug st
 		}
 	}
 	return len(kernels)
+}
+
+// What stored does not permit is wrong under it too, without a residual. Partial sums of grad_weight in bf16
+// are off by no more than the terms of bf16 that it permits.
+func TestMutantsUnderStored(t *testing.T) {
+	o, err := truth.Get("rmsnorm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range rownormtest.Suites("rmsnorm") {
+		alive := map[string]bool{}
+		for _, p := range planned(t, s, "false", 3) {
+			p.Truth = truthtest.TruthFor(t, p.Case, "stored", truthtest.CaseInputs(t, o.Spec, p.Case, 3))
+			group := truthtest.Group{Dtype: p.DType, Attribute: "add", Value: "false"}
+			for _, m := range s.Mutants {
+				none := m.Equivalent != nil && m.Equivalent(group) != ""
+				permitted := m.Name == storing[s.Pass]["false"] ||
+					m.Name == "partial sums in bf16" && p.DType == "bf16"
+				if none || permitted {
+					continue
+				}
+				key := m.Name + " in " + p.DType
+				if survived, known := alive[key]; known && !survived {
+					continue
+				}
+				a := s.Right[0]
+				a.Bug = m.Name
+				verdicts, _ := p.Judged(s.Kernel(a, p))
+				verdicts = slices.DeleteFunc(verdicts,
+					func(v judge.Verdict) bool { return v.Output == "rstd" })
+				alive[key] = judge.Row(verdicts) != op.StatusFail
+			}
+		}
+		for key, survives := range alive {
+			if survives {
+				t.Errorf("%v: %s passes under stored", s.Pass, key)
+			}
+		}
+		if len(alive) < 10 {
+			t.Errorf("%v: %d mutants were asked about", s.Pass, len(alive))
+		}
+	}
 }
 
 // Under stored, without a residual, y and the gradients are allowed what follows from roundings of the
