@@ -129,16 +129,18 @@ def reference(x, residual, weight, *, add, eps):
     h = x + residual if add else x
     stored = rounded(h) if add else h
     rstd = torch.rsqrt((stored * stored).mean(-1) + eps)
-    return stored * rstd[:, None] * weight, rstd, h if add else h[:0]
+    n = stored * rstd[:, None]
+    return (n if add else rounded(n)) * weight, rstd, h if add else h[:0]
 
 
 def reference_backward(x, residual, weight, rstd, grad_y, grad_h, *, add, eps):
     """The backward formula in torch, on the saved tensor."""
     n = (x + residual if add else x) * rstd[:, None]
-    w = weight * grad_y
+    w = weight * grad_y if add else rounded(weight * grad_y)
     grad_x = rstd[:, None] * (w - n * (w * n).mean(-1, keepdim=True))
     grad_x = grad_x + grad_h if add else grad_x
-    return grad_x, grad_x if add else grad_x[:0], (grad_y * n).sum(0)
+    terms = grad_y * n if add else rounded(grad_y * rounded(n))
+    return grad_x, grad_x if add else grad_x[:0], terms.sum(0)
 
 
 def forward_eager(x, residual, weight, *, add, eps):

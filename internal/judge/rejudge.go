@@ -68,9 +68,14 @@ var versions = []Constants{
 		Contracts: []string{"eager", "tf32"},
 	},
 	{
-		Version: "9", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1,
-		Fewer: []string{"G4", "G5"}, Contracts: []string{"stored"},
+		Version: "9", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1, Fewer: []string{"G4", "G5"}, Contracts: []string{"stored"},
+	},
+	// the simulated values of "stored" changed too
+	{
+		Version: "10", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: math.Inf(1),
+		Contracts: []string{"stored"}, DTypes: []op.DType{op.FP16, op.BF16},
 	},
 }
 

@@ -257,20 +257,24 @@ func tensorDType(t op.TensorSpec, dtype string) (op.DType, bool) {
 	return d, err == nil
 }
 
+// looser are the contracts that a function in 16 bits is taken to declare where the user says none, the first
+// that the operator permits: PyTorch code keeps every step in its dtype, or casts what it stores in between.
+var looser = []string{"eager", "stored"}
+
 // contract is what a function declares for a dtype: what the user said, where the operator permits it. Said
-// nothing, a function in 16 bits may keep every step in its dtype, as PyTorch code does: it is judged under
-// the
-// default contract first, and one that meets the looser one alone ends DIFFERENT_CONTRACT.
+// nothing, a function in 16 bits declares a looser one. It is judged under the default contract first, and
+// one that meets the looser one alone ends DIFFERENT_CONTRACT.
 func (b *Binding) contract(dtype string) string {
-	standard := b.Spec.DefaultContract(dtype)
-	asked := b.Options.Contract
-	if asked == "" && (dtype == "fp16" || dtype == "bf16") {
-		asked = "eager"
+	asked := []string{b.Options.Contract}
+	if asked[0] == "" && (dtype == "fp16" || dtype == "bf16") {
+		asked = looser
 	}
-	if b.Spec.Permits(dtype, asked) {
-		return asked
+	for _, contract := range asked {
+		if b.Spec.Permits(dtype, contract) {
+			return contract
+		}
 	}
-	return standard
+	return b.Spec.DefaultContract(dtype)
 }
 
 // checkContract refuses a contract that the operator permits for no dtype of the function.

@@ -149,7 +149,8 @@ func (b *Binding) autogradCode() string {
 		n,
 		strings.TrimRight(at.String(), " "),
 	)
-	fmt.Fprintf(&code, "_LEFT_OUT[%q] = _LEFT_OUT[%q]\n\n\n", op.Backward, op.Forward)
+	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {**_LEFT_OUT[%q], %s}\n\n\n", op.Backward, op.Forward,
+		b.leftOutUpstream())
 	fmt.Fprintf(&code, "def _refuses_backward(*tensors, **attributes):\n"+
 		"    return _refuses_forward(*tensors[:%d], **attributes)\n\n\n", n)
 	fmt.Fprintf(&code, "def _differ_backward(*tensors, **attributes):\n"+

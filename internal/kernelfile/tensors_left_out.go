@@ -87,6 +87,25 @@ func (b *Binding) leftOutInputs() string {
 	return strings.TrimRight(positions.String(), " ")
 }
 
+// leftOutUpstream are the positions of the upstream gradients of outputs that are left out, behind the inputs
+// of the forward.
+func (b *Binding) leftOutUpstream() string {
+	var positions strings.Builder
+	at := len(b.inputs)
+	inputs, _ := b.Spec.Tensors(op.Backward)
+	for _, t := range inputs {
+		of, found := strings.CutPrefix(t.Name, "grad_")
+		if !found {
+			continue
+		}
+		if output, ok := b.Spec.Output(of); ok && b.leftOut(output) {
+			fmt.Fprintf(&positions, "%d: None, ", at)
+		}
+		at++
+	}
+	return strings.TrimRight(positions.String(), " ")
+}
+
 // leftOutReturns are the outputs that are left out of what a function returns, by their position.
 func (b *Binding) leftOutReturns() string {
 	var outputs strings.Builder

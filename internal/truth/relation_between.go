@@ -73,7 +73,8 @@ func (a *Related) Equal(output string, by float64, at []int64) judge.Statement {
 // roundsScaled says whether the contract stores an intermediate of the backward in fp16, where a power of two
 // moves values into or out of the subnormal range, so that it does not scale every rounding error alike.
 func (a *Related) roundsScaled() bool {
-	low := a.Rules.EveryStep || a.Rules.LowProduct || a.Rules.LowWeights && a.First.Pass == op.Backward
+	low := a.Rules.EveryStep || a.Rules.LowProduct ||
+		(a.Rules.LowWeights || a.Rules.Name == "stored") && a.First.Pass == op.Backward
 	return low && a.First.DType == "fp16"
 }
 

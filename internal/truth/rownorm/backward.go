@@ -108,9 +108,9 @@ func (b *gradients) statistics(k *truth.Request, eps float64) error {
 		x, scratch, stored := b.readX(own[0], own[1], r), own[1], own[len(own)-1]
 		b.exact[r] = b.o.momentsOf(x, scratch, eps, g)
 		b.sim[r] = b.exact[r]
-		if b.st.low {
+		if b.st.sums {
 			b.exact[r].drift = b.st.drift(&b.exact[r], x, scratch, eps)
-			b.sim[r] = b.o.momentsOf(b.st.stored(stored, x), scratch, eps, g)
+			b.sim[r] = b.o.momentsOf(b.st.storedSums(stored, x), scratch, eps, g)
 		}
 		b.sim[r].mean = tensor.Round(op.FP32, b.sim[r].mean, false)
 		b.sim[r].rstd = tensor.Round(op.FP32, b.sim[r].rstd, false)
@@ -151,7 +151,8 @@ func (b *gradients) gradRows(k *truth.Request, name string, x tensor.Tensor, cho
 //	    + |R|*(max(u32*g, rho/2) + 8*u32)
 //
 // the last term for rstd, whose error is rho/2 where it is not given. Without a mean the terms of mean(wdy)
-// drop out. What storing s adds is in e, and in the error of rstd; grad_h joins as one more sum.
+// drop out. What storing s adds is in e, and in the error of rstd; grad_h joins as one more sum. What storing
+// wdy adds comes on top (store).
 func (b *gradients) gradX(out truth.Row, r int64, d op.DType, own [][]float64) {
 	in := len(b.in.Tensors)
 	dy, s := own[1], b.exact[r]
@@ -161,20 +162,25 @@ func (b *gradients) gradX(out truth.Row, r int64, d op.DType, own [][]float64) {
 	truth.Products(w.wdy, b.weight, dy)
 	w.fill(b, &s, x, storage{})
 	w.allow(b, &s, out.R, out.T, 0)
-	if b.st.low {
+	if b.st.low() {
 		copy(out.TFP32, out.T)
+	}
+	switch {
+	case b.st.sums:
 		w.fill(b, &s, x, b.st)
 		w.allow(b, &s, out.R, out.T, s.drift)
 		for i, v := range out.R {
 			out.T[i] += b.st.off(math.Abs(v) + out.T[i])
 		}
-		x = b.st.stored(own[in+5], x)
+		x = b.st.storedSums(own[in+5], x)
+	case b.st.normalised:
+		w.store(b, &s, out.T)
 	}
-	if seen := b.sim[r]; seen != s || b.st.low {
+	if seen := b.sim[r]; seen != s || b.st.low() {
 		for i, v := range x {
 			w.xhat[i] = (v - seen.mean) * seen.rstd
 		}
-		w.c2 = truth.Sum(truth.Products(w.both, w.wdy, w.xhat)) / float64(len(x))
+		w.means(b.o)
 		s = seen
 	}
 	for i, v := range w.wdy {
@@ -190,10 +196,10 @@ func (b *gradients) gradX(out truth.Row, r int64, d op.DType, own [][]float64) {
 func (b *gradients) join(out truth.Row, dh []float64, r int64) {
 	b.in.Tensors[3].DecodeRow(dh, r, 0)
 	for i, v := range dh {
-		out.Sim[i] = b.st.round(out.Sim[i]) + v
+		out.Sim[i] = b.st.storedSum(out.Sim[i]) + v
 		out.R[i] += v
 		out.T[i] += judge.U32 * math.Abs(out.R[i])
-		if b.st.low {
+		if b.st.sums {
 			out.TFP32[i] += judge.U32 * math.Abs(out.R[i])
 		}
 	}
@@ -209,15 +215,43 @@ type rowGradient struct {
 func (w *rowGradient) fill(b *gradients, s *moments, x []float64, st storage) {
 	for i, v := range x {
 		w.xhat[i], w.e[i] = s.normalized(v, b.given)
-		if st.low {
-			w.e[i] += st.moved(s, v, w.xhat[i], b.given)
-		}
+		w.e[i] += st.moved(s, v, w.xhat[i], b.given)
 	}
-	n := float64(len(x))
-	if b.o.Centred {
+	w.means(b.o)
+}
+
+// means computes c1 and c2.
+func (w *rowGradient) means(o Operator) {
+	n := float64(len(w.wdy))
+	if o.Centred {
 		w.c1 = truth.Sum(w.wdy) / n
 	}
 	w.c2 = truth.Sum(truth.Products(w.both, w.wdy, w.xhat)) / n
+}
+
+// store adds to T what storing wdy may move, and goes on with wdy as the simulated contract does. With d =
+// u*|wdy| + eta of the dtype it is
+//
+//	rstd*(d + mean(d) + |xhat|*mean(d*(|xhat| + e)))
+//
+// the second term where there is a mean, and what fp32 may lose of that.
+func (w *rowGradient) store(b *gradients, s *moments, t []float64) {
+	n, shift := float64(len(t)), 0.0
+	for i, v := range w.wdy {
+		w.scratch[i] = b.st.off(v)
+	}
+	if b.o.Centred {
+		shift = truth.Sum(w.scratch) / n
+	}
+	for i, d := range w.scratch {
+		w.both[i] = truth.Weighted(d, math.Abs(w.xhat[i])+w.e[i])
+	}
+	moved := truth.Sum(w.both) / n
+	relative := 1 + 2*s.relative()
+	for i, d := range w.scratch {
+		t[i] += s.rstd * (d + shift + truth.Weighted(math.Abs(w.xhat[i]), moved)) * relative
+	}
+	truth.RoundRow(w.wdy, w.wdy, b.st.dtype)
 }
 
 // allow computes R and T of the gradient of s; drift is a further relative error of rstd.
@@ -232,7 +266,7 @@ func (w *rowGradient) allow(b *gradients, s *moments, r, t []float64, drift floa
 	}
 	carried := truth.Sum(w.scratch) / n
 	g := s.g
-	relative := math.Max(judge.U32*g, s.rho/2) + 8*judge.U32 + drift
+	relative := s.relative() + drift
 	for i, v := range w.wdy {
 		a, size := math.Abs(w.xhat[i]), math.Abs(v)
 		r[i] = s.rstd * (v - w.c1 - float64(w.xhat[i]*w.c2))

@@ -53,7 +53,7 @@ func sum(in truth.RowInputs, own [][]float64, r int64) []float64 {
 
 // rowTarget is an output of rows, before which a contract may store values low.
 func rowTarget(k *truth.Request, st storage, name string, d op.DType, shape, chosen []int64) judge.Target {
-	if st.low {
+	if st.low() {
 		return k.RowTarget(name, d, shape, chosen)
 	}
 	return k.RowTargetInFP32(name, d, shape, chosen)
@@ -112,7 +112,7 @@ func (f *forwardPass) statistics(k *truth.Request, rows int64, chosen []int64) [
 	rstd := targets[len(targets)-1]
 	f.exact = make([]moments, len(rstd.R))
 	f.sim = f.exact
-	if f.st.low {
+	if f.st.sums {
 		f.sim = make([]moments, len(rstd.R))
 	}
 	truth.EachRowWith(chosen, rows, f.in.Memory(2), func(own [][]float64, i, r int64) {
@@ -125,8 +125,8 @@ func (f *forwardPass) statistics(k *truth.Request, rows int64, chosen []int64) [
 		}
 		strict := s.rstd * (s.rho/2 + rootError*judge.U32)
 		truth.SetOne(rstd, i, s.rstd, strict)
-		if f.st.low {
-			f.sim[i] = f.o.momentsOf(f.st.stored(own[len(own)-2], x), scratch, f.eps, f.g)
+		if f.st.sums {
+			f.sim[i] = f.o.momentsOf(f.st.storedSums(own[len(own)-2], x), scratch, f.eps, f.g)
 			rstd.T[i] = strict + s.rstd*s.drift
 			rstd.Sim[i] = tensor.Round(op.FP32, f.sim[i].rstd, false)
 		}
@@ -139,6 +139,7 @@ func (f *forwardPass) statistics(k *truth.Request, rows int64, chosen []int64) [
 //	T = |w|*rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |w*xhat|*(rho/2 + 6*u32) + 4*u32*(|w*xhat| + |bias|)
 //
 // that is |w|*e, and the product and the sum. Without a mean there is a term for the product's underflow.
+// What a contract stores of s or of xhat adds to e.
 func (f *forwardPass) fillRow(out truth.Row, i int64, x, scratch, weight, bias []float64, d op.DType) {
 	s := f.exact[i]
 	for i := range x {
@@ -150,18 +151,18 @@ func (f *forwardPass) fillRow(out truth.Row, i int64, x, scratch, weight, bias [
 			end += s.tiny
 		}
 		out.T[i] = truth.Weighted(math.Abs(weight[i]), e) + end
-		if f.st.low {
+		if f.st.low() {
 			out.TFP32[i] = out.T[i]
-			out.T[i] += truth.Weighted(math.Abs(weight[i]), f.st.moved(&s, x[i], xhat, false))
+			out.T[i] += truth.Weighted(math.Abs(weight[i]), f.st.scaled(&s, x[i], xhat, e, false))
 		}
 	}
-	if !f.st.low {
+	if !f.st.low() {
 		truth.RoundRow(out.Sim, out.R, d)
 		return
 	}
 	seen := f.sim[i]
-	for i, v := range f.st.stored(scratch, x) {
-		out.Sim[i] = float64((v-seen.mean)*seen.rstd*weight[i]) + bias[i]
+	for i, v := range f.st.storedSums(scratch, x) {
+		out.Sim[i] = float64(f.st.storedNormal((v-seen.mean)*seen.rstd)*weight[i]) + bias[i]
 	}
 	truth.RoundRow(out.Sim, out.Sim, d)
 }

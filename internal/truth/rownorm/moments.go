@@ -82,3 +82,6 @@ func (s *moments) normalized(x float64, given bool) (xhat, e float64) {
 	}
 	return xhat, e
 }
+
+// relative is what multiplying by rstd may be off, relative to the product.
+func (s *moments) relative() float64 { return math.Max(judge.U32*s.g, s.rho/2) + 8*judge.U32 }

@@ -19,6 +19,8 @@ const stripe = 64
 // gradParameters fills dweight = sum over rows of dy*xhat and dbias = sum over rows of dy, with
 //
 //	T_dweight = u32*g(rows)*sum|dy*xhat| + sum(|dy|*e)      T_dbias = u32*g(rows)*sum|dy|
+//
+// and what storing s adds to e, or storing xhat and then each term.
 func (b *gradients) gradParameters(dweight, dbias judge.Target) {
 	g := judge.U32 * b.gRows
 	parallel.Each((b.cols+stripe-1)/stripe, func(task int64) {
@@ -54,22 +56,25 @@ func (b *gradients) gradParameters(dweight, dbias judge.Target) {
 // parameterSums are the sums over rows that one column of dweight and dbias needs.
 type parameterSums struct {
 	weight, weightSim, weightAbs, carried, bias, biasAbs float64
-	moved                                                float64 // what storing s adds to carried
+	moved                                                float64 // what storing adds to carried
 }
 
 func (p *parameterSums) add(b *gradients, x, dy float64, r int64) {
 	exact, sim := &b.exact[r], &b.sim[r]
 	xhat, e := exact.normalized(x, b.given)
-	simulated := (b.st.round(x) - sim.mean) * sim.rstd
+	simulated := b.st.storedNormal((b.st.storedSum(x) - sim.mean) * sim.rstd)
 	size := math.Abs(dy)
 	p.weight += float64(dy * xhat)
-	p.weightSim += float64(dy * simulated)
+	p.weightSim += b.st.storedNormal(float64(dy * simulated))
 	p.weightAbs += math.Abs(dy * xhat)
 	p.carried += truth.Weighted(size, e)
 	if dy*xhat != 0 {
 		p.carried += exact.tiny
 	}
-	p.moved += truth.Weighted(size, b.st.moved(exact, x, xhat, b.given))
+	if b.st.low() {
+		more := b.st.scaled(exact, x, xhat, e, b.given)
+		p.moved += truth.Weighted(size, more) + b.st.product(dy, xhat, e+more)
+	}
 	p.bias += dy
 	p.biasAbs += size
 }

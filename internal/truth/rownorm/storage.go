@@ -8,35 +8,47 @@ import (
 	"triad/internal/truth"
 )
 
-// storage says what a contract lets a kernel store in the dtype of the case before it goes on: s, where it is
-// a sum with a residual, and in the backward the gradient of s before grad_h joins it. The zero value is a
-// kernel that keeps both in fp32.
+// storage says what a contract lets a kernel store in the dtype of the case before it goes on.
+//
+//	sums        with a residual: s, and in the backward the gradient of s before grad_h joins it
+//	normalised  without one: xhat, before weight multiplies it. In the backward what autograd makes of that
+//	            product in the dtype: the gradient of xhat, wdy = weight*dy, and the terms dy*xhat of the
+//	            gradient of weight. xhat itself is kept in fp32 for the gradient of x
+//
+// The zero value is a kernel that keeps all of them in fp32.
 type storage struct {
-	low       bool
-	dtype     op.DType
-	unit      float64 // roundoff of dtype
-	subnormal float64 // half of its smallest subnormal
+	sums, normalised bool
+	dtype            op.DType
+	unit             float64 // roundoff of dtype
+	subnormal        float64 // half of its smallest subnormal
 }
 
-// storageOf is what the contract of a request permits.
+// storageOf is what the contract of a request permits. In fp32 xhat is an fp32 value whether it is stored or
+// not.
 func (o Operator) storageOf(k *truth.Request, d op.DType) storage {
-	if len(k.Rules.Stores) == 0 || !o.Adds(k.Case) {
+	adds := o.Adds(k.Case)
+	if len(k.Rules.Stores) == 0 || !adds && d == op.FP32 {
 		return storage{}
 	}
-	return storage{low: true, dtype: d, unit: truth.Unit(d), subnormal: truth.HalfSubnormal(d)}
+	return storage{
+		sums: adds, normalised: !adds, dtype: d, unit: truth.Unit(d), subnormal: truth.HalfSubnormal(d),
+	}
 }
+
+// low says whether anything may be stored in the dtype.
+func (st storage) low() bool { return st.sums || st.normalised }
 
 // off is how far a stored value may lie from v; 0 is stored as it is.
 func (st storage) off(v float64) float64 {
-	if !st.low || v == 0 {
+	if v == 0 {
 		return 0
 	}
 	return st.unit*math.Abs(v) + st.subnormal
 }
 
-// stored fills to with the values as the simulated contract goes on with them.
-func (st storage) stored(to, from []float64) []float64 {
-	if !st.low {
+// storedSums fills to with values of s as the simulated contract goes on with them.
+func (st storage) storedSums(to, from []float64) []float64 {
+	if !st.sums {
 		copy(to, from)
 		return to
 	}
@@ -44,9 +56,14 @@ func (st storage) stored(to, from []float64) []float64 {
 	return to
 }
 
-// round is stored of one value.
-func (st storage) round(v float64) float64 {
-	if !st.low {
+// storedSum is storedSums of one value, and of one of the gradient of s.
+func (st storage) storedSum(v float64) float64 { return st.stored(v, st.sums) }
+
+// storedNormal is an xhat as the simulated contract goes on with it, and a product with one.
+func (st storage) storedNormal(v float64) float64 { return st.stored(v, st.normalised) }
+
+func (st storage) stored(v float64, low bool) float64 {
+	if !low {
 		return v
 	}
 	return tensor.Round(st.dtype, v, false)
@@ -55,7 +72,7 @@ func (st storage) round(v float64) float64 {
 // drift is the relative error of rstd where every s may be off by d(s): the mean of squares then moves by at
 // most mean((2|s| + d)*d), p relative to variance + eps, and 1/sqrt(1-p) - 1 <= p/2*(1+p) for p <= 1/2.
 func (st storage) drift(s *moments, x, scratch []float64, eps float64) float64 {
-	if !st.low || math.IsInf(s.variance, 1) {
+	if !st.sums || math.IsInf(s.variance, 1) {
 		return 0
 	}
 	for i, v := range x {
@@ -68,7 +85,7 @@ func (st storage) drift(s *moments, x, scratch []float64, eps float64) float64 {
 
 // moved is what storing s adds to the allowance of xhat.
 func (st storage) moved(s *moments, x, xhat float64, given bool) float64 {
-	if !st.low {
+	if !st.sums {
 		return 0
 	}
 	drift := s.drift
@@ -76,4 +93,21 @@ func (st storage) moved(s *moments, x, xhat float64, given bool) float64 {
 		drift = 0
 	}
 	return s.rstd*st.off(x)*(1+drift) + math.Abs(xhat)*drift
+}
+
+// scaled is what storing adds to e, the allowance of the xhat that is multiplied by weight, or by dy for the
+// gradient of weight.
+func (st storage) scaled(s *moments, x, xhat, e float64, given bool) float64 {
+	if !st.normalised || xhat == 0 {
+		return st.moved(s, x, xhat, given)
+	}
+	return st.off(math.Abs(xhat) + e)
+}
+
+// product is what storing dy*xhat adds, where xhat may be off by e in all.
+func (st storage) product(dy, xhat, e float64) float64 {
+	if !st.normalised || xhat == 0 {
+		return 0
+	}
+	return st.off(truth.Weighted(math.Abs(dy), math.Abs(xhat)+e))
 }

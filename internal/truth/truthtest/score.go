@@ -69,7 +69,7 @@ func (s Score) String() string {
 func Mutation(t *testing.T, suites []Suite) {
 	t.Helper()
 	complete(t, suites)
-	seeds := mutationSeeds(t)
+	seeds := Seeds(t)
 	survivors, killed := map[string]string{}, map[string]bool{}
 	total := Score{
 		PeerKills: make([]int, len(Peers)), PeerAlarm: make([]int, len(Peers)),
@@ -132,9 +132,9 @@ func complete(t *testing.T, suites []Suite) {
 	}
 }
 
-// mutationSeeds are the seeds of the run: the tuning seed, or fresh ones, which are printed so that a run can
+// Seeds are the seeds of the run: the tuning seed, or fresh ones, which are printed so that a run can
 // be repeated from TRIAD_MUTATION_FIRST.
-func mutationSeeds(t *testing.T) []uint64 {
+func Seeds(t *testing.T) []uint64 {
 	text := os.Getenv("TRIAD_MUTATION_SEEDS")
 	if text == "" {
 		return []uint64{1}

@@ -193,8 +193,11 @@ func (f family) backward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]floa
 	}
 	all := f.gradRows(a, p, ds)
 	factor := xhat
-	if a.Bug == factorX {
+	switch a.Bug {
+	case factorX:
 		factor = s
+	case castFirst:
+		factor = truthtest.RoundedTo(p.In["x"].DType, xhat)
 	}
 	return append(all, f.gradParameters(a, p, factor)...)
 }
@@ -229,8 +232,13 @@ func (f family) gradParameters(a truthtest.Arithmetic, p *truthtest.Prepared, fa
 	dweight, dbias := make([]float64, cols), make([]float64, cols)
 	for c := range cols {
 		lost := a.Bug == updateLost && c == cols-1
-		dweight[c] = a.OverRows(rows, lost, p.Low(),
-			func(r int) float64 { return truthtest.F32(dy[r*cols+c] * factor[r*cols+c]) })
+		dweight[c] = a.OverRows(rows, lost, p.Low(), func(r int) float64 {
+			term := truthtest.F32(dy[r*cols+c] * factor[r*cols+c])
+			if a.Bug == castFirst {
+				term = tensor.Round(p.In["x"].DType, term, false)
+			}
+			return term
+		})
 		dbias[c] = a.OverRows(rows, false, p.Low(), func(r int) float64 { return dy[r*cols+c] })
 		if a.Bug == biasTimesWeight {
 			dbias[c] = truthtest.F32(dbias[c] * p.V["weight"][c])
@@ -253,8 +261,11 @@ func (f family) gradient(a truthtest.Arithmetic, p *truthtest.Prepared, g rowGra
 	for i := range g.s {
 		g.xhat[i] = truthtest.F32(truthtest.F32(g.s[i]-mean) * rstd)
 		wdy[i] = truthtest.F32(weightOf(a, p, i) * dy[i])
-		if a.Bug == weightIgnored {
+		switch a.Bug {
+		case weightIgnored:
 			wdy[i] = dy[i]
+		case castFirst:
+			wdy[i] = tensor.Round(p.In["x"].DType, wdy[i], false)
 		}
 	}
 	count := float64(n)

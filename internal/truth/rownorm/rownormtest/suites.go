@@ -131,6 +131,7 @@ func (f family) backwardMutants() []truthtest.Mutant {
 		l.add(nil, meanTermMissing)
 	} else {
 		l.add(nil, weightPlusOne)
+		l.add(wide, castFirst) // xhat, and in autograd the gradient of it and the terms of grad_weight
 	}
 	if f.Bias {
 		l.add(nil, biasTimesWeight)
