@@ -82,6 +82,14 @@ var buildLimits = []struct {
 		"x.cu:7: ‘matmul’ is not a member of ‘torch’", "", true, op.StatusUnsupported,
 		"does not have matmul of PyTorch",
 	},
+	{
+		"load library libx.so: /c/libx.so: undefined symbol: _ZN5Clock5totalE", "", false,
+		op.StatusUnavailable, "it uses Clock::total, which another file defines",
+	},
+	{
+		"load library libx.so: /c/libx.so: undefined symbol: _Z6finishPfi", "", true,
+		op.StatusUnavailable, "it uses finish, which another file defines",
+	},
 	{"x.cu:7: ‘struct Mine’ has no member named ‘argsort’", "", false, op.StatusUnknown, ""},
 }
 
@@ -126,6 +134,8 @@ func TestExplainDeclined(t *testing.T) {
 			"AttributeError: 'InterpreterBuilder' object has no attribute 'create_fp8'", "    y = f(x)",
 			op.StatusUnsupported,
 		},
+		{"ValueError: Unsupported data type", "    kernel[grid](x, y)", op.StatusUnsupported},
+		{"ValueError: Unsupported data type", "    raise ValueError(words)", op.StatusCrash},
 		{"AttributeError: module 'triton.language' has no attribute 'libdevice'", "", op.StatusUnsupported},
 		{"AttributeError: module 'mine' has no attribute 'libdevice'", "", op.StatusCrash},
 		{"AssertionError: never", "    raise AssertionError('never')", op.StatusCrash},

@@ -61,9 +61,10 @@ func namesNarrow(comment *regexp.Regexp, text string) bool {
 	return narrowType.MatchString(wideType.ReplaceAllString(comment.ReplaceAllString(text, " "), " "))
 }
 
-// wideType matches a dtype of which nothing is halved: "dtype=tl.float32".
+// wideType matches a dtype of which nothing is halved, "dtype=tl.float32", and one that is handed on, which is
+// named elsewhere: "dtype=dtype".
 var wideType = regexp.MustCompile(
-	`\bdtype\s*=\s*(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b`)
+	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)|dtype)\b`)
 
 // guessedDTypes is the doubt about the dtypes beyond fp32 of a function that takes any, where neither its
 // file nor the user names one: its author may never have offered them.

@@ -26,11 +26,16 @@ var helperWords = []string{
 	"next_power", "cdiv", "is_",
 }
 
+// driverWords are words of the names of functions that run what is to be judged, wherever they stand: they
+// make its tensors themselves.
+var driverWords = []string{"benchmark", "benchmarks", "benchmarking", "bench", "test", "tests", "demo", "main"}
+
 // helps says whether a function's name is that of one that stands beside what is to be judged: cudaFree,
-// check_result, benchmark.
+// check_result, run_benchmark.
 func helps(name string) bool {
 	word := snake(name[strings.LastIndex(name, ":")+1:])
-	return slices.ContainsFunc(helperWords, func(w string) bool {
+	drives := func(part string) bool { return slices.Contains(driverWords, part) }
+	return slices.ContainsFunc(strings.Split(word, "_"), drives) || slices.ContainsFunc(helperWords, func(w string) bool {
 		return word == w || strings.HasPrefix(word, strings.TrimSuffix(w, "_")+"_")
 	})
 }

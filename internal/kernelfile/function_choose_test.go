@@ -51,3 +51,23 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 		t.Errorf("%q lacks %q", got, want)
 	}
 }
+
+// A file of drivers alone, which make the tensors themselves, has no function to judge; beside another they
+// are left out.
+func TestDriversAreNotJudged(t *testing.T) {
+	s := rowsAndCols(t)
+	r := Request{Path: "mine.py"}
+	drivers := ""
+	for _, name := range []string{"run_benchmark", "softmax_test", "runDemo"} {
+		drivers += "def " + name + "(x, y):\n    return x\n\n"
+	}
+	_, err := Bind(r.Read(drivers, nil), r, s, s.Passes(), Options{})
+	if err == nil || !strings.Contains(err.Error(), "no function to judge") {
+		t.Errorf("of drivers alone: %v", err)
+	}
+	text := drivers + "def contest(x):\n    return x\n"
+	bindings, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, Options{})
+	if err != nil || len(bindings) != 1 || bindings[0].Function.Name != "contest" {
+		t.Errorf("beside another function: %v, %v", bindings, err)
+	}
+}

@@ -42,6 +42,12 @@ func TestLaunchesAreProposed(t *testing.T) {
 				"blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) c[i] = a[i];",
 			"grid (ceildiv((rows * cols), 256)) and block (256)",
 		},
+		{ // a warp for each row, rows by the threads along y
+			"gemv", "const float* A, const float* x, float* y, int M, int N",
+			"const int lanes = 32; int bx = blockIdx.x, tx = threadIdx.x, r = bx * blockDim.y + threadIdx.y; " +
+				"if (r < M) for (int k = tx; k < N; k += lanes) y[r] += A[r * N + k] * x[k];",
+			"grid (ceildiv(rows, 8)) and block (32, 8)",
+		},
 	} {
 		all, err := Bind(ReadCUDA("__global__ void k("+c.params+") { "+c.body+" }"), Request{}, spec(t, c.op),
 			[]op.Pass{op.Forward}, Options{})

@@ -103,6 +103,9 @@ func kernelsLaunched(lines, text string) string {
 // maskedAlways says whether the kernels that a function launches have no parameter for a switch and make what
 // is called like it of a comparison: "causal = rows >= cols".
 func (fn *Function) maskedAlways(name string) bool {
+	if fn.kernels == "" {
+		return false
+	}
 	word := regexp.QuoteMeta(name)
 	made := regexp.MustCompile(`(?mi)^[ \t]*\w*` + word + `\w*[ \t]*=[^=\n]*[^<>=\n][<>]=?[^<>]`)
 	chosen := regexp.MustCompile(`(?i)\b(?:if|not|non|no)[ _(]+\w*` + word)
