@@ -189,7 +189,8 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 		o.Status, o.Sentence = op.StatusUnsupported, "Triton refuses this call, whatever the data: "+m
 		return
 	}
-	asserts := strings.HasPrefix(o.Sentence, "AssertionError") && strings.HasPrefix(line, "assert ")
+	asserts := strings.HasPrefix(o.Sentence, "AssertionError") && (strings.HasPrefix(line, "assert ") ||
+		strings.HasPrefix(line, "tl.static_assert("))
 	switch {
 	case emulated && (wantsGPU.MatchString(o.Sentence) || asserts && checksGPU.MatchString(line)):
 		o.Sentence = "it asks for a GPU, and none is here: " + what + ". Make tensors with device=x.device " +

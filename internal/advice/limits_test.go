@@ -124,6 +124,7 @@ func TestExplainDeclined(t *testing.T) {
 		{"AssertionError: ", "    assert x.shape[0] == 3", op.StatusUnsupported},
 		{"AssertionError: ", "    assert HEAD_DIM in {16, 32, 64, 128}", op.StatusUnsupported},
 		{"AssertionError: ", "    assert x.is_contiguous()", op.StatusUnsupported},
+		{"AssertionError: ", "    tl.static_assert(BLOCK <= HEAD_DIM)", op.StatusUnsupported},
 		{"AssertionError: ", "    assert torch.allclose(x, y)", op.StatusCrash},
 		{"AssertionError: ", "    assert x.max() < 10", op.StatusCrash},
 		{

@@ -55,6 +55,7 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	options.Arguments, options.Rung = r.Arguments, r.Rung
 	var bindings []*Binding
 	var several *SeveralError
+	var misfit error // of a backward, where the forward is judged all the same
 	found, through := false, false
 	for _, pass := range spec.Passes() {
 		if through { // the backward of an autograd function is its own
@@ -85,6 +86,8 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 				bindings, through = append(bindings, back), true
 				found = found || slices.Contains(passes, op.Backward)
 			}
+		case asked && pass == op.Backward && found && r.Pass == op.PassUnknown:
+			misfit = err
 		case asked:
 			return nil, err
 		}
@@ -97,6 +100,8 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 			several.Names = append(several.Names, b.Function.Name)
 		}
 		return nil, several
+	case misfit != nil:
+		bindings[0].Notes = append(bindings[0].Notes, "its backward is not judged: "+misfit.Error())
 	}
 	return bindings, nil
 }
