@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"triad/internal/backend"
 	"triad/internal/cudaerror"
@@ -35,7 +34,7 @@ func returnedCode(o *backend.Outcome) int {
 
 // dividedByZero matches the outcome of an integer division by 0: as the emulator says it, and of a process
 // that one ended.
-var dividedByZero = regexp.MustCompile("integer division by zero|signal " + syscall.SIGFPE.String())
+var dividedByZero = regexp.MustCompile("integer division by zero|signal floating point exception")
 
 // ExplainEmpty changes the outcome of a call whose outputs are all empty. A launch of 0 blocks, which CUDA
 // refuses, is UNSUPPORTED there and not wrong: nothing was to be written. So is a division by a size of 0 in

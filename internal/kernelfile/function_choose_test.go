@@ -74,17 +74,18 @@ func TestDriversAreNotJudged(t *testing.T) {
 
 // A backward that cannot be matched does not keep the forward from being judged, but where it is asked for.
 func TestForwardBesideABackwardThatDoesNotFit(t *testing.T) {
-	text := `extern "C" void softmax_forward(const float* x, float* y, int rows, int cols) {}
-extern "C" void softmax_backward(const float* y, Handle h) {}`
+	s := rowsAndCols(t)
+	text := "extern \"C\" void " + s.Name + "_forward(const float* x, float* y, int rows, int cols) {}\n" +
+		"extern \"C\" void " + s.Name + "_backward(const float* y, Handle h) {}"
 	passes := []op.Pass{op.Forward, op.Backward}
-	all, err := Bind(ReadCUDA(text), Request{}, spec(t, "softmax"), passes, Options{})
+	all, err := Bind(ReadCUDA(text), Request{}, s, passes, Options{})
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
 	if got := all[0].Describe(); !strings.Contains(got, "its backward is not judged: line 2") {
 		t.Error(got)
 	}
-	_, err = Bind(ReadCUDA(text), Request{Pass: op.Backward}, spec(t, "softmax"), passes, Options{})
+	_, err = Bind(ReadCUDA(text), Request{Pass: op.Backward}, s, passes, Options{})
 	if err == nil {
 		t.Error("a backward that is asked for and does not fit is left out")
 	}

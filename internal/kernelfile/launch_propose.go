@@ -82,7 +82,19 @@ func (k body) partOfMore(file *File) bool {
 		return false
 	}
 	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Form == Scratch })
-	return scratch || len(k.b.Spec.Dims) == 1 && file.Shares
+	return scratch || len(k.b.Spec.Dims) == 1 && file.Shares || k.reducesPartOfARow(file)
+}
+
+// reducesPartOfARow says whether a kernel is launched with several blocks for a row, each of which makes one
+// number of its own elements, as a sum is made by halves: one block for a row may be meant.
+func (k body) reducesPartOfARow(file *File) bool {
+	divided := regexp.MustCompile(`ceildiv\(.*\b` + regexp.QuoteMeta(k.b.lastSize()) + `\b`)
+	if k.uses(k.tokens, "threadIdx", "y") || !divided.MatchString(k.b.Launch.Grid[0]) {
+		return false
+	}
+	return slices.ContainsFunc(file.tokens, func(t token) bool {
+		return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
+	})
 }
 
 // valueOfEachBlock says whether a kernel writes a value of each block, "out[blockIdx.x]", to an output of one

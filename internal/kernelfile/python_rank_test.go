@@ -157,7 +157,7 @@ def attention(q, k, v, causal=False):
 `
 	for columns, want := range map[string]bool{"n": true, "k.shape[2]": false} {
 		r := Request{Path: "mine.py"}
-		all, err := Bind(r.Read(strings.ReplaceAll(text, "COLUMNS", columns), nil), r, spec(t, "flash_attention"),
+		all, err := Bind(r.Read(strings.ReplaceAll(text, "COLUMNS", columns), nil), r, headsAndTokens(t),
 			[]op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Fatal(err)
