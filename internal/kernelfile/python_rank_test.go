@@ -126,6 +126,11 @@ func TestMaskThatIsAlwaysThere(t *testing.T) {
 	}
 	text := "@triton.jit\ndef kernel(q, k, IS_CAUSAL):\n    causal = q >= k\n\n\n" +
 		"def f(q, k):\n    kernel[(1,)](q, k, False)\n"
+	inner := "@triton.jit\ndef inner(q, k):\n    causal = q >= k\n\n\n" +
+		"@triton.jit\ndef outer(q, k):\n    inner(q, k)\n\n\ndef f(q, k):\n    outer[(1,)](q, k)\n"
+	if fn := ReadPython(inner).Functions[0]; !fn.maskedAlways("causal") {
+		t.Error("a kernel that the launched one calls is not read")
+	}
 	if fn := ReadPython(text).Functions[0]; fn.maskedAlways("causal") {
 		t.Error("a kernel with a parameter for the switch is taken to have it on")
 	}
