@@ -51,7 +51,8 @@ func (a *app) inFP32Alone(
 	for _, b := range file.Bindings {
 		for _, dtype := range b.UnsaidDTypes() {
 			t := &readingTrial{
-				ctx: ctx, stopped: a.stop, file: file, pass: b.Pass, request: request, until: until, dtype: dtype,
+				ctx: ctx, stopped: a.stop, file: file, pass: b.Pass, request: request, until: until,
+				dtype: dtype,
 			}
 			if time.Now().After(until) {
 				return nil, nil
@@ -282,7 +283,8 @@ func tallyOf(records []record.Record, fixed map[string]int64) kernelfile.Tally {
 			if !same {
 				telling.Right++
 			}
-		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail, r.Status == op.StatusNotUnderstood:
+		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail,
+			r.Status == op.StatusNotUnderstood:
 			all.Wrong++
 			if !same {
 				telling.Wrong++

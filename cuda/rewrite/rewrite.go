@@ -60,8 +60,8 @@ func Code(text []byte) []byte {
 	return code
 }
 
-// withoutMark is a text with blanks for the mark of UTF-8 that editors put at its beginning: compilers pass over
-// it there, and in the middle of a text refuse it.
+// withoutMark is a text with blanks for the mark of UTF-8 that editors put at its beginning: compilers
+// pass over it there, and in the middle of a text refuse it.
 func withoutMark(text []byte) []byte {
 	if rest, marked := bytes.CutPrefix(text, []byte("\ufeff")); marked {
 		return append([]byte("   "), rest...)

@@ -74,8 +74,9 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			"--nvcc-flags -Iinclude, or leave out what needs it", m[1]), true
 	}
 	if m := notLinked.FindStringSubmatch(text); m != nil {
-		return op.StatusUnavailable, fmt.Sprintf("it uses %s, which another file defines: triad builds a file "+
-			"alone; include that file, or judge the function without what needs it", plainSymbol(m[1])), true
+		return op.StatusUnavailable, fmt.Sprintf("it uses %s, which another file defines: triad builds "+
+			"a file alone; include that file, or judge the function without what "+
+			"needs it", plainSymbol(m[1])), true
 	}
 	if m := missingModule.FindStringSubmatch(message); m != nil {
 		install := m[2]
@@ -171,8 +172,8 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 		return
 	}
 	if noAtomics.MatchString(o.Sentence) && emulated && !strings.HasPrefix(line, "raise ") {
-		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not have "+
-			"atomics on this dtype ("+what+"): run it where a GPU is"
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not "+
+			"have atomics on this dtype ("+what+"): run it where a GPU is"
 		return
 	}
 	if m := notInTriton.FindStringSubmatch(o.Sentence); m != nil {

@@ -95,7 +95,8 @@ func TestLimitsAreNeutral(t *testing.T) {
 		t.Errorf("0 blocks where something is to be written: %v, want CRASH", o.Status)
 	}
 	for _, sentence := range []string{
-		ended, "integer division by zero", "died by signal floating point exception during run, before it answered",
+		ended, "integer division by zero",
+		"died by signal floating point exception during run, before it answered",
 	} {
 		o = backend.Outcome{Status: op.StatusCrash, Sentence: sentence}
 		if ExplainEmpty(&o, false); o.Status != op.StatusUnsupported {

@@ -28,8 +28,8 @@ func (b *Binding) Describe() string {
 		}
 		fmt.Fprintf(&text, "\n  %s: its tensors are taken for %s (--dtype says another)", why, b.asked[0])
 	} else if len(b.Options.Only) > 0 {
-		fmt.Fprintf(&text, "\n  no line of it speaks of 16 bits, where it is wrong: it is judged in %s alone "+
-			"(--dtype fp16,bf16 judges it there)", strings.Join(b.asked, ", "))
+		fmt.Fprintf(&text, "\n  no line of it speaks of 16 bits, where it is wrong: it is judged in "+
+			"%s alone (--dtype fp16,bf16 judges it there)", strings.Join(b.asked, ", "))
 	} else if len(b.asked) > 0 {
 		fmt.Fprintf(&text, "\n  its lines ask for %s: it is judged in no other dtype",
 			strings.Join(b.asked, ", "))

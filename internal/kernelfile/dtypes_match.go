@@ -65,8 +65,8 @@ func namesNarrow(comment *regexp.Regexp, text string) bool {
 	return narrowType.MatchString(wideType.ReplaceAllString(comment.ReplaceAllString(text, " "), " "))
 }
 
-// wideType matches a dtype of which nothing is halved, "dtype=tl.float32", and one that is handed on, which is
-// named elsewhere: "dtype=dtype".
+// wideType matches a dtype of which nothing is halved, "dtype=tl.float32", and one that is handed on,
+// which is named elsewhere: "dtype=dtype".
 var wideType = regexp.MustCompile(
 	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)|dtype)\b`)
 

@@ -33,8 +33,8 @@ var (
 	shapeAsked = `\.(?:shape|size|numel)\b`
 )
 
-// masksSquare says whether a function of Python makes a square mask and never asks the tensors with a size for
-// theirs: with others the mask would not fit.
+// masksSquare says whether a function of Python makes a square mask and never asks the tensors with a
+// size for theirs: with others the mask would not fit.
 func (b *Binding) masksSquare(dim string) bool {
 	if b.Function.Kind != Python {
 		return false

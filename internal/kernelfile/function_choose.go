@@ -28,14 +28,19 @@ var helperWords = []string{
 
 // driverWords are words of the names of functions that run what is to be judged, wherever they stand: they
 // make its tensors themselves.
-var driverWords = []string{"benchmark", "benchmarks", "benchmarking", "bench", "test", "tests", "demo", "main"}
+var driverWords = []string{
+	"benchmark", "benchmarks", "benchmarking", "bench", "test", "tests", "demo", "main",
+}
 
 // helps says whether a function's name is that of one that stands beside what is to be judged: cudaFree,
 // check_result, run_benchmark.
 func helps(name string) bool {
 	word := snake(name[strings.LastIndex(name, ":")+1:])
 	drives := func(part string) bool { return slices.Contains(driverWords, part) }
-	return slices.ContainsFunc(strings.Split(word, "_"), drives) || slices.ContainsFunc(helperWords, func(w string) bool {
+	if slices.ContainsFunc(strings.Split(word, "_"), drives) {
+		return true
+	}
+	return slices.ContainsFunc(helperWords, func(w string) bool {
 		return word == w || strings.HasPrefix(word, strings.TrimSuffix(w, "_")+"_")
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// constant is what a constant of the kernel's own is made of, "const int lanes = 32;"; false where it has none
-// of that name that is one word.
+// constant is what a constant of the kernel's own is made of, "const int lanes = 32;"; false where it has
+// none of that name that is one word.
 func (k body) constant(name string) (string, bool) {
 	for i := 0; i+2 < len(k.tokens); i++ {
 		t := k.tokens
@@ -135,8 +135,8 @@ func (k body) stride() int {
 	return 0
 }
 
-// threadsAlong is the number of threads along x by which a loop that begins with threadIdx.x goes on, "for (int
-// c = threadIdx.x; c < cols; c += 32)"; 0 where there is none.
+// threadsAlong is the number of threads along x by which a loop that begins with threadIdx.x goes on,
+// "for (int c = threadIdx.x; c < cols; c += 32)"; 0 where there is none.
 func (k body) threadsAlong() int {
 	tokens := k.expandAliases()
 	for i := 0; i+4 < len(tokens); i++ {

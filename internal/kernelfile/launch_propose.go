@@ -237,8 +237,9 @@ func (k body) expandAliases() []token {
 	return all
 }
 
-// threadOf is the axis of the threads that an index is made of beside the blocks of an axis: the same one, else
-// another whose threads it counts by, "blockIdx.x * blockDim.y + threadIdx.y"; "" where there is none.
+// threadOf is the axis of the threads that an index is made of beside the blocks of an axis: the same
+// one, else another whose threads it counts by, "blockIdx.x * blockDim.y + threadIdx.y"; "" where there
+// is none.
 func (k body) threadOf(made []token, axis string) string {
 	if k.uses(made, "threadIdx", axis) {
 		return axis

@@ -310,8 +310,9 @@ func (b *Binding) checkTensors() error {
 		})
 	}
 	if len(missing) > 0 && b.Function.returns && b.inPlace() {
-		return b.errorf("it returns something and writes in the place of an input (%s): triad calls functions "+
-			"that do one of both; judge one that takes %s as well", b.Matched(), strings.Join(missing, ", "))
+		return b.errorf("it returns something and writes in the place of an input (%s): triad calls "+
+			"functions that do one of both; judge one that takes %s as "+
+			"well", b.Matched(), strings.Join(missing, ", "))
 	}
 	if len(missing) > 0 {
 		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s); name one with "+

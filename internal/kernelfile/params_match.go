@@ -21,7 +21,7 @@ type Options struct {
 	Without             []string          // sizes of 1 that the tensors of a Python function do not have
 	Leading             bool              // they have one more in front, which is 1
 	DTypes              []string          // that --dtype asks for; none: all
-	Only                []string          // the dtypes that trials left of a function that takes any; none: all
+	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 }

@@ -11,16 +11,16 @@ import (
 	"triad/cuda/rewrite"
 )
 
-// headerFolders are what repositories call the folders of their headers, in small letters. One of them may hold
-// another: Common/include.
+// headerFolders are what repositories call the folders of their headers, in small letters. One of them
+// may hold another: Common/include.
 var headerFolders = []string{"include", "inc", "includes", "common", "utils", "src", "csrc", "."}
 
 // otherHeader matches what is between < and > where that is no header of a repository: one of the compiler's,
 // of the system's, or of CUDA and its libraries.
-var otherHeader = regexp.MustCompile(`^[\w/]+$|^(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|` +
-	`locale|malloc|math|memory|omp|pthread|sched|setjmp|signal|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|` +
-	`strings|tgmath|time|unistd|wchar|wctype|mma|nccl|cu\w*|cooperative_groups|device_\w+|driver_types|` +
-	`helper_\w+|library_types|math_\w+|nv\w*|sm_\w+|surface_\w+|texture_\w+|vector_\w+)\.h$|` +
+var otherHeader = regexp.MustCompile(`^[\w/]+$|^(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|` +
+	`limits|locale|malloc|math|memory|omp|pthread|sched|setjmp|signal|stdarg|stdbool|stddef|stdint|stdio|` +
+	`stdlib|string|strings|tgmath|time|unistd|wchar|wctype|mma|nccl|cu\w*|cooperative_groups|device_\w+|` +
+	`driver_types|helper_\w+|library_types|math_\w+|nv\w*|sm_\w+|surface_\w+|texture_\w+|vector_\w+)\.h$|` +
 	`^(?:ATen|c10|cooperative_groups|cub|cuda|cute|cutlass|nvtx3|sys|thrust|torch|x86)/`)
 
 // nearHeaders are flags for the folders of a repository in which headers lie that a CUDA file, or one that it
