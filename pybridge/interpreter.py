@@ -169,9 +169,9 @@ def _sum(original: Callable) -> Callable:
 def _implicit(original: Callable) -> Callable:
     @functools.wraps(original)
     def implicit(argument):
-        if type(argument) is float:
-            handle = interpreter.TensorHandle(np.array([argument], np.float32), tl.float32)
-            return tl.tensor(handle, tl.float32)
+        for kind, numbers, dtype in ((float, np.float32, tl.float32), (bool, np.bool_, tl.int1)):
+            if type(argument) is kind:
+                return tl.tensor(interpreter.TensorHandle(np.array([argument], numbers), dtype), dtype)
         return original(argument)
     return implicit
 

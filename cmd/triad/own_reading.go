@@ -24,26 +24,74 @@ import (
 func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, limit time.Duration) error {
 	until := time.Now().Add(limit)
 	for i := range mine.Files {
-		for n := range mine.Files[i].Bindings {
-			t := &readingTrial{
-				ctx: ctx, stopped: a.stop, file: mine.Files[i], pass: mine.Files[i].Bindings[n].Pass,
-				request: request, until: until,
-			}
-			settled := kernelfile.Settle(mine.Files[i].Bindings[n], t)
-			if t.fault != nil {
-				return t.fault
-			}
-			if settled.Taken != nil {
-				read, err := mine.Files[i].With(*settled.Taken)
-				if err != nil {
-					return err
-				}
-				_ = mine.Files[i].Close() // the reading that is left
-				mine.Files[i] = read
-				continue
-			}
-			t.doubt(settled)
+		if err := a.settleFile(ctx, mine, i, request, until); err != nil {
+			return err
 		}
+		other, err := a.inFP32Alone(ctx, mine.Files[i], request, until)
+		if err != nil {
+			return err
+		}
+		if other == nil {
+			continue
+		}
+		_ = mine.Files[i].Close() // the reading that is left
+		mine.Files[i] = other
+		if err := a.settleFile(ctx, mine, i, request, until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inFP32Alone reads a file again, in fp32 alone, where neither it nor the user speaks of 16 bits and it is
+// wrong there on ordinary numbers: its author need not have meant it for them. nil where it stays as it is.
+func (a *app) inFP32Alone(
+	ctx context.Context, file *ownkernels.File, request run.Request, until time.Time,
+) (*ownkernels.File, error) {
+	for _, b := range file.Bindings {
+		for _, dtype := range b.UnsaidDTypes() {
+			t := &readingTrial{
+				ctx: ctx, stopped: a.stop, file: file, pass: b.Pass, request: request, until: until,
+				dtype: dtype,
+			}
+			if time.Now().After(until) {
+				return nil, nil
+			}
+			wrong := t.try(file, maps.Clone(file.Covers.Dims), true).Wrong > 0
+			if t.fault != nil {
+				return nil, t.fault
+			}
+			if wrong {
+				return file.With(b.InFP32Alone())
+			}
+		}
+	}
+	return nil, nil
+}
+
+// settleFile tries the functions of one of the files.
+func (a *app) settleFile(
+	ctx context.Context, mine *ownFiles, i int, request run.Request, until time.Time,
+) error {
+	for n := range mine.Files[i].Bindings {
+		t := &readingTrial{
+			ctx: ctx, stopped: a.stop, file: mine.Files[i], pass: mine.Files[i].Bindings[n].Pass,
+			request: request, until: until,
+		}
+		settled := kernelfile.Settle(mine.Files[i].Bindings[n], t)
+		if t.fault != nil {
+			return t.fault
+		}
+		if settled.Taken != nil {
+			read, err := mine.Files[i].With(*settled.Taken)
+			if err != nil {
+				return err
+			}
+			_ = mine.Files[i].Close() // the reading that is left
+			mine.Files[i] = read
+			continue
+		}
+		t.doubt(settled)
 	}
 	return nil
 }
@@ -78,6 +126,7 @@ type readingTrial struct {
 	request      run.Request
 	until        time.Time
 	late         bool
+	dtype        string    // that it is tried in; "": the first that it takes
 	right        []op.Dims // the sizes at which the file is right as it was read
 	fault        error     // an internal error of a trial
 }
@@ -129,9 +178,13 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	request := t.request
 	request.Impls, request.Single, request.Timing = []string{file.Name}, true, nil
 	request.Explain, request.Gradients, request.Before = false, false, nil
+	dtypes := file.Bindings[at].DTypes()[:1]
+	if t.dtype != "" {
+		dtypes = []string{t.dtype}
+	}
 	o := op.Options{
 		Level: op.LevelQuick, Dims: dims, Attributes: t.request.Options.Attributes,
-		DTypes: file.Bindings[at].DTypes()[:1], Passes: []op.Pass{t.pass},
+		DTypes: dtypes, Passes: []op.Pass{t.pass},
 		Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
 		Device: t.request.Options.Device, Memory: t.request.Options.Memory,
 	}
@@ -230,7 +283,8 @@ func tallyOf(records []record.Record, fixed map[string]int64) kernelfile.Tally {
 			if !same {
 				telling.Right++
 			}
-		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail:
+		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail,
+			r.Status == op.StatusNotUnderstood:
 			all.Wrong++
 			if !same {
 				telling.Wrong++

@@ -35,6 +35,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line,
 
 // Source rewrites the text of the file called name. The error is an *Error.
 func Source(name string, text []byte) (Result, error) {
+	text = withoutMark(text)
 	code, macros := mask(text)
 	f := &file{name: name, text: text}
 	if err := f.rewrite(code, functionScope(code)); err != nil {
@@ -59,6 +60,15 @@ func Code(text []byte) []byte {
 	return code
 }
 
+// withoutMark is a text with blanks for the mark of UTF-8 that editors put at its beginning: compilers
+// pass over it there, and in the middle of a text refuse it.
+func withoutMark(text []byte) []byte {
+	if rest, marked := bytes.CutPrefix(text, []byte("\ufeff")); marked {
+		return append([]byte("   "), rest...)
+	}
+	return text
+}
+
 // Include is a file that a text includes: in quotes, which are looked for beside the text first, or in <>.
 type Include struct {
 	Name   string
@@ -67,6 +77,7 @@ type Include struct {
 
 // Includes lists the files that text includes, in order.
 func Includes(text []byte) []Include {
+	text = withoutMark(text)
 	var all []Include
 	for _, d := range directives(maskLiterals(text)) {
 		line := bytes.TrimSpace(text[d.start+1 : d.end])

@@ -121,7 +121,7 @@ func TestNotes(t *testing.T) {
 }
 
 func TestIncludes(t *testing.T) {
-	got := Includes([]byte("#include \"a.cuh\"\n// #include \"b.cuh\"\n #  include \"dir/c.cuh\" // " +
+	got := Includes([]byte("\ufeff#include \"a.cuh\"\n// #include \"b.cuh\"\n #  include \"dir/c.cuh\" // " +
 		"k\n#include <cuda_runtime.h>\n\"#include\" \"d\"\n"))
 	want := []Include{{"a.cuh", true}, {"dir/c.cuh", true}, {"cuda_runtime.h", false}}
 	if !slices.Equal(got, want) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/backend"
@@ -32,10 +33,13 @@ var (
 	)
 	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
 		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
+	// what the interpreter's C++ raises of atomics on elements that it does not know, such as bf16
+	noAtomics   = regexp.MustCompile(`^ValueError: Unsupported data type$`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
 	notEmulated = regexp.MustCompile(`: (the emulator has no [^\n]*)`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
 		`no CUDA-capable device|0 active drivers`)
+	notLinked = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
 	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
 	looksAtValues = regexp.MustCompile(
 		`allclose|isnan|isfinite|isinf|\.(?:all|any|max|min|sum|item|equal)\(`,
@@ -68,6 +72,11 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 	} else if m != nil {
 		return op.StatusUnavailable, fmt.Sprintf("it includes %s, which is not here: name its folder, as in "+
 			"--nvcc-flags -Iinclude, or leave out what needs it", m[1]), true
+	}
+	if m := notLinked.FindStringSubmatch(text); m != nil {
+		return op.StatusUnavailable, fmt.Sprintf("it uses %s, which another file defines: triad builds "+
+			"a file alone; include that file, or judge the function without what "+
+			"needs it", plainSymbol(m[1])), true
 	}
 	if m := missingModule.FindStringSubmatch(message); m != nil {
 		install := m[2]
@@ -162,6 +171,11 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 			m[1]+m[2]+" ("+what+"): run it where a GPU is"
 		return
 	}
+	if noAtomics.MatchString(o.Sentence) && emulated && !strings.HasPrefix(line, "raise ") {
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not "+
+			"have atomics on this dtype ("+what+"): run it where a GPU is"
+		return
+	}
 	if m := notInTriton.FindStringSubmatch(o.Sentence); m != nil {
 		o.Status, o.Sentence = op.StatusUnsupported, fmt.Sprintf(
 			"the version of Triton that is here has no "+
@@ -176,7 +190,8 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 		o.Status, o.Sentence = op.StatusUnsupported, "Triton refuses this call, whatever the data: "+m
 		return
 	}
-	asserts := strings.HasPrefix(o.Sentence, "AssertionError") && strings.HasPrefix(line, "assert ")
+	asserts := strings.HasPrefix(o.Sentence, "AssertionError") && (strings.HasPrefix(line, "assert ") ||
+		strings.HasPrefix(line, "tl.static_assert("))
 	switch {
 	case emulated && (wantsGPU.MatchString(o.Sentence) || asserts && checksGPU.MatchString(line)):
 		o.Sentence = "it asks for a GPU, and none is here: " + what + ". Make tensors with device=x.device " +
@@ -187,4 +202,39 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 		return
 	}
 	o.Status = op.StatusUnsupported
+}
+
+// symbolPart matches a name within a symbol of C++ as compilers write it: its length goes before it.
+var symbolPart = regexp.MustCompile(`^(\d+)(\w+)`)
+
+// plainSymbol is the name that a symbol stands for: Timer::total for _ZN5Timer5totalE.
+func plainSymbol(symbol string) string {
+	rest, nested := strings.CutPrefix(symbol, "_ZN")
+	if !nested {
+		var mangled bool
+		if rest, mangled = strings.CutPrefix(symbol, "_Z"); !mangled {
+			return symbol
+		}
+	}
+	rest = strings.TrimLeft(rest, "KVr") // of a member function: const and the like
+	var parts []string
+	for {
+		m := symbolPart.FindStringSubmatch(rest)
+		if m == nil {
+			break
+		}
+		n, err := strconv.Atoi(m[1])
+		if err != nil || n > len(m[2]) {
+			break
+		}
+		parts = append(parts, m[2][:n])
+		rest = rest[len(m[1])+n:]
+		if !nested {
+			break
+		}
+	}
+	if len(parts) == 0 {
+		return symbol
+	}
+	return strings.Join(parts, "::")
 }

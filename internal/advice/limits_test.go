@@ -82,6 +82,14 @@ var buildLimits = []struct {
 		"x.cu:7: ‘matmul’ is not a member of ‘torch’", "", true, op.StatusUnsupported,
 		"does not have matmul of PyTorch",
 	},
+	{
+		"load library libx.so: /c/libx.so: undefined symbol: _ZN5Clock5totalE", "", false,
+		op.StatusUnavailable, "it uses Clock::total, which another file defines",
+	},
+	{
+		"load library libx.so: /c/libx.so: undefined symbol: _Z6finishPfi", "", true,
+		op.StatusUnavailable, "it uses finish, which another file defines",
+	},
 	{"x.cu:7: ‘struct Mine’ has no member named ‘argsort’", "", false, op.StatusUnknown, ""},
 }
 
@@ -116,6 +124,7 @@ func TestExplainDeclined(t *testing.T) {
 		{"AssertionError: ", "    assert x.shape[0] == 3", op.StatusUnsupported},
 		{"AssertionError: ", "    assert HEAD_DIM in {16, 32, 64, 128}", op.StatusUnsupported},
 		{"AssertionError: ", "    assert x.is_contiguous()", op.StatusUnsupported},
+		{"AssertionError: ", "    tl.static_assert(BLOCK <= HEAD_DIM)", op.StatusUnsupported},
 		{"AssertionError: ", "    assert torch.allclose(x, y)", op.StatusCrash},
 		{"AssertionError: ", "    assert x.max() < 10", op.StatusCrash},
 		{
@@ -126,6 +135,8 @@ func TestExplainDeclined(t *testing.T) {
 			"AttributeError: 'InterpreterBuilder' object has no attribute 'create_fp8'", "    y = f(x)",
 			op.StatusUnsupported,
 		},
+		{"ValueError: Unsupported data type", "    kernel[grid](x, y)", op.StatusUnsupported},
+		{"ValueError: Unsupported data type", "    raise ValueError(words)", op.StatusCrash},
 		{"AttributeError: module 'triton.language' has no attribute 'libdevice'", "", op.StatusUnsupported},
 		{"AttributeError: module 'mine' has no attribute 'libdevice'", "", op.StatusCrash},
 		{"AssertionError: never", "    raise AssertionError('never')", op.StatusCrash},

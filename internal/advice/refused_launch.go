@@ -32,10 +32,20 @@ func returnedCode(o *backend.Outcome) int {
 	return code
 }
 
+// dividedByZero matches the outcome of an integer division by 0: as the emulator says it, and of a process
+// that one ended.
+var dividedByZero = regexp.MustCompile("integer division by zero|signal floating point exception")
+
 // ExplainEmpty changes the outcome of a call whose outputs are all empty. A launch of 0 blocks, which CUDA
-// refuses, is UNSUPPORTED there and not wrong: nothing was to be written. dynamic says that a kernel takes
-// shared memory at the launch.
+// refuses, is UNSUPPORTED there and not wrong: nothing was to be written. So is a division by a size of 0 in
+// host code, which ends the process before a launch. dynamic says that a kernel takes shared memory at the
+// launch.
 func ExplainEmpty(o *backend.Outcome, dynamic bool) {
+	if o.Status == op.StatusCrash && dividedByZero.MatchString(o.Sentence) {
+		o.Status = op.StatusUnsupported
+		o.Sentence = "on empty tensors it divides by a size of 0: return first where a size is 0"
+		return
+	}
 	code := returnedCode(o)
 	ended := o.Status == op.StatusCrash && strings.Contains(o.Sentence, "exited") &&
 		strings.Contains(o.Sentence, "invalid configuration argument") // it checks the error and exits

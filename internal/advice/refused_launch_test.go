@@ -94,8 +94,13 @@ func TestLimitsAreNeutral(t *testing.T) {
 	if Explain(&o, nil, false); o.Status != op.StatusCrash {
 		t.Errorf("0 blocks where something is to be written: %v, want CRASH", o.Status)
 	}
-	o = backend.Outcome{Status: op.StatusCrash, Sentence: ended}
-	if ExplainEmpty(&o, false); o.Status != op.StatusUnsupported {
-		t.Errorf("0 blocks where nothing is: %v, want UNSUPPORTED", o.Status)
+	for _, sentence := range []string{
+		ended, "integer division by zero",
+		"died by signal floating point exception during run, before it answered",
+	} {
+		o = backend.Outcome{Status: op.StatusCrash, Sentence: sentence}
+		if ExplainEmpty(&o, false); o.Status != op.StatusUnsupported {
+			t.Errorf("%s, where nothing is to be written: %v, want UNSUPPORTED", sentence, o.Status)
+		}
 	}
 }

@@ -47,6 +47,9 @@ func (o Options) With(a Alternative) Options {
 	if len(a.Options.Without) > 0 {
 		o.Without = a.Options.Without
 	}
+	if len(a.Options.Only) > 0 {
+		o.Only = a.Options.Only
+	}
 	o.Several = true // the other pass need not have such parameters
 	return o
 }

@@ -33,11 +33,21 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		return found && !strings.HasSuffix(before, "non") && !strings.HasSuffix(before, "no") &&
 			!strings.HasSuffix(before, "not") && !strings.HasSuffix(before, "without")
 	}
-	if says(b.Function.Name) || b.Function.maskedAlways(a.Name) {
+	if says(b.Function.Name) || slices.ContainsFunc(spellings(a.Name), b.Function.maskedAlways) {
 		return true
 	}
 	return slices.ContainsFunc(b.Function.body,
 		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
+}
+
+// spellings are a long word and what it is with two neighbouring letters exchanged: people write casual for
+// causal.
+func spellings(word string) []string {
+	all := []string{word}
+	for i := 1; i < len(word) && len(word) > 4; i++ {
+		all = append(all, word[:i-1]+word[i:i+1]+word[i-1:i]+word[i+1:])
+	}
+	return all
 }
 
 // literalSays is the value of an attribute that a number of the file's lines says; "" where none does.

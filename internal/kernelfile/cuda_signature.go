@@ -25,6 +25,7 @@ type Param struct {
 	writing      // what the file's lines are seen to do with what is pointed to
 	// Of a Python function: it has a default, or nothing says what it is.
 	Optional, Untyped bool
+	preset            string // of a CUDA function: the number that it has where a caller gives none
 	place             place
 	path              string // of a weight: its name in the module, norm.weight
 	tensor            bool   // a torch::Tensor
@@ -90,6 +91,7 @@ type File struct {
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags
 // define, as NAME or NAME=VALUE.
 func ReadCUDA(text string, defined ...string) *File {
+	text = strings.TrimPrefix(text, "\ufeff") // the mark of UTF-8, as editors put it
 	f := &File{
 		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),
 		narrow: namesNarrow(cComment, text), doubles: doubles(text),
@@ -353,10 +355,12 @@ var builtin = []string{
 }
 
 func (f *File) param(part []token) Param {
+	preset := ""
 	if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i >= 0 {
+		preset = join(part[i+1:])
 		part = part[:i]
 	}
-	p := Param{Text: join(part)}
+	p := Param{Text: join(part), preset: preset}
 	var words []string
 	for _, t := range part {
 		switch {

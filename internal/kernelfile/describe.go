@@ -3,8 +3,6 @@ package kernelfile
 import (
 	"fmt"
 	"strings"
-
-	"triad/internal/op"
 )
 
 // Describe says what was understood of a function: its signature, what every parameter stands for, the
@@ -23,18 +21,24 @@ func (b *Binding) Describe() string {
 	if l := b.triton; l != nil {
 		fmt.Fprintf(&text, "\n  launched with %s", l)
 	}
-	if b.untold {
+	if b.untold || b.stores {
 		why := "it names no dtype"
-		if b.asked[0] != op.FP32.String() {
+		if b.stores {
 			why = "its kernels convert what they store"
 		}
 		fmt.Fprintf(&text, "\n  %s: its tensors are taken for %s (--dtype says another)", why, b.asked[0])
+	} else if len(b.Options.Only) > 0 {
+		fmt.Fprintf(&text, "\n  no line of it speaks of 16 bits, where it is wrong: it is judged in "+
+			"%s alone (--dtype fp16,bf16 judges it there)", strings.Join(b.asked, ", "))
 	} else if len(b.asked) > 0 {
 		fmt.Fprintf(&text, "\n  its lines ask for %s: it is judged in no other dtype",
 			strings.Join(b.asked, ", "))
 	}
 	for _, sentence := range b.limits() {
 		fmt.Fprintf(&text, "\n  %s", sentence)
+	}
+	for _, note := range b.Notes {
+		fmt.Fprintf(&text, "\n  %s", note)
 	}
 	if len(b.left) > 0 {
 		fmt.Fprintf(&text, "\n  not judged, since %s has the operator's name: %s (--add FILE:NAME judges "+

@@ -16,14 +16,18 @@ func (b *Binding) takeFP32(file *File) {
 	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
 	b.untold = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
+	if len(b.Options.Only) > 0 {
+		b.asked = b.Options.Only
+	}
 	if made := b.givesDType(); !said && made != "" {
 		b.asked = []string{made}
 	}
-	if b.untold {
+	stored := storesIn(b.Function.kernels)
+	switch {
+	case b.untold && stored == "":
 		b.asked = []string{op.FP32.String()}
-		if stored := storesIn(b.Function.kernels); stored != "" {
-			b.asked, b.sixteen = []string{stored}, false
-		}
+	case stored != "" && !said && len(b.asked) == 0 || b.untold:
+		b.asked, b.sixteen, b.stores = []string{stored}, false, true
 	}
 }
 
@@ -61,9 +65,10 @@ func namesNarrow(comment *regexp.Regexp, text string) bool {
 	return narrowType.MatchString(wideType.ReplaceAllString(comment.ReplaceAllString(text, " "), " "))
 }
 
-// wideType matches a dtype of which nothing is halved: "dtype=tl.float32".
+// wideType matches a dtype of which nothing is halved, "dtype=tl.float32", and one that is handed on,
+// which is named elsewhere: "dtype=dtype".
 var wideType = regexp.MustCompile(
-	`\bdtype\s*=\s*(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b`)
+	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)|dtype)\b`)
 
 // guessedDTypes is the doubt about the dtypes beyond fp32 of a function that takes any, where neither its
 // file nor the user names one: its author may never have offered them.
@@ -74,16 +79,7 @@ func (b *Binding) guessedDTypes() string {
 			Flag: "--dtype fp32",
 		}})
 	}
-	if b.narrow || len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 ||
-		b.Cases[0].Main != op.FP32 {
-		return ""
-	}
-	var others []string
-	for _, c := range b.Cases[1:] {
-		if c.Main == op.FP16 || c.Main == op.BF16 {
-			others = append(others, c.DType)
-		}
-	}
+	others := b.UnsaidDTypes()
 	if len(others) == 0 {
 		return ""
 	}
@@ -91,6 +87,29 @@ func (b *Binding) guessedDTypes() string {
 		Kind: GuessedDType, What: "it takes " + strings.Join(others, " and "),
 		Flag: "--dtype " + strings.Join(others, ","),
 	}})
+}
+
+// UnsaidDTypes are the dtypes of 16 bits that a function takes since it takes any, where neither its file nor
+// the user names one.
+func (b *Binding) UnsaidDTypes() (others []string) {
+	if b.narrow || len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 ||
+		b.Cases[0].Main != op.FP32 {
+		return nil
+	}
+	for _, c := range b.Cases[1:] {
+		if c.Main == op.FP16 || c.Main == op.BF16 {
+			others = append(others, c.DType)
+		}
+	}
+	return others
+}
+
+// InFP32Alone is the reading of a function that was not written for the dtypes that nothing says.
+func (b *Binding) InFP32Alone() Alternative {
+	return Alternative{
+		Flags:   "--dtype " + op.FP32.String(),
+		Options: Options{Only: []string{op.FP32.String()}},
+	}
 }
 
 // instances finds the dtypes of the operator that the function's types take, and how it is called for each.

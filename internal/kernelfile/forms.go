@@ -258,9 +258,10 @@ func (b *Binding) takePlainFactor(a *Argument) bool {
 	if len(b.unscaled) == 0 || !a.isFloat() {
 		return false
 	}
+	added := slices.Contains(numberNames, snake(a.Name)) ||
+		b.without[own.Addend] && score(b.Spec, b.Pass, a.Name, own.Addend) > scoreWeak
 	switch said := b.Options.Map[a.Name]; {
-	case said == wordAddend || said == "" && slices.Contains(numberNames, snake(a.Name)) &&
-		(own.Addend == "" || !b.has(Input, own.Addend)):
+	case said == wordAddend || said == "" && added && (own.Addend == "" || !b.has(Input, own.Addend)):
 		a.Role, a.Target, a.Index, a.told = Constant, "0, as an addend", 0, said != ""
 	case said == wordFactor || said == "" && b.without[own.Factor] &&
 		score(b.Spec, b.Pass, a.Name, own.Factor) > scoreWeak:

@@ -26,10 +26,20 @@ var helperWords = []string{
 	"next_power", "cdiv", "is_",
 }
 
+// driverWords are words of the names of functions that run what is to be judged, wherever they stand: they
+// make its tensors themselves.
+var driverWords = []string{
+	"benchmark", "benchmarks", "benchmarking", "bench", "test", "tests", "demo", "main",
+}
+
 // helps says whether a function's name is that of one that stands beside what is to be judged: cudaFree,
-// check_result, benchmark.
+// check_result, run_benchmark.
 func helps(name string) bool {
 	word := snake(name[strings.LastIndex(name, ":")+1:])
+	drives := func(part string) bool { return slices.Contains(driverWords, part) }
+	if slices.ContainsFunc(strings.Split(word, "_"), drives) {
+		return true
+	}
 	return slices.ContainsFunc(helperWords, func(w string) bool {
 		return word == w || strings.HasPrefix(word, strings.TrimSuffix(w, "_")+"_")
 	})
@@ -50,6 +60,7 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	options.Arguments, options.Rung = r.Arguments, r.Rung
 	var bindings []*Binding
 	var several *SeveralError
+	var misfit error // of a backward, where the forward is judged all the same
 	found, through := false, false
 	for _, pass := range spec.Passes() {
 		if through { // the backward of an autograd function is its own
@@ -80,6 +91,8 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 				bindings, through = append(bindings, back), true
 				found = found || slices.Contains(passes, op.Backward)
 			}
+		case asked && pass == op.Backward && found && r.Pass == op.PassUnknown:
+			misfit = err
 		case asked:
 			return nil, err
 		}
@@ -92,6 +105,8 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 			several.Names = append(several.Names, b.Function.Name)
 		}
 		return nil, several
+	case misfit != nil:
+		bindings[0].Notes = append(bindings[0].Notes, "its backward is not judged: "+misfit.Error())
 	}
 	return bindings, nil
 }

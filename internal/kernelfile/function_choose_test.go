@@ -51,3 +51,42 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 		t.Errorf("%q lacks %q", got, want)
 	}
 }
+
+// A file of drivers alone, which make the tensors themselves, has no function to judge; beside another they
+// are left out.
+func TestDriversAreNotJudged(t *testing.T) {
+	s := rowsAndCols(t)
+	r := Request{Path: "mine.py"}
+	drivers := ""
+	for _, name := range []string{"run_benchmark", "softmax_test", "runDemo"} {
+		drivers += "def " + name + "(x, y):\n    return x\n\n"
+	}
+	_, err := Bind(r.Read(drivers, nil), r, s, s.Passes(), Options{})
+	if err == nil || !strings.Contains(err.Error(), "no function to judge") {
+		t.Errorf("of drivers alone: %v", err)
+	}
+	text := drivers + "def contest(x):\n    return x\n"
+	bindings, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, Options{})
+	if err != nil || len(bindings) != 1 || bindings[0].Function.Name != "contest" {
+		t.Errorf("beside another function: %v, %v", bindings, err)
+	}
+}
+
+// A backward that cannot be matched does not keep the forward from being judged, but where it is asked for.
+func TestForwardBesideABackwardThatDoesNotFit(t *testing.T) {
+	s := rowsAndCols(t)
+	text := "extern \"C\" void " + s.Name + "_forward(const float* x, float* y, int rows, int cols) {}\n" +
+		"extern \"C\" void " + s.Name + "_backward(const float* y, Handle h) {}"
+	passes := []op.Pass{op.Forward, op.Backward}
+	all, err := Bind(ReadCUDA(text), Request{}, s, passes, Options{})
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	if got := all[0].Describe(); !strings.Contains(got, "its backward is not judged: line 2") {
+		t.Error(got)
+	}
+	_, err = Bind(ReadCUDA(text), Request{Pass: op.Backward}, s, passes, Options{})
+	if err == nil {
+		t.Error("a backward that is asked for and does not fit is left out")
+	}
+}

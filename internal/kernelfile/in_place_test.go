@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/catalog"
 	"triad/internal/op"
 )
 
@@ -53,5 +54,41 @@ extern "C" void third_backward(const float* y, const float* dy, float* dx, int r
 	several, ok := err.(*SeveralError)
 	if !ok || strings.Join(several.Names, " ") != "one two third_backward" {
 		t.Errorf("%v, want one, two and third_backward", err)
+	}
+}
+
+// A function that returns one output and writes another over an input is refused as what it is: it is not
+// called wrong for changing its input.
+func TestReturnsAndWritesInPlace(t *testing.T) {
+	const text = `#include <torch/extension.h>
+__global__ void k(const float *a, float *b, const float *c, float *o) {
+	float sum = a[threadIdx.x] + b[threadIdx.x];
+	b[threadIdx.x] = sum;
+	o[threadIdx.x] = sum * c[threadIdx.x];
+}
+torch::Tensor run(torch::Tensor x, torch::Tensor residual, torch::Tensor weight, float eps) {
+	auto y = torch::empty_like(x);
+	k<<<x.size(0), x.size(1)>>>(x.data_ptr<float>(), residual.data_ptr<float>(), weight.data_ptr<float>(),
+		y.data_ptr<float>());
+	return y;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
+`
+	r := Request{Path: "mine.cu"}
+	found := false
+	for _, name := range catalog.Names() {
+		s := spec(t, name)
+		over := s.Own.InPlace[s.OutputSpecs[len(s.OutputSpecs)-1].Name]
+		if len(s.OutputSpecs) < 2 || over != "residual" {
+			continue
+		}
+		found = true
+		_, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, Options{})
+		if err == nil || !strings.Contains(err.Error(), "it returns something and writes in the place") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !found {
+		t.Error("no operator writes a sum in the place of an input")
 	}
 }

@@ -82,7 +82,19 @@ func (k body) partOfMore(file *File) bool {
 		return false
 	}
 	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Form == Scratch })
-	return scratch || len(k.b.Spec.Dims) == 1 && file.Shares
+	return scratch || len(k.b.Spec.Dims) == 1 && file.Shares || k.reducesPartOfARow(file)
+}
+
+// reducesPartOfARow says whether a kernel is launched with several blocks for a row, each of which makes one
+// number of its own elements, as a sum is made by halves: one block for a row may be meant.
+func (k body) reducesPartOfARow(file *File) bool {
+	divided := regexp.MustCompile(`ceildiv\(.*\b` + regexp.QuoteMeta(k.b.lastSize()) + `\b`)
+	if k.uses(k.tokens, "threadIdx", "y") || !divided.MatchString(k.b.Launch.Grid[0]) {
+		return false
+	}
+	return slices.ContainsFunc(file.tokens, func(t token) bool {
+		return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
+	})
 }
 
 // valueOfEachBlock says whether a kernel writes a value of each block, "out[blockIdx.x]", to an output of one
@@ -128,6 +140,9 @@ func (k body) number(word string) (int, bool) {
 			word = t.Default
 		}
 	}
+	if n, own := k.constant(word); own {
+		word = n
+	}
 	for range 8 {
 		next, ok := k.file.defines[word]
 		if !ok {
@@ -137,129 +152,6 @@ func (k body) number(word string) (int, bool) {
 	}
 	n, err := strconv.Atoi(strings.TrimRight(word, "uUlL"))
 	return n, err == nil
-}
-
-// rowsAtOnce is how many rows of a square tile a block has threads for: those that a loop over the tile steps
-// by, as in tile[threadIdx.y + j] with j += BLOCK_ROWS, else all.
-func (k body) rowsAtOnce(side int) int {
-	for i := 0; i+4 < len(k.tokens); i++ {
-		if k.tokens[i].text != "threadIdx" || k.tokens[i+2].text != "y" || k.tokens[i+3].text != "+" {
-			continue
-		}
-		step := k.tokens[i+4].text
-		for j := 0; j+2 < len(k.tokens); j++ {
-			if k.tokens[j].text != step || k.tokens[j+1].text != "+=" {
-				continue
-			}
-			if n, ok := k.number(k.tokens[j+2].text); ok && n > 0 && side%n == 0 {
-				return n
-			}
-		}
-	}
-	return side
-}
-
-// block proposes a block: what the kernel promises by __launch_bounds__, the sides of its shared tiles, a
-// constant whose name says it. said is false where the kernel depends on its block and says none of these.
-func (k body) block() (sizes [3]string, said bool) {
-	of := func(x, y, z int) [3]string {
-		return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)}
-	}
-	second, third := k.uses(k.tokens, "threadIdx", "y"), k.uses(k.tokens, "threadIdx", "z")
-	any := k.uses(k.tokens, "blockDim", "x") && (!second || k.uses(k.tokens, "blockDim", "y")) ||
-		!second && k.firstThreadAlone()
-	if third {
-		return of(8, 8, 8), any
-	}
-	if n, ok := k.number(k.b.Function.bounds); ok && !second {
-		return of(n, 1, 1), true
-	}
-	if sides := k.tile(); len(sides) > 0 {
-		switch {
-		case second && len(sides) == 2 && sides[0]*sides[0] <= maxThreads:
-			return of(sides[0], k.rowsAtOnce(sides[0]), 1), true
-		case !second && len(sides) == 1 && sides[0] >= 64 && sides[0] <= maxThreads:
-			return of(sides[0], 1, 1), true
-		}
-	}
-	if n := k.blockConstant(); n > 0 {
-		if second && n*n <= maxThreads {
-			return of(n, n, 1), true
-		} else if !second && n <= maxThreads {
-			return of(n, 1, 1), true
-		}
-	}
-	if n := k.stride(); n > 0 && !second {
-		return of(n, 1, 1), true
-	}
-	if second {
-		return of(16, 16, 1), any
-	}
-	if !k.uses(k.tokens, "threadIdx", "x") {
-		return of(1, 1, 1), true
-	}
-	return of(blockThreads, 1, 1), any
-}
-
-// tile gives the sides of the first shared array whose sides are numbers.
-func (k body) tile() []int {
-	for i, t := range k.tokens {
-		if t.text != "__shared__" || i > 0 && k.tokens[i-1].text == "extern" {
-			continue
-		}
-		var sides []int
-		for j := i; j+2 < len(k.tokens) && k.tokens[j].text != ";"; j++ {
-			if k.tokens[j].text == "[" {
-				n, ok := k.number(k.tokens[j+1].text)
-				if !ok {
-					return nil
-				}
-				sides = append(sides, n)
-			}
-		}
-		if len(sides) > 0 {
-			return sides
-		}
-	}
-	return nil
-}
-
-// firstThreadAlone says whether threadIdx.x is but asked for being 0: "if (threadIdx.x) return;".
-func (k body) firstThreadAlone() bool {
-	for i := 0; i+3 < len(k.tokens); i++ {
-		if k.tokens[i].text == "threadIdx" && k.tokens[i+2].text == "x" &&
-			!slices.Contains([]string{")", "==", "!="}, k.tokens[i+3].text) {
-			return false
-		}
-	}
-	return true
-}
-
-// stride is the number of threads, more than a warp, by which a loop goes on, "c += 256"; 0 where there is
-// none.
-func (k body) stride() int {
-	for i, t := range k.tokens {
-		if t.text == "+=" && i+2 < len(k.tokens) && strings.Contains(");", k.tokens[i+2].text) {
-			if n, ok := k.number(k.tokens[i+1].text); ok && n >= 64 && n <= maxThreads && n%32 == 0 {
-				return n
-			}
-		}
-	}
-	return 0
-}
-
-// blockConstant is the value of a constant that the kernel uses and whose name speaks of a block of threads;
-// 0 where there is none.
-func (k body) blockConstant() int {
-	for _, t := range k.tokens {
-		name := strings.ToLower(t.text)
-		for _, word := range []string{"block", "threads", "tpb", "tile", "bdim"} {
-			if n, ok := k.number(t.text); ok && t.isName() && strings.Contains(name, word) && n > 0 {
-				return n
-			}
-		}
-	}
-	return 0
 }
 
 // grid proposes a grid: as many blocks as the index that the kernel makes of blockIdx needs to reach what it
@@ -278,7 +170,7 @@ func (k body) grid() (grid [3]string, said bool) {
 		}
 		name, made := k.index(k.tokens, axis)
 		if len(made) == 3 { // bx = blockIdx.x: what counts is the index that is made of it and a thread's
-			if n, m := k.index(k.expandAliases(), axis); len(m) > 3 && k.uses(m, "threadIdx", axis) {
+			if n, m := k.index(k.expandAliases(), axis); len(m) > 3 && k.threadOf(m, axis) != "" {
 				name, made = n, m
 			}
 		}
@@ -345,12 +237,28 @@ func (k body) expandAliases() []token {
 	return all
 }
 
+// threadOf is the axis of the threads that an index is made of beside the blocks of an axis: the same
+// one, else another whose threads it counts by, "blockIdx.x * blockDim.y + threadIdx.y"; "" where there
+// is none.
+func (k body) threadOf(made []token, axis string) string {
+	if k.uses(made, "threadIdx", axis) {
+		return axis
+	}
+	for _, other := range axes {
+		if k.uses(made, "threadIdx", other) && k.uses(made, "blockDim", other) {
+			return other
+		}
+	}
+	return ""
+}
+
 // perBlock is how many values of an index a block covers.
 func (k body) perBlock(made []token, axis string) string {
-	side := k.b.Launch.Block[slices.Index(axes[:], axis)]
-	if !k.uses(made, "threadIdx", axis) {
+	thread := k.threadOf(made, axis)
+	if thread == "" {
 		return "1"
 	}
+	side := k.b.Launch.Block[slices.Index(axes[:], thread)]
 	for i := range made { // threadIdx.x / 32: a warp for each
 		if i+4 < len(made) && made[i].text == "threadIdx" && made[i+3].text == "/" {
 			if n, ok := k.number(made[i+4].text); ok && n > 1 {

@@ -52,3 +52,35 @@ func TestLaunchesAreProposed(t *testing.T) {
 		}
 	}
 }
+
+// A warp for each row, where the rows of a block lie along y and the blocks along x; and a kernel that makes
+// one number of the elements of each block, which need not be what triad launches it with.
+func TestLaunchesOfWarps(t *testing.T) {
+	for body, want := range map[string]struct {
+		launch  string
+		guessed bool
+	}{
+		"const int lanes = 32; int bx = blockIdx.x, tx = threadIdx.x, r = bx * blockDim.y + threadIdx.y; " +
+			"if (r < M) for (int k = tx; k < N; k += lanes) y[r * N + k] = x[r * N + k];": {
+			"grid (ceildiv(rows, 8)) and block (32, 8)", true,
+		},
+		"int i = blockIdx.x * blockDim.x + threadIdx.x; float v = i < N ? x[i] : 0; " +
+			"v += __shfl_xor_sync(~0u, v, 1); if (i < N) y[i] = v;": {
+			"grid (ceildiv(cols, 256)) and block (256)", true,
+		},
+		"int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < N) y[i] = x[i];": {
+			"grid (ceildiv(cols, 256)) and block (256)", false,
+		},
+	} {
+		all, err := Bind(ReadCUDA("__global__ void k(const float* x, float* y, int M, int N) { "+body+" }"),
+			Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := all[0].Launch
+		if got := l.String(); !strings.Contains(got, want.launch) || l.guessed != want.guessed {
+			t.Errorf("%s:\n got %s, guessed %v\nwant %s, guessed %v", body, got, l.guessed, want.launch,
+				want.guessed)
+		}
+	}
+}

@@ -86,7 +86,7 @@ const inPlaceSentence = "it works in place: the input is copied to the output be
 // pairInPlace lets one pointer that may be written stand for an input and the output in its place, where the
 // spec permits that and the function has no parameter for one of them.
 func (b *Binding) pairInPlace() {
-	if b.Function.mayReturn() && !b.fillsInPlace() || b.Pass != op.Forward {
+	if b.Function.mayReturn() && !b.fillsInPlace() && !b.extension || b.Pass != op.Forward {
 		return
 	}
 	for _, output := range slices.Sorted(maps.Keys(b.Spec.Own.InPlace)) {

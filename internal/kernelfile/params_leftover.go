@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,7 +127,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
 		}
-		if !b.takeConstant(a) && !b.takeShare(a) {
+		if !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
 			return b.errorf("what %[1]s stands for is not clear: %[2]s has the sizes %[3]s%[4]s; say it "+
 				"with --map %[1]s=NAME, or which number is passed with --map %[1]s=1", a.Name,
 				b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec))
@@ -204,6 +205,19 @@ func (b *Binding) takeConstant(a *Argument) bool {
 		return false
 	}
 	a.Role, a.Target, a.Index = Constant, "1, as a factor of "+rows, 1
+	return true
+}
+
+// plainNumber matches a number without the letters of its type.
+var plainNumber = regexp.MustCompile(`^(-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[fFuUlL]*$`)
+
+// takePreset passes the number that a parameter has where a caller gives none.
+func (a *Argument) takePreset() bool {
+	m := plainNumber.FindStringSubmatch(strings.ReplaceAll(a.preset, " ", ""))
+	if m == nil || !a.isInteger() && !a.isFloat() {
+		return false
+	}
+	a.Role, a.Target, a.number, a.told = Constant, m[1]+", as the file presets it", m[1], true
 	return true
 }
 
@@ -294,6 +308,11 @@ func (b *Binding) checkTensors() error {
 		missing = slices.DeleteFunc(missing, func(name string) bool {
 			return slices.ContainsFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == name })
 		})
+	}
+	if len(missing) > 0 && b.Function.returns && b.inPlace() {
+		return b.errorf("it returns something and writes in the place of an input (%s): triad calls "+
+			"functions that do one of both; judge one that takes %s as "+
+			"well", b.Matched(), strings.Join(missing, ", "))
 	}
 	if len(missing) > 0 {
 		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s); name one with "+

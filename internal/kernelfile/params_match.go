@@ -21,6 +21,7 @@ type Options struct {
 	Without             []string          // sizes of 1 that the tensors of a Python function do not have
 	Leading             bool              // they have one more in front, which is 1
 	DTypes              []string          // that --dtype asks for; none: all
+	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 }
@@ -81,6 +82,7 @@ type Binding struct {
 	sixteen   bool             // its file names a type of 16 bits
 	away      bool             // its file rounds halves away from zero, or up
 	untold    bool             // nothing asks for a dtype: its tensors are taken for fp32
+	stores    bool             // its kernels convert all that they store to the dtype that is asked for
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string
 	places  map[string][]string // the indexes of each pointer
@@ -313,7 +315,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 	if p.Untyped && p.place == inCall {
 		all = append(all, b.candidateTensors(p)...)
 	}
-	if p.isFloat() && b.Function.Kind != Python { // "float N", to divide by
+	if p.isFloat() && b.Function.Kind != Python && !b.Function.showsSizes() { // "float N", to divide by
 		for i, d := range b.Spec.Dims {
 			if s := b.score(p, d.Name); s > scoreWeak {
 				all = append(all, candidate{Size, d.Name, i, s - 1})

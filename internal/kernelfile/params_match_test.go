@@ -194,3 +194,26 @@ func TestInPlace(t *testing.T) {
 		}
 	}
 }
+
+// A number that stands for nothing is what the file presets; without that it is asked for.
+func TestPresetNumber(t *testing.T) {
+	for preset, want := range map[string]string{
+		" = 0": "method is 0, as the file presets it", " = -1.5f": "method is -1.5, as the file presets it",
+		" = kMany": "", "": "",
+	} {
+		kind := "int"
+		if strings.Contains(preset, ".") {
+			kind = "float"
+		}
+		s := rowsAndCols(t)
+		text := "extern \"C\" void solve(const float* x, float* y, int rows, int cols, " + kind + " method" +
+			preset + ") {}"
+		all, err := Bind(ReadCUDA(text), Request{}, s, []op.Pass{op.Forward}, Options{})
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%q: %s", preset, all[0].Matched())
+		case want != "" && (err != nil || !strings.Contains(all[0].Matched(), want)):
+			t.Errorf("%q: %v, want %s", preset, err, want)
+		}
+	}
+}

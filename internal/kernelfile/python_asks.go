@@ -88,21 +88,35 @@ func callAround(before string) (head string, index int) {
 	return "", 0
 }
 
-// kernelsLaunched are the texts of the kernels that the lines of a function launch.
+// kernelsLaunched are the texts of the kernels that the lines of a function launch, and of those that these
+// call.
 func kernelsLaunched(lines, text string) string {
 	var all strings.Builder
-	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
-		launch := regexp.MustCompile(`\b` + text[at[2]:at[3]] + `\[`)
-		if decoratedKernel(text[:at[0]]) && launch.MatchString(lines) {
-			all.WriteString(pythonComment.ReplaceAllString(pythonBlock(text, at[0]), ""))
+	heads := definition.FindAllStringSubmatchIndex(text, -1)
+	taken := make([]bool, len(heads))
+	for opening := `\[`; ; opening = `\(` {
+		found := ""
+		for i, at := range heads {
+			used := regexp.MustCompile(`\b` + text[at[2]:at[3]] + opening)
+			if !taken[i] && decoratedKernel(text[:at[0]]) && used.MatchString(lines) {
+				taken[i] = true
+				found += pythonComment.ReplaceAllString(pythonBlock(text, at[0]), "")
+			}
 		}
+		if found == "" {
+			return all.String()
+		}
+		all.WriteString(found)
+		lines = found
 	}
-	return all.String()
 }
 
 // maskedAlways says whether the kernels that a function launches have no parameter for a switch and make what
 // is called like it of a comparison: "causal = rows >= cols".
 func (fn *Function) maskedAlways(name string) bool {
+	if fn.kernels == "" {
+		return false
+	}
 	word := regexp.QuoteMeta(name)
 	made := regexp.MustCompile(`(?mi)^[ \t]*\w*` + word + `\w*[ \t]*=[^=\n]*[^<>=\n][<>]=?[^<>]`)
 	chosen := regexp.MustCompile(`(?i)\b(?:if|not|non|no)[ _(]+\w*` + word)

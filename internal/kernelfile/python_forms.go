@@ -39,7 +39,7 @@ var (
 	isApplied = regexp.MustCompile(`\bFunction\b`)
 	alias     = regexp.MustCompile(`(?m)^(\w+)[ \t]*=[ \t]*(\w+)\.apply\b[ \t]*(?:#.*)?$`)
 	weight    = regexp.MustCompile(`self\.(\w+)\s*(?::[^=\n]+)?=\s*(?:torch\.)?(?:nn\.)?Parameter\(`)
-	layer     = regexp.MustCompile(`self\.(\w+)\s*=\s*(?:torch\.)?nn\.(LayerNorm|RMSNorm|Linear)\(`)
+	layer     = regexp.MustCompile(`self\.(\w+)\s*=\s*(?:torch\.)?nn\.(LayerNorm|RMSNorm|Linear|Conv1d)\(`)
 	packed    = regexp.MustCompile(`(?m)^[ \t]+\(?([\w, \t*]+?),?\)?[ \t]*=[ \t]*data[ \t]*(?:#.*)?$`)
 	packedAt  = regexp.MustCompile(`(?m)^[ \t]+(\w+)[ \t]*=[ \t]*data\[(\d+)\]`)
 )

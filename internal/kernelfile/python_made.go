@@ -22,7 +22,7 @@ func (b *Binding) givesDType() string {
 	if b.Function.Kind != Python {
 		return ""
 	}
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	text := ownLines(b.Function.text)
 	follows := len(b.outputs) > 0 && (b.outputs[0].DType == "" || b.outputs[0].DType == "$1")
 	if d := madeDType(text); d != "" && follows {
 		return d
@@ -31,6 +31,31 @@ func (b *Binding) givesDType() string {
 		return "fp32"
 	}
 	return ""
+}
+
+var (
+	innerHead = regexp.MustCompile(`^([ \t]+)def[ \t]`)
+	indent    = regexp.MustCompile(`^[ \t]*`)
+)
+
+// ownLines are the lines of a function without comments and without the functions that it defines, such as
+// the grid of a launch, def grid(meta).
+func ownLines(text string) string {
+	var own []string
+	inner := -1 // the indent of a function within
+	for line := range strings.Lines(pythonComment.ReplaceAllString(text, "")) {
+		deep := len(indent.FindString(line))
+		if strings.TrimSpace(line) != "" && deep <= inner {
+			inner = -1
+		}
+		if m := innerHead.FindStringSubmatch(line); m != nil && inner < 0 && len(own) > 0 {
+			inner = len(m[1])
+		}
+		if inner < 0 {
+			own = append(own, line)
+		}
+	}
+	return strings.Join(own, "")
 }
 
 // madeDType is the dtype in which the first thing is made that a function returns, where each of its returns
@@ -69,7 +94,7 @@ func madeDType(text string) string {
 // givesItsOwn says whether a function of Python returns, each time, a tensor that its lines make: what it
 // takes is no output then, however it is called.
 func (fn *Function) givesItsOwn() bool {
-	text := pythonComment.ReplaceAllString(fn.text, "")
+	text := ownLines(fn.text)
 	names := returned.FindAllStringSubmatch(text, -1)
 	if len(names) == 0 || len(names) != len(returns.FindAllString(text, -1)) {
 		return false

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"triad/internal/op"
 )
 
 // A function of Python gets tensors of as many sizes as its lines unpack or assert: one more in front; where
@@ -124,7 +126,51 @@ func TestMaskThatIsAlwaysThere(t *testing.T) {
 	}
 	text := "@triton.jit\ndef kernel(q, k, IS_CAUSAL):\n    causal = q >= k\n\n\n" +
 		"def f(q, k):\n    kernel[(1,)](q, k, False)\n"
+	inner := "@triton.jit\ndef inner(q, k):\n    causal = q >= k\n\n\n" +
+		"@triton.jit\ndef outer(q, k):\n    inner(q, k)\n\n\ndef f(q, k):\n    outer[(1,)](q, k)\n"
+	if fn := ReadPython(inner).Functions[0]; !fn.maskedAlways("causal") {
+		t.Error("a kernel that the launched one calls is not read")
+	}
 	if fn := ReadPython(text).Functions[0]; fn.maskedAlways("causal") {
 		t.Error("a kernel with a parameter for the switch is taken to have it on")
+	}
+}
+
+// People write casual for causal.
+func TestMisspelledSwitch(t *testing.T) {
+	fn := Function{python: python{kernels: "def k(q):\n    casual_mask = rows >= columns\n"}}
+	found := ""
+	for _, word := range spellings("causal") {
+		if fn.maskedAlways(word) {
+			found += word
+		}
+	}
+	if found != "casual" || len(spellings("add")) != 1 {
+		t.Errorf("found %q, want casual", found)
+	}
+}
+
+// A square mask of the queries' length fits no other one of the keys, which the function never asks for.
+func TestSquareMask(t *testing.T) {
+	const text = `
+def attention(q, k, v, causal=False):
+    b, h, n, d = q.shape
+    s = q @ k.transpose(-2, -1) / d**0.5
+    if causal:
+        s = s.masked_fill(torch.ones(n, COLUMNS).triu(1).bool(), float("-inf"))
+    return torch.softmax(s, -1) @ v
+`
+	for columns, want := range map[string]bool{"n": true, "k.shape[2]": false} {
+		r := Request{Path: "mine.py"}
+		all, err := Bind(r.Read(strings.ReplaceAll(text, "COLUMNS", columns), nil), r, headsAndTokens(t),
+			[]op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := slices.ContainsFunc(all[0].Equal(),
+			func(g []string) bool { return slices.Contains(g, "seq_kv") })
+		if same != want {
+			t.Errorf("with %s: equal sizes %v", columns, all[0].Equal())
+		}
 	}
 }

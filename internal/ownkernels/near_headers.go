@@ -3,30 +3,45 @@ package ownkernels
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	"triad/cuda"
 	"triad/cuda/rewrite"
 )
 
-// headerFolders are what repositories call the folders of their headers.
+// headerFolders are what repositories call the folders of their headers, in small letters. One of them
+// may hold another: Common/include.
 var headerFolders = []string{"include", "inc", "includes", "common", "utils", "src", "csrc", "."}
 
+// otherHeader matches what is between < and > where that is no header of a repository: one of the compiler's,
+// of the system's, or of CUDA and its libraries.
+var otherHeader = regexp.MustCompile(`^[\w/]+$|^(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|` +
+	`limits|locale|malloc|math|memory|omp|pthread|sched|setjmp|signal|stdarg|stdbool|stddef|stdint|stdio|` +
+	`stdlib|string|strings|tgmath|time|unistd|wchar|wctype|mma|nccl|cu\w*|cooperative_groups|device_\w+|` +
+	`driver_types|helper_\w+|library_types|math_\w+|nv\w*|sm_\w+|surface_\w+|texture_\w+|vector_\w+)\.h$|` +
+	`^(?:ATen|c10|cooperative_groups|cub|cuda|cute|cutlass|nvtx3|sys|thrust|torch|x86)/`)
+
 // nearHeaders are flags for the folders of a repository in which headers lie that a CUDA file, or one that it
-// includes, includes in quotes and that are not found otherwise: those beside the folders above it, up to
-// that of the repository.
+// includes, includes and that are not found otherwise: those beside the folders above it, up to that of the
+// repository.
 func nearHeaders(path string, text []byte, flags []string) []string {
 	var found []string
 	seen := map[string]bool{}
 	var follow func(path string, text []byte)
 	follow = func(path string, text []byte) {
 		for _, include := range rewrite.Includes(text) {
-			if !include.Quoted || filepath.IsAbs(include.Name) || seen[include.Name] {
+			if filepath.IsAbs(include.Name) || seen[include.Name] ||
+				!include.Quoted && otherHeader.MatchString(include.Name) {
 				continue
 			}
 			seen[include.Name] = true
 			known := cuda.HeaderFolders(slices.Concat(flags, found))
-			at := firstWith(include.Name, append([]string{filepath.Dir(path)}, known...))
+			if include.Quoted {
+				known = append([]string{filepath.Dir(path)}, known...)
+			}
+			at := firstWith(include.Name, known)
 			if at == "" {
 				if at = firstWith(include.Name, foldersAbove(path)); at != "" {
 					found = append(found, "-I"+at)
@@ -55,13 +70,28 @@ func firstWith(name string, folders []string) string {
 func foldersAbove(path string) (all []string) {
 	folder := filepath.Dir(path)
 	for range 4 {
-		for _, name := range headerFolders {
-			all = append(all, filepath.Join(folder, name))
-		}
+		all = append(all, headersIn(folder)...)
 		if _, err := os.Stat(filepath.Join(folder, ".git")); err == nil || folder == filepath.Dir(folder) {
 			return all
 		}
 		folder = filepath.Dir(folder)
+	}
+	return all
+}
+
+// headersIn are the folders beside which a file may lie whose headers it includes, the likely ones first.
+func headersIn(folder string) (all []string) {
+	entries, _ := os.ReadDir(folder) // one that cannot be read has none
+	for _, name := range headerFolders {
+		if name == "." {
+			all = append(all, folder)
+		}
+		for _, e := range entries {
+			if e.IsDir() && strings.ToLower(e.Name()) == name {
+				at := filepath.Join(folder, e.Name())
+				all = append(all, at, filepath.Join(at, "include"))
+			}
+		}
 	}
 	return all
 }

@@ -18,6 +18,8 @@ func TestNearHeaders(t *testing.T) {
 		"repository/kernels/beside.h":    "",
 		"include/outside.h":              "",
 		"repository/kernels/include/n.h": "",
+		"repository/include/math.h":      "",
+		"repository/Common/include/m.hh": "",
 	} {
 		at := filepath.Join(above, name)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -27,9 +29,13 @@ func TestNearHeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text := []byte("#include \"beside.h\"\n#include \"checks.h\"\n#include \"outside.h\"\n#include <n.h>\n")
+	text := []byte("#include \"beside.h\"\n#include \"checks.h\"\n#include \"outside.h\"\n#include <n.h>\n" +
+		"#include <math.h>\n#include<m.hh>\n")
 	got := nearHeaders(filepath.Join(root, "kernels", "k.cu"), text, nil)
-	want := []string{"-I" + filepath.Join(root, "include"), "-I" + filepath.Join(root, "common")}
+	want := []string{
+		"-I" + filepath.Join(root, "include"), "-I" + filepath.Join(root, "common"),
+		"-I" + filepath.Join(root, "kernels", "include"), "-I" + filepath.Join(root, "Common", "include"),
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

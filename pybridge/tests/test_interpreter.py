@@ -72,6 +72,15 @@ def product(a: torch.Tensor, b: torch.Tensor, accumulator: torch.dtype = torch.f
 
 
 @triton.jit
+def _switched_kernel(x, y, doubled, N: tl.constexpr):
+    at = tl.arange(0, N)
+    value = tl.load(x + at)
+    if doubled:
+        value = value * 2
+    tl.store(y + at, value)
+
+
+@triton.jit
 def _whole_sum_kernel(x_ptr, y_ptr, N: tl.constexpr):
     tl.store(y_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, N)), 0))
 
@@ -155,6 +164,16 @@ class Interpreter(unittest.TestCase):
         interpreter.without_correction()
         with self.assertRaisesRegex(Exception, "out of bounds", msg="right without the correction: drop it"):
             _whole_sum_kernel[(1,)](x, torch.zeros(1, dtype=torch.int32), N=16)
+
+    def test_a_bool_is_an_argument(self):
+        x = torch.arange(16.0)
+        for doubled in (True, False):
+            y = torch.empty_like(x)
+            _switched_kernel[(1,)](x, y, doubled, N=16)
+            self.assertTrue(torch.equal(y, 2 * x if doubled else x))
+        interpreter.without_correction()
+        with self.assertRaises(ValueError, msg="right without the correction: drop it"):
+            _switched_kernel[(1,)](x, torch.empty_like(x), True, N=16)
 
     def test_the_proof_at_start_sees_it(self):
         self.assertEqual(interpreter.prove(), "")

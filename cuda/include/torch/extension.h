@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -163,6 +164,9 @@ private:
 	ScalarType type_ = ScalarType::Float;
 	Device device_ = DeviceType::CPU;
 };
+inline std::ostream &operator<<(std::ostream &to, const TensorOptions &o) {
+	return to << "TensorOptions(dtype=" << o.dtype() << ", device=" << o.device() << ")";
+}
 
 } // namespace c10
 

@@ -1,0 +1,171 @@
+package kernelfile
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// constant is what a constant of the kernel's own is made of, "const int lanes = 32;"; false where it has
+// none of that name that is one word.
+func (k body) constant(name string) (string, bool) {
+	for i := 0; i+2 < len(k.tokens); i++ {
+		t := k.tokens
+		if t[i].text != "const" && t[i].text != "constexpr" {
+			continue
+		}
+		for j := i + 1; j+3 < len(t) && t[j].text != ";"; j++ {
+			if t[j].text == name && t[j+1].text == "=" && t[j+3].text == ";" {
+				return t[j+2].text, true
+			}
+		}
+	}
+	return "", false
+}
+
+// rowsAtOnce is how many rows of a square tile a block has threads for: those that a loop over the tile steps
+// by, as in tile[threadIdx.y + j] with j += BLOCK_ROWS, else all.
+func (k body) rowsAtOnce(side int) int {
+	for i := 0; i+4 < len(k.tokens); i++ {
+		if k.tokens[i].text != "threadIdx" || k.tokens[i+2].text != "y" || k.tokens[i+3].text != "+" {
+			continue
+		}
+		step := k.tokens[i+4].text
+		for j := 0; j+2 < len(k.tokens); j++ {
+			if k.tokens[j].text != step || k.tokens[j+1].text != "+=" {
+				continue
+			}
+			if n, ok := k.number(k.tokens[j+2].text); ok && n > 0 && side%n == 0 {
+				return n
+			}
+		}
+	}
+	return side
+}
+
+// block proposes a block: what the kernel promises by __launch_bounds__, the sides of its shared tiles, a
+// constant whose name says it. said is false where the kernel depends on its block and says none of these.
+func (k body) block() (sizes [3]string, said bool) {
+	of := func(x, y, z int) [3]string {
+		return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)}
+	}
+	second, third := k.uses(k.tokens, "threadIdx", "y"), k.uses(k.tokens, "threadIdx", "z")
+	any := k.uses(k.tokens, "blockDim", "x") && (!second || k.uses(k.tokens, "blockDim", "y")) ||
+		!second && k.firstThreadAlone()
+	if third {
+		return of(8, 8, 8), any
+	}
+	if n, ok := k.number(k.b.Function.bounds); ok && !second {
+		return of(n, 1, 1), true
+	}
+	if sides := k.tile(); len(sides) > 0 {
+		switch {
+		case second && len(sides) == 2 && sides[0]*sides[0] <= maxThreads:
+			return of(sides[0], k.rowsAtOnce(sides[0]), 1), true
+		case !second && len(sides) == 1 && sides[0] >= 64 && sides[0] <= maxThreads:
+			return of(sides[0], 1, 1), true
+		}
+	}
+	if n := k.blockConstant(); n > 0 {
+		if second && n*n <= maxThreads {
+			return of(n, n, 1), true
+		} else if !second && n <= maxThreads {
+			return of(n, 1, 1), true
+		}
+	}
+	if n := k.stride(); n > 0 && !second {
+		return of(n, 1, 1), true
+	}
+	if n := k.threadsAlong(); second && n > 0 {
+		return of(n, max(blockThreads/n, 1), 1), any
+	}
+	if second {
+		return of(16, 16, 1), any
+	}
+	if !k.uses(k.tokens, "threadIdx", "x") {
+		return of(1, 1, 1), true
+	}
+	return of(blockThreads, 1, 1), any
+}
+
+// tile gives the sides of the first shared array whose sides are numbers.
+func (k body) tile() []int {
+	for i, t := range k.tokens {
+		if t.text != "__shared__" || i > 0 && k.tokens[i-1].text == "extern" {
+			continue
+		}
+		var sides []int
+		for j := i; j+2 < len(k.tokens) && k.tokens[j].text != ";"; j++ {
+			if k.tokens[j].text == "[" {
+				n, ok := k.number(k.tokens[j+1].text)
+				if !ok {
+					return nil
+				}
+				sides = append(sides, n)
+			}
+		}
+		if len(sides) > 0 {
+			return sides
+		}
+	}
+	return nil
+}
+
+// firstThreadAlone says whether threadIdx.x is but asked for being 0: "if (threadIdx.x) return;".
+func (k body) firstThreadAlone() bool {
+	for i := 0; i+3 < len(k.tokens); i++ {
+		if k.tokens[i].text == "threadIdx" && k.tokens[i+2].text == "x" &&
+			!slices.Contains([]string{")", "==", "!="}, k.tokens[i+3].text) {
+			return false
+		}
+	}
+	return true
+}
+
+// stride is the number of threads, more than a warp, by which a loop goes on, "c += 256"; 0 where there is
+// none.
+func (k body) stride() int {
+	for i, t := range k.tokens {
+		if t.text == "+=" && i+2 < len(k.tokens) && strings.Contains(");", k.tokens[i+2].text) {
+			if n, ok := k.number(k.tokens[i+1].text); ok && n >= 64 && n <= maxThreads && n%32 == 0 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// threadsAlong is the number of threads along x by which a loop that begins with threadIdx.x goes on,
+// "for (int c = threadIdx.x; c < cols; c += 32)"; 0 where there is none.
+func (k body) threadsAlong() int {
+	tokens := k.expandAliases()
+	for i := 0; i+4 < len(tokens); i++ {
+		if tokens[i+1].text != "=" || tokens[i+2].text != "threadIdx" || tokens[i+4].text != "x" ||
+			!tokens[i].isName() {
+			continue
+		}
+		for j := i + 5; j+2 < len(tokens) && tokens[j].text != "{"; j++ {
+			if tokens[j].text != tokens[i].text || tokens[j+1].text != "+=" {
+				continue
+			}
+			if n, ok := k.number(tokens[j+2].text); ok && n > 1 && n <= maxThreads {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// blockConstant is the value of a constant that the kernel uses and whose name speaks of a block of threads;
+// 0 where there is none.
+func (k body) blockConstant() int {
+	for _, t := range k.tokens {
+		name := strings.ToLower(t.text)
+		for _, word := range []string{"block", "threads", "tpb", "tile", "bdim"} {
+			if n, ok := k.number(t.text); ok && t.isName() && strings.Contains(name, word) && n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,80 @@
+package kernelfile
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+)
+
+// pythonOf binds the one function of a Python file, of rows and columns.
+func pythonOf(t *testing.T, text string, options Options) *Binding {
+	t.Helper()
+	r := Request{Path: "mine.py"}
+	s := rowsAndCols(t)
+	all, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, options)
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	return all[0]
+}
+
+const kernelThatStores = `
+@triton.jit
+def kernel(x, y, n, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(y + at, tl.load(x + at).to(tl.float32)WHERE, mask=at < n)
+
+
+def f(x):
+    y = torch.empty_like(x)
+    kernel[(1,)](x, y, x.shape[-1], N=1024)
+    return y
+`
+
+// A function whose kernels convert all that they store to 16 bits is judged in these, whatever it is called.
+func TestKernelsThatStoreHalves(t *testing.T) {
+	for where, want := range map[string]string{".to(tl.float16)": "fp16", "": "fp32 fp16 bf16"} {
+		b := pythonOf(t, strings.ReplaceAll(kernelThatStores, "WHERE", where), Options{})
+		if got := strings.Join(b.DTypes(), " "); got != want {
+			t.Errorf("%q: judged in %s, want %s", where, got, want)
+		}
+	}
+}
+
+// What a function within returns is nothing that the function gives.
+func TestDTypeBesideAFunctionWithin(t *testing.T) {
+	b := pythonOf(t, `
+def f(x):
+    y = torch.empty((4, 4), device=x.device, dtype=torch.float16)
+
+    def grid(meta):
+        return (4, 4)
+
+    kernel[grid](x, y)
+    return y
+`, Options{})
+	if got := strings.Join(b.DTypes(), " "); got != "fp16" {
+		t.Errorf("judged in %s, want fp16", got)
+	}
+}
+
+// A dtype that is handed on names none, and what trials leave of the dtypes that nothing says is fp32.
+func TestUnsaidDTypes(t *testing.T) {
+	text := "def f(x):\n    return x\n\ndef check():\n    dtype = torch.float32\n" +
+		"    f(torch.ones(4, dtype=dtype))\n"
+	b := pythonOf(t, text, Options{})
+	if got := strings.Join(b.UnsaidDTypes(), " "); got != "fp16 bf16" {
+		t.Errorf("unsaid are %q, want fp16 bf16", got)
+	}
+	b = pythonOf(t, text, Options{}.With(b.InFP32Alone()))
+	if got := strings.Join(b.DTypes(), " "); got != "fp32" || len(b.UnsaidDTypes()) > 0 {
+		t.Errorf("in fp32 alone: judged in %s, unsaid %v", got, b.UnsaidDTypes())
+	}
+	if got := b.Describe(); !strings.Contains(got, "it is judged in fp32 alone") {
+		t.Error(got)
+	}
+	if b = pythonOf(t, "def f(x, dtype=None):\n    return x\n", Options{}); len(b.UnsaidDTypes()) > 0 {
+		t.Error("a file that speaks of dtypes names none")
+	}
+}
