@@ -13,5 +13,6 @@
 #include "cuemu/device_functions.h"
 #include "cuemu/runtime_api.h"
 #include "cuemu/program_api.h"
+#include "cuemu/ptx.h"
 
 #endif

@@ -148,21 +148,6 @@ func (f *file) noinline(view []byte, at int) {
 	f.edits = append(f.edits, edit{at, at + len("__noinline__"), "__attribute__((noinline))"})
 }
 
-// assembly notes inline PTX, which a CPU compiler rejects or, worse, takes for its own.
-func (f *file) assembly(view []byte, at, end int) {
-	next := skip(view, end)
-	for wordStart(view, next) {
-		if word := string(view[next:wordEnd(view, next)]); word != "volatile" && word != "__volatile__" {
-			return
-		}
-		next = skip(view, wordEnd(view, next))
-	}
-	if next < len(view) && view[next] == '(' {
-		f.notes = append(f.notes, Note{f.line(at), "inline PTX does not run on a CPU: keep it to variants " +
-			"for one architecture, inside #if !defined(__CUEMU__)"})
-	}
-}
-
 func (f *file) line(at int) int { return 1 + bytes.Count(f.text[:min(at, len(f.text))], []byte("\n")) }
 
 func (f *file) errorf(at int, format string, args ...any) error {
