@@ -93,6 +93,44 @@ var absentNames = map[string]string{
 	"cusolver": "cuSOLVER", "nccl": "NCCL", "nvrtc": "NVRTC", "npp": "NPP",
 }
 
+// absentFeatures are parts of CUDA that the emulator does not have, by words of the text, with what is
+// written in their place. They are asked about where a program does not compile.
+var absentFeatures = []struct {
+	words *regexp.Regexp
+	text  string
+}{
+	{
+		regexp.MustCompile(`\b(cuda(Texture|Surface)Object_t|(texture|surface)\s*<|tex[123]D\w*\s*[(<]|` +
+			`surf[123]D\w*\s*[(<]|cudaArray_t|cudaArray\s*\*|cudaMallocArray|cudaMalloc3DArray)`),
+		"textures, surfaces and CUDA arrays are not in the emulator: read the array through a pointer " +
+			"(const T *, or __ldg)",
+	},
+	{
+		regexp.MustCompile(`\b(CUdeviceptr|CUresult|CUfunction|CUmodule|CUcontext|CUdevice)\b`),
+		"the driver API (cuda.h) is not in the emulator: launch the kernel with <<<>>> and allocate with " +
+			"cudaMalloc",
+	},
+	{
+		regexp.MustCompile(`\bcudaIpc\w+`),
+		"memory that several processes share (cudaIpc...) is not in the emulator: run it in one process",
+	},
+}
+
+// absentFeature is the first place of a set that uses what the emulator does not have; nil: there is none.
+func (s *sourceSet) absentFeature() *ProgramError {
+	for _, at := range s.order() {
+		code := rewrite.Code(s.files[at].text)
+		for _, f := range absentFeatures {
+			if m := f.words.FindIndex(code); m != nil {
+				return &ProgramError{
+					File: s.files[at].name, Line: 1 + strings.Count(string(code[:m[0]]), "\n"), Text: f.text,
+				}
+			}
+		}
+	}
+	return nil
+}
+
 var (
 	mainFunction   = regexp.MustCompile(`\bmain\s*\(`)
 	kernelFunction = regexp.MustCompile(`\b__global__\b`)
@@ -105,6 +143,18 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 	if err != nil {
 		return Program{}, err
 	}
+	program, err := b.programIn(ctx, set, flags, p)
+	var mistake *BuildError
+	if errors.As(err, &mistake) {
+		if absent := set.absentFeature(); absent != nil {
+			return Program{}, absent
+		}
+	}
+	return program, err
+}
+
+// programIn builds a program in the form that is asked for.
+func (b *Builder) programIn(ctx context.Context, set *sourceSet, flags []string, p ProgramSource) (Program, error) {
 	if p.Sanitizer != "" {
 		return b.sanitizedProgram(ctx, set, flags, p)
 	}

@@ -36,7 +36,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line,
 // Source rewrites the text of the file called name. The error is an *Error.
 func Source(name string, text []byte) (Result, error) {
 	code, macros := mask(text)
-	f := &file{name: name, text: text}
+	f := &file{name: name, text: text, kernels: kernelsOf(code)}
 	if err := f.rewrite(code, functionScope(code)); err != nil {
 		return Result{}, err
 	}
@@ -97,6 +97,8 @@ type file struct {
 	edits []edit
 	notes []Note
 	count int // of the structs made for shared memory, which gives each its name
+
+	kernels kernels
 }
 
 // edit replaces text[start:end].
