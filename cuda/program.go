@@ -75,7 +75,7 @@ var (
 	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what is called.
 	programLink = []string{
 		"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lpthread",
-		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=malloc,--wrap=free",
+		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=malloc,--wrap=free,--wrap=clock",
 		"-Wl,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdlPvm,--wrap=_ZdaPv,--wrap=_ZdaPvm",
 	}
 )
@@ -94,7 +94,7 @@ var absentNames = map[string]string{
 }
 
 // absentFeatures are parts of CUDA that the emulator does not have, by words of the text, with what is
-// written in their place. They are asked about where a program does not compile.
+// written in their place. They are asked about where a line does not compile.
 var absentFeatures = []struct {
 	words *regexp.Regexp
 	text  string
@@ -116,19 +116,41 @@ var absentFeatures = []struct {
 	},
 }
 
-// absentFeature is the first place of a set that uses what the emulator does not have; nil: there is none.
-func (s *sourceSet) absentFeature() *ProgramError {
-	for _, at := range s.order() {
-		code := rewrite.Code(s.files[at].text)
-		for _, f := range absentFeatures {
-			if m := f.words.FindIndex(code); m != nil {
-				return &ProgramError{
-					File: s.files[at].name, Line: 1 + strings.Count(string(code[:m[0]]), "\n"), Text: f.text,
-				}
+// absentFeature says what a line that does not compile wants and the emulator does not have; "": nothing that
+// is known.
+func (s *sourceSet) absentFeature(mistake *BuildError) string {
+	lines := mistake.Message
+	for _, f := range s.files {
+		if all := strings.Split(string(f.text), "\n"); f.name == mistake.File && mistake.Line > 0 &&
+			mistake.Line <= len(all) {
+			lines += "\n" + all[mistake.Line-1]
+		}
+	}
+	for _, f := range absentFeatures {
+		if f.words.MatchString(lines) {
+			return f.text
+		}
+	}
+	return s.unknownAssembly(mistake)
+}
+
+// unknownAssembly is what the rewriter noted of inline PTX on the line of a mistake, which the assembler found.
+func (s *sourceSet) unknownAssembly(mistake *BuildError) string {
+	for _, f := range s.files {
+		if f.name != mistake.File {
+			continue
+		}
+		read, err := rewrite.Source(f.name, f.text)
+		if err != nil {
+			return ""
+		}
+		for _, n := range read.Notes {
+			if n.Line == mistake.Line {
+				return n.Text
 			}
 		}
 	}
-	return nil
+	return ""
 }
 
 var (
@@ -146,8 +168,8 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 	program, err := b.programIn(ctx, set, flags, p)
 	var mistake *BuildError
 	if errors.As(err, &mistake) {
-		if absent := set.absentFeature(); absent != nil {
-			return Program{}, absent
+		if text := set.absentFeature(mistake); text != "" {
+			return Program{}, &ProgramError{File: mistake.File, Line: mistake.Line, Text: text}
 		}
 	}
 	return program, err

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "cuemu/check.h"
 #include "cuemu/faults.h"
@@ -193,6 +194,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device) {
 	p->multiProcessorCount = 4;
 	p->maxThreadsPerMultiProcessor = 2048;
 	p->maxBlocksPerMultiProcessor = 32;
+	p->clockRate = 1000000;
 	p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = p->concurrentKernels = 1;
 	return cudaSuccess;
 }
@@ -243,6 +245,14 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 	default: return last_error = cudaErrorInvalidValue;
 	}
 	return cudaSuccess;
+}
+
+// In a kernel clock() is clock64(), whose rate the device's properties give; the host's counts the process's time, a thousand times slower.
+CUEMU_API clock_t __wrap_clock(void) {
+	if (!cuemu_in_kernel()) return clock();
+	timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 int cuemu_memory_type(const void *p) { return checking ? sort_of_memory(p) : cudaMemoryTypeUnregistered; }

@@ -50,7 +50,7 @@ func (f *file) launch(view []byte, open, opened int) error {
 	kernel, configuration := string(f.text[start:open]), string(f.text[opened:end])
 	form := ")->*[=](auto... cuemu_a){ "
 	if f.kernels.takesReference[lastName(view[start:open])] {
-		form = ").by_reference()->*[=](auto &&...cuemu_a){ "
+		form = ").by_reference()->*[=](auto &&...cuemu_a) CUEMU_PLAIN { "
 	}
 	f.edits = append(f.edits, edit{start, closed, "(::cuemu::launch(" + configuration + ").kernel(" +
 		quote(kernelName(view[start:open])) + form + kernel + "(cuemu_a...); })"})

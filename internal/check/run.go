@@ -53,6 +53,7 @@ type Report struct {
 const (
 	mostOutput = 1 << 20 // bytes of a program's output that are shown and compared
 	hangStatus = 98      // WATCHDOG_STATUS of the emulator
+	ownLimit   = 0.9     // of a run's time the emulator may use before it says where it was
 )
 
 // run is one run of the program.
@@ -64,8 +65,10 @@ type run struct {
 	status   int    // its exit status; -1: a signal
 	signal   string // that ended it
 	late     bool   // it was stopped at the limit
-	memory   int64  // bytes at which it was stopped; 0: it was not
-	took     time.Duration
+
+	unfinished *Finding // where it was then, if that was amid work that went on
+	memory     int64    // bytes at which it was stopped; 0: it was not
+	took       time.Duration
 }
 
 // Run runs the program in every order. The error is one of triad: whatever the program does is a finding.
@@ -180,6 +183,8 @@ func (f *Finding) atLaunch() bool {
 // ending is what the end of a run tells. A program that ends badly after a finding says nothing new.
 func (r *run) ending() []Finding {
 	switch {
+	case r.unfinished != nil:
+		return nil
 	case r.late:
 		return []Finding{
 			{Kind: NeverEnds, Message: fmt.Sprintf("it was stopped after %v", r.took.Round(time.Second))},
@@ -202,6 +207,26 @@ func (r *Report) notes(first *run) {
 		r.Notes = append(r.Notes, fmt.Sprintf("The program printed more than %d MiB; the rest is not shown.",
 			mostOutput>>20))
 	}
+	if at := first.unfinished; at != nil {
+		a := Unfinished.about()
+		r.Notes = append(r.Notes, fmt.Sprintf("After %v %s, in kernel %s, launched at line %d of %s. %s %s",
+			first.took.Round(time.Second), a.title, at.Kernel, at.Place.Line, filepath.Base(at.Place.File),
+			a.means, a.mend))
+	}
+}
+
+// takeUnfinished takes the emulator's word that it stopped the program amid work out of the findings.
+func (r *run) takeUnfinished() {
+	i := slices.IndexFunc(r.findings, func(f Finding) bool { return f.Kind == Unfinished })
+	if i < 0 {
+		return
+	}
+	f := r.findings[i]
+	if f.Place == nil {
+		f.Place = &Place{}
+	}
+	r.findings = slices.Delete(r.findings, i, i+1)
+	r.unfinished, r.late = &f, true
 }
 
 // compare asks whether a run in another order printed something else. A program whose output differs between
@@ -299,7 +324,8 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	}
 	defer stdin.Close()
 	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
-		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()))
+		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()),
+		fmt.Sprintf("CUEMU_LIMIT=%g", q.Limit.Seconds()*ownLimit))
 	if q.environment != nil {
 		env = append(os.Environ(), q.environment...)
 	}
@@ -363,6 +389,7 @@ func (r *run) read(name string) error {
 	}
 	defer file.Close()
 	r.findings, err = readFindings(file)
+	r.takeUnfinished()
 	return err
 }
 
