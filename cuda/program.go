@@ -61,6 +61,7 @@ var (
 		"-std=c++17", "-O1", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing",
 		"-Wno-unknown-pragmas",
 		"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset",
+		"-fno-builtin-printf",
 		"-fsanitize=thread,alignment,bounds,integer-divide-by-zero", "-fsanitize-recover=all",
 		"-DCUEMU_ACCESSES", "-Icuda/emulator", "-include", "cuda_runtime.h",
 	}
@@ -75,7 +76,7 @@ var (
 	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what is called.
 	programLink = []string{
 		"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lpthread",
-		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=malloc,--wrap=free,--wrap=clock",
+		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=malloc,--wrap=free,--wrap=clock,--wrap=printf",
 		"-Wl,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdlPvm,--wrap=_ZdaPv,--wrap=_ZdaPvm",
 	}
 )
@@ -83,7 +84,7 @@ var (
 // absentLibraries are includes that the emulator has nothing for.
 var absentLibraries = regexp.MustCompile(
 	`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub/|cutlass|cute/|cudnn|` +
-		`cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|npp|cudaGL|cuda_gl|GL)[^>"\n]*)[>"]`,
+		`cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|npp|nvToolsExt|nvtx3|cudaGL|cuda_gl|GL)[^>"\n]*)[>"]`,
 )
 
 // absentNames are how people know these libraries.
@@ -91,6 +92,7 @@ var absentNames = map[string]string{
 	"thrust": "Thrust", "cub": "CUB", "cutlass": "CUTLASS", "cute": "CuTe", "cudnn": "cuDNN",
 	"cublas": "cuBLAS", "cufft": "cuFFT", "curand": "cuRAND", "cusparse": "cuSPARSE",
 	"cusolver": "cuSOLVER", "nccl": "NCCL", "nvrtc": "NVRTC", "npp": "NPP",
+	"nvToolsExt": "NVTX", "nvtx3": "NVTX",
 }
 
 // absentFeatures are parts of CUDA that the emulator does not have, by words of the text, with what is

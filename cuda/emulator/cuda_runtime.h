@@ -2,7 +2,10 @@
 #ifndef CUEMU_CUDA_RUNTIME_H
 #define CUEMU_CUDA_RUNTIME_H
 
-// By these, which CUDA's own headers define, other headers know that the runtime API is there.
+// By these, which nvcc and CUDA's own headers define, a program knows that it is CUDA and that the runtime API is there.
+#define __CUDACC__ 1
+#define __NVCC__ 1
+#define CUDART_VERSION 12080
 #define __CUDA_RUNTIME_H__
 #define __DRIVER_TYPES_H__
 

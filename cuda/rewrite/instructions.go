@@ -16,7 +16,7 @@ var ptxInstructions = wordSet(`
 	cp.async.ca.shared.global cp.async.cg.shared.global cp.async.commit_group cp.async.wait_group
 	cp.async.wait_all
 	cvta.to.shared.u64 cvt.u32.u64 mov.u32 mov.b32 mov.u64 mov.b64 setp.ne.b32 setp.ne.u32 setp.ne.s32
-	bar.sync barrier.sync membar.gl membar.cta membar.sys fence.acq_rel.gpu
+	bfe.u32 bfe.s32 bfi.b32 bar.sync barrier.sync membar.gl membar.cta membar.sys fence.acq_rel.gpu
 	ex2.approx.f32 ex2.approx.ftz.f32 lg2.approx.f32 lg2.approx.ftz.f32 rcp.approx.f32 rcp.approx.ftz.f32
 	rsqrt.approx.f32 rsqrt.approx.ftz.f32 sqrt.approx.f32 sqrt.approx.ftz.f32 tanh.approx.f32
 	sin.approx.f32 cos.approx.f32

@@ -94,16 +94,6 @@ func bodyEnd(code []byte, open int) int {
 	return len(code)
 }
 
-// inBody says whether an offset lies in a kernel.
-func (k *kernels) inBody(at int) bool {
-	for _, b := range k.bodies {
-		if at > b.from && at < b.to {
-			return true
-		}
-	}
-	return false
-}
-
 // lastName is the last word of an expression, apart from template arguments: of ns::k<256> it is k.
 func lastName(expression []byte) string {
 	end := skipBack(expression, len(expression))

@@ -43,7 +43,7 @@ func (f *file) launch(view []byte, open, opened int) error {
 			"stream, args...)",
 			kernelName(view[start:open]))
 	}
-	if f.kernels.inBody(open) {
+	if within(f.kernels.bodies, open) {
 		return f.errorf(open, "a kernel launches %s (dynamic parallelism), which the emulator does not run: "+
 			"launch it from host code", kernelName(view[start:open]))
 	}

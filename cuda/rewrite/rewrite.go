@@ -37,9 +37,11 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line,
 func Source(name string, text []byte) (Result, error) {
 	code, macros := mask(text)
 	f := &file{name: name, text: text, kernels: kernelsOf(code)}
-	if err := f.rewrite(code, functionScope(code)); err != nil {
+	inFunction := functionScope(code)
+	if err := f.rewrite(code, inFunction); err != nil {
 		return Result{}, err
 	}
+	f.architecture(code, inFunction)
 	for _, macro := range macros {
 		if err := f.rewrite(macro, nil); err != nil {
 			return Result{}, err

@@ -66,6 +66,7 @@ type run struct {
 	signal   string // that ended it
 	late     bool   // it was stopped at the limit
 
+	printed    bool     // by kernels, whose lines come in the order of threads
 	unfinished *Finding // where it was then, if that was amid work that went on
 	memory     int64    // bytes at which it was stopped; 0: it was not
 	took       time.Duration
@@ -232,7 +233,8 @@ func (r *run) takeUnfinished() {
 // compare asks whether a run in another order printed something else. A program whose output differs between
 // two runs in one order prints times or chance.
 func (r *Report) compare(ctx context.Context, q Request, folder string, first, other *run) error {
-	if len(r.Findings) > 0 || other.late || sameOutput(first.output, other.output) {
+	if len(r.Findings) > 0 || other.late || sameOutput(first.output, other.output) ||
+		first.printed && other.printed && sameOutput(byLines(first.output), byLines(other.output)) {
 		return nil
 	}
 	for _, again := range []*run{first, other} {
@@ -312,8 +314,11 @@ func locate(ctx context.Context, q Request, findings []Finding) error {
 func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	r := run{order: order}
 	name, input := filepath.Join(folder, "findings"), filepath.Join(folder, "input")
-	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
-		return r, fmt.Errorf("remove the findings of the run before: %w", err)
+	printed := filepath.Join(folder, "printed")
+	for _, old := range []string{name, printed} {
+		if err := os.Remove(old); err != nil && !os.IsNotExist(err) {
+			return r, fmt.Errorf("remove the findings of the run before: %w", err)
+		}
 	}
 	if err := os.WriteFile(input, q.Input, 0o600); err != nil {
 		return r, fmt.Errorf("write the program's standard input: %w", err)
@@ -325,7 +330,7 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	defer stdin.Close()
 	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
 		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()),
-		fmt.Sprintf("CUEMU_LIMIT=%g", q.Limit.Seconds()*ownLimit))
+		"CUEMU_PRINTED="+printed, fmt.Sprintf("CUEMU_LIMIT=%g", q.Limit.Seconds()*ownLimit))
 	if q.environment != nil {
 		env = append(os.Environ(), q.environment...)
 	}
@@ -364,6 +369,8 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	}
 	r.took = time.Since(began)
 	r.output, r.cut = output.taken()
+	_, err = os.Stat(printed)
+	r.printed = err == nil
 	return r, r.read(name)
 }
 

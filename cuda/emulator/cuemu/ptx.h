@@ -98,6 +98,18 @@ inline void membar_sys() { __threadfence_system(); }
 inline void fence_acq_rel_gpu() { __threadfence(); }
 
 // ---- arithmetic
+inline uint32_t low_ones(uint32_t bits) { return bits >= 32 ? ~0u : (1u << bits) - 1; }
+inline void bfe_u32(Out d, In a, In from, In bits) { d.set(from.bits > 31 ? 0 : a.bits >> from.bits & low_ones(bits.bits)); }
+inline void bfe_s32(Out d, In a, In from, In bits) {
+	const uint32_t sign_at = from.bits + bits.bits > 32 ? 31 : from.bits + bits.bits - 1;
+	const uint32_t field = from.bits > 31 ? 0 : a.bits >> from.bits & low_ones(bits.bits), sign = bits.bits ? a.bits >> (sign_at & 31) & 1 : 0;
+	const uint32_t width = from.bits > 31 ? 0 : sign_at - from.bits + 1;
+	d.set(sign ? field | ~low_ones(width) : field);
+}
+inline void bfi_b32(Out d, In field, In into, In from, In bits) {
+	const uint32_t mask = from.bits > 31 ? 0 : low_ones(bits.bits) << from.bits;
+	d.set((into.bits & ~mask) | (from.bits > 31 ? 0 : field.bits << from.bits & mask));
+}
 #define CUEMU_PTX_APPROX(name, expression)                                            \
 	inline void name##_approx_f32(Out d, float x) { d.set(static_cast<float>(expression)); } \
 	inline void name##_approx_ftz_f32(Out d, float x) { name##_approx_f32(d, x); }
