@@ -78,7 +78,7 @@ var badInputs = map[string]badInput{
 		with("for (;;) twice<<<64, 64>>>(x, 0);"),
 		"the program was stopped amid long work, in kernel twice, launched at line 16 of program.cu",
 		0,
-		[]string{"--limit", "run=2s"},
+		[]string{"--limit", "run=4s"},
 	},
 	"textures": {
 		with("cudaTextureObject_t t;"), "program.cu:16: textures, surfaces and CUDA arrays are not in the emulator", 2,

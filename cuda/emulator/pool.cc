@@ -269,6 +269,9 @@ void finish_message(cuemu_report *r) {
 
 }  // namespace
 
+static const std::chrono::steady_clock::time_point program_began = std::chrono::steady_clock::now();
+static double seconds_from_start() { return std::chrono::duration<double>(std::chrono::steady_clock::now() - program_began).count(); }
+
 // end_unfinished ends the program at its limit of time in a launch whose blocks do finish: that is long work, and no mistake.
 static void end_unfinished(const Worker &w) {
 	const Job *job = w.job;
@@ -286,17 +289,16 @@ static void watch_for_hangs() {
 	if (asked && atof(asked) > 0) watchdog_seconds = atof(asked);
 	started = start_thread([](void *) -> void * {
 		const char *asked = getenv("CUEMU_LIMIT");
-		double left = asked ? atof(asked) : 0;     // of the run's time; 0: there is no limit
-		const bool limited = left > 0;
+		const double limit = asked ? atof(asked) : 0;   // seconds from the program's start; 0: there is none
 		uint64_t seen = 0;
-		for (double idle = 0, quiet = 0;; usleep(50 * 1000), idle += 0.05, quiet += 0.05, left -= 0.05) {
+		for (double idle = 0, quiet = 0;; usleep(50 * 1000), idle += 0.05, quiet += 0.05) {
 			const Worker *w = workers[0];
 			const bool busy = w && w->busy.load();
 			const uint64_t at = progress();
 			if (at != seen || !busy) idle = 0;
 			if (at != seen) quiet = 0;
 			seen = at;
-			if (limited && left <= 0 && busy && quiet < 1) end_unfinished(*w);
+			if (limit > 0 && busy && quiet < 1 && seconds_from_start() > limit) end_unfinished(*w);
 			if (idle < watchdog_seconds) continue;
 			watchdog_fired.store(true);
 			interrupt_workers();                   // until it comes at a line of the kernel

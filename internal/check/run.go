@@ -53,7 +53,6 @@ type Report struct {
 const (
 	mostOutput = 1 << 20 // bytes of a program's output that are shown and compared
 	hangStatus = 98      // WATCHDOG_STATUS of the emulator
-	ownLimit   = 0.9     // of a run's time the emulator may use before it says where it was
 )
 
 // run is one run of the program.
@@ -328,9 +327,10 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 		return r, fmt.Errorf("open the program's standard input: %w", err)
 	}
 	defer stdin.Close()
+	// the emulator itself says where it was before the limit, if that was amid work
 	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
 		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()),
-		"CUEMU_PRINTED="+printed, fmt.Sprintf("CUEMU_LIMIT=%g", q.Limit.Seconds()*ownLimit))
+		"CUEMU_PRINTED="+printed, fmt.Sprintf("CUEMU_LIMIT=%g", (q.Limit - min(q.Limit/4, 5*time.Second)).Seconds()))
 	if q.environment != nil {
 		env = append(os.Environ(), q.environment...)
 	}
