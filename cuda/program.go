@@ -133,6 +133,9 @@ func (s *sourceSet) absentFeature(mistake *BuildError) string {
 			return f.text
 		}
 	}
+	if strings.HasPrefix(mistake.Message, "undefined reference") && len(s.beside) == 0 {
+		return mistake.Message + ": if another file of the program has it, check their folder"
+	}
 	return s.unknownAssembly(mistake)
 }
 

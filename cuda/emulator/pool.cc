@@ -298,7 +298,7 @@ static void watch_for_hangs() {
 			if (at != seen || !busy) idle = 0;
 			if (at != seen) quiet = 0;
 			seen = at;
-			if (limit > 0 && busy && quiet < 1 && seconds_from_start() > limit) end_unfinished(*w);
+			if (limit > 0 && busy && at > 0 && quiet < watchdog_seconds / 2 && seconds_from_start() > limit) end_unfinished(*w);
 			if (idle < watchdog_seconds) continue;
 			watchdog_fired.store(true);
 			interrupt_workers();                   // until it comes at a line of the kernel
