@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,13 +134,15 @@ func (s *sourceSet) absentFeature(mistake *BuildError) string {
 			return f.text
 		}
 	}
-	if strings.HasPrefix(mistake.Message, "undefined reference") && len(s.beside) == 0 {
-		return mistake.Message + ": if another file of the program has it, check their folder"
+	if strings.Contains(mistake.Message, "undefined reference") && len(s.beside) == 0 {
+		return strings.TrimPrefix(mistake.Message, s.name+":") + ": if another file of the program has it, " +
+			"check their folder"
 	}
 	return s.unknownAssembly(mistake)
 }
 
-// unknownAssembly is what the rewriter noted of inline PTX on the line of a mistake, which the assembler found.
+// unknownAssembly is what the rewriter noted of inline PTX on the line of a mistake, which the assembler
+// found.
 func (s *sourceSet) unknownAssembly(mistake *BuildError) string {
 	for _, f := range s.files {
 		if f.name != mistake.File {
@@ -174,14 +177,18 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 	var mistake *BuildError
 	if errors.As(err, &mistake) {
 		if text := set.absentFeature(mistake); text != "" {
-			return Program{}, &ProgramError{File: mistake.File, Line: mistake.Line, Text: text}
+			return Program{}, &ProgramError{
+				File: cmp.Or(mistake.File, set.name), Line: mistake.Line, Text: text,
+			}
 		}
 	}
 	return program, err
 }
 
 // programIn builds a program in the form that is asked for.
-func (b *Builder) programIn(ctx context.Context, set *sourceSet, flags []string, p ProgramSource) (Program, error) {
+func (b *Builder) programIn(ctx context.Context, set *sourceSet, flags []string, p ProgramSource) (
+	Program, error,
+) {
 	if p.Sanitizer != "" {
 		return b.sanitizedProgram(ctx, set, flags, p)
 	}

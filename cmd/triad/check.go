@@ -77,8 +77,8 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 	f.BoolVar(&o.debug, "debug", false, "start gdb on the program, with commands for kernels (help cuda)")
 	f.StringSliceVar(&o.sanitizers, "sanitize", nil, "run the program under these sanitizers of the "+
 		"compiler too, which see mistakes of host code: address (with undefined behaviour), thread, or all")
-	f.StringVar(&o.device, "device", "cpu", "cpu: the emulator; gpu: build by nvcc and run under the four tools "+
-		"of compute-sanitizer")
+	f.StringVar(&o.device, "device", "cpu", "cpu: the emulator; gpu: build by nvcc and run under the four "+
+		"tools of compute-sanitizer")
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to stderr")
 	f.BoolVar(&o.watch, "watch", false, "check again when the file, or one that it includes, is saved")

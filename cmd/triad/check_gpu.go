@@ -20,9 +20,9 @@ import (
 
 // checkOnGPU builds a program by nvcc, runs it under each tool of compute-sanitizer, and gives what they found
 // in the form of the emulator's findings.
-func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input []byte, o *checkOptions) (
-	*check.Report, error,
-) {
+func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input []byte,
+	o *checkOptions,
+) (*check.Report, error) {
 	if isOperator(file) {
 		return nil, usage("check --device gpu: want a program; triad compare %s --sanitize all watches an "+
 			"operator's kernels", file)
@@ -48,7 +48,8 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	}
 	defer os.RemoveAll(folder)
 	b := cuda.GPUBuilder{Sources: a.files, Compiler: nvcc, Architectures: []string{"native"}}
-	program, err := b.Program(ctx, cuda.ProgramSource{File: file, Include: o.include, Define: o.define}, folder)
+	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define}
+	program, err := b.Program(ctx, source, folder)
 	var mistake *cuda.BuildError
 	var unfit *cuda.ProgramError
 	switch {
@@ -134,10 +135,18 @@ var toolKinds = []struct {
 	word string
 	kind check.Kind
 }{
-	{"misaligned", check.Misaligned}, {"leak", check.Leak}, {"uninitialized", check.Uninitialised},
-	{"hazard", check.Race}, {"race", check.Race}, {"barrier", check.Divergence}, {"divergent", check.Divergence},
-	{"double free", check.DoubleFree}, {"invalid __", check.OutOfBounds}, {"out of bounds", check.OutOfBounds},
-	{"out-of-bounds", check.OutOfBounds}, {"program hit", check.Launch},
+	{"misaligned", check.Misaligned},
+	{"leak", check.Leak},
+	{"uninitialized", check.Uninitialised},
+	{"hazard", check.Race},
+	{"race", check.Race},
+	{"barrier", check.Divergence},
+	{"divergent", check.Divergence},
+	{"double free", check.DoubleFree},
+	{"invalid __", check.OutOfBounds},
+	{"out of bounds", check.OutOfBounds},
+	{"out-of-bounds", check.OutOfBounds},
+	{"program hit", check.Launch},
 }
 
 // findingOf turns what a tool found into a finding; the words of the tool stay with it.

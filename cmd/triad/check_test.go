@@ -81,14 +81,16 @@ var badInputs = map[string]badInput{
 		[]string{"--limit", "run=4s"},
 	},
 	"textures": {
-		with("cudaTextureObject_t t;"), "program.cu:16: textures, surfaces and CUDA arrays are not in the emulator", 2,
-		nil,
+		with("cudaTextureObject_t t;"),
+		"program.cu:16: textures, surfaces and CUDA arrays are not in the emulator", 2, nil,
 	},
 	"another file's": {
-		"void other();\n" + with("other();"), "undefined reference to `other()': if another file of the program has it", 2,
-		nil,
+		"void other();\n" + with("other();"),
+		"undefined reference to `other()': if another file of the program has it", 2, nil,
 	},
-	"driver's API": {with("CUdeviceptr p;"), "program.cu:16: the driver API (cuda.h) is not in the emulator", 2, nil},
+	"driver's API": {
+		with("CUdeviceptr p;"), "program.cu:16: the driver API (cuda.h) is not in the emulator", 2, nil,
+	},
 	"dynamic parallelism": {
 		"__global__ void k() {}\n__global__ void j() { k<<<1, 1>>>(); }\nint main() { j<<<1, 1>>>(); }\n",
 		"program.cu:2: a kernel launches k (dynamic parallelism)", 2, nil,

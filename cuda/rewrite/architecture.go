@@ -9,9 +9,11 @@ import (
 const emulatedArchitecture = "800"
 
 var (
-	architectureWord = regexp.MustCompile(`\b(?:defined\s*(?:\(\s*__CUDA_ARCH__\s*\)|__CUDA_ARCH__\b)|__CUDA_ARCH__\b)`)
-	compared         = regexp.MustCompile(`__CUDA_ARCH__\s*\)*\s*(?:[<>]=?|==)|(?:[<>]=?|==)\s*\(*\s*__CUDA_ARCH__`)
-	notDefined       = regexp.MustCompile(`!\s*\(?\s*defined\s*\(?\s*__CUDA_ARCH__`)
+	architectureWord = regexp.MustCompile(`\b(?:defined\s*(?:\(\s*__CUDA_ARCH__\s*\)|__CUDA_ARCH__\b)|` +
+		`__CUDA_ARCH__\b)`)
+	compared = regexp.MustCompile(`__CUDA_ARCH__\s*\)*\s*(?:[<>]=?|==)|` +
+		`(?:[<>]=?|==)\s*\(*\s*__CUDA_ARCH__`)
+	notDefined = regexp.MustCompile(`!\s*\(?\s*defined\s*\(?\s*__CUDA_ARCH__`)
 )
 
 // architecture gives __CUDA_ARCH__ its value in conditions that compare it, outside of functions and in those

@@ -226,19 +226,17 @@ func ptxCall(statement string, operands []operand, registers map[string]bool) (t
 		}
 		arguments = append(arguments, argument)
 	}
-	return "::cuemu::ptx::" + strings.ReplaceAll(name, ".", "_") + "(" + strings.Join(arguments, ", ") + ")", ""
+	function := "::cuemu::ptx::" + strings.ReplaceAll(name, ".", "_")
+	return function + "(" + strings.Join(arguments, ", ") + ")", ""
 }
 
 var (
 	ptxNumber  = regexp.MustCompile(`^-?(?:\d+|0[xX][0-9a-fA-F]+)$`)
 	ptxAddress = regexp.MustCompile(`^\[\s*([^\s+\]]+)\s*(?:\+\s*(\w+)\s*)?\]$`)
-	ptxSpecial = map[string]bool{
-		"laneid": true, "warpid": true, "nwarpid": true, "smid": true, "lanemask_eq": true, "lanemask_lt": true,
-		"lanemask_le": true, "lanemask_gt": true, "lanemask_ge": true, "clock": true, "clock64": true,
-		"globaltimer": true,
-		"tid.x":       true, "tid.y": true, "tid.z": true, "ntid.x": true, "ntid.y": true, "ntid.z": true,
-		"ctaid.x": true, "ctaid.y": true, "ctaid.z": true, "nctaid.x": true, "nctaid.y": true, "nctaid.z": true,
-	}
+	ptxSpecial = wordSet(`
+		laneid warpid nwarpid smid lanemask_eq lanemask_lt lanemask_le lanemask_gt lanemask_ge clock clock64
+		globaltimer tid.x tid.y tid.z ntid.x ntid.y ntid.z ctaid.x ctaid.y ctaid.z nctaid.x nctaid.y nctaid.z
+	`)
 )
 
 // ptxArgument is an operand in C++: an expression of the kernel, a number, a register, an address of these.

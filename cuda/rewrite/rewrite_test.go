@@ -107,7 +107,8 @@ func TestErrors(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	got, err := Source("a.cu",
-		[]byte("int asmx;\n__asm__ volatile (\"x\");\n// asm(\"\")\n#define BAR() asm(\"bar.arrive 1, 64;\")\n"))
+		[]byte("int asmx;\n__asm__ volatile (\"x\");\n// asm(\"\")\n"+
+			"#define BAR() asm(\"bar.arrive 1, 64;\")\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +174,9 @@ func TestInstructions(t *testing.T) {
 	pasted := strings.NewReplacer("##kind", "", "##type##_##type##_f32", "", "##", "").Replace(string(header))
 	for name := range ptxInstructions {
 		function := strings.ReplaceAll(name, ".", "_")
-		for _, family := range []string{"_shared_b16", "_trans", "_f16_f16_f32", "_bf16_bf16_f32", "_approx_f32",
-			"_approx_ftz_f32"} {
+		for _, family := range []string{
+			"_shared_b16", "_trans", "_f16_f16_f32", "_bf16_bf16_f32", "_approx_f32", "_approx_ftz_f32",
+		} {
 			function = strings.TrimSuffix(function, family)
 		}
 		if !strings.Contains(pasted, " "+function) && !strings.Contains(pasted, "("+function) {
@@ -194,7 +196,8 @@ func TestInstructions(t *testing.T) {
 		if err != nil || string(got.Text) != "#line 1 \"a.cu\"\n\n"+statement+"\n" {
 			t.Errorf("%s became %s, %v", statement, got.Text, err)
 		}
-		if says != "" && (len(got.Notes) != 1 || got.Notes[0].Line != 2 || !strings.Contains(got.Notes[0].Text, says)) {
+		if says != "" && (len(got.Notes) != 1 || got.Notes[0].Line != 2 ||
+			!strings.Contains(got.Notes[0].Text, says)) {
 			t.Errorf("%s: notes %v, want %q at line 2", statement, got.Notes, says)
 		}
 	}

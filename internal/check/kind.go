@@ -52,7 +52,8 @@ var Kinds = []Kind{
 	Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch, DevicePointerOnHost, PointerMixup,
 	NotWaitedFor, SignedOverflow, Shift, Undefined,
 	HostRace, HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree,
-	OutOfMemory, BadFree, DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds, Unfinished,
+	OutOfMemory, BadFree, DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds,
+	Unfinished,
 }
 
 // about is what the author of a program is told of a kind.

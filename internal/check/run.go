@@ -330,7 +330,7 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	// the emulator itself says where it was before the limit, if that was amid work
 	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
 		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()),
-		"CUEMU_PRINTED="+printed, fmt.Sprintf("CUEMU_LIMIT=%g", (q.Limit - min(q.Limit/4, 5*time.Second)).Seconds()))
+		"CUEMU_PRINTED="+printed, fmt.Sprintf("CUEMU_LIMIT=%g", (q.Limit-min(q.Limit/4, 5*time.Second)).Seconds()))
 	if q.environment != nil {
 		env = append(os.Environ(), q.environment...)
 	}
@@ -348,18 +348,8 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 		return r, fmt.Errorf("start the program: %w", err)
 	}
 	defer p.End()
-	for !p.Wait(20 * time.Millisecond) {
-		r.took = time.Since(began)
-		if ctx.Err() != nil {
-			return r, context.Cause(ctx)
-		}
-		if r.late = r.took > q.Limit; r.late {
-			break
-		}
-		if resident := residentBytes(p.PID()); resident > mostResident() {
-			r.memory = resident
-			break
-		}
+	if err := r.await(ctx, p, q.Limit); err != nil {
+		return r, err
 	}
 	if r.late || r.memory > 0 {
 		p.End()
@@ -372,6 +362,25 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	_, err = os.Stat(printed)
 	r.printed = err == nil
 	return r, r.read(name)
+}
+
+// await waits for the end of the program, or until it has taken too long or too much memory.
+func (r *run) await(ctx context.Context, p *subprocess.Process, limit time.Duration) error {
+	began := time.Now()
+	for !p.Wait(20 * time.Millisecond) {
+		r.took = time.Since(began)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if r.late = r.took > limit; r.late {
+			break
+		}
+		if resident := residentBytes(p.PID()); resident > mostResident() {
+			r.memory = resident
+			break
+		}
+	}
+	return nil
 }
 
 // statusOf is the exit status of a program that has ended; -1 and the signal's name where one ended it.
