@@ -18,8 +18,8 @@ import (
 	"triad/internal/subprocess"
 )
 
-// checkOnGPU builds a program by nvcc, runs it under each tool of compute-sanitizer, and gives what they found
-// in the form of the emulator's findings.
+// checkOnGPU builds a program by nvcc, runs it under each tool of compute-sanitizer, and gives what they
+// found in the form of the emulator's findings.
 func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input []byte,
 	o *checkOptions,
 ) (*check.Report, error) {

@@ -184,7 +184,7 @@ func TestInstructions(t *testing.T) {
 		}
 	}
 	for statement, says := range map[string]string{
-		`asm("vote.sync.any.pred %0, %1, -1;" : "=r"(x) : "r"(y));`: "does not know the instruction vote.sync.any",
+		`asm("vote.sync.any.pred %0, %1, -1;" : "=r"(x) : "r"(y));`: "not know the instruction vote.sync.any",
 		`asm("mov.u32 %0, %%envreg0;" : "=r"(x));`:                  "does not know %%envreg0 in mov.u32",
 		`asm("mov.u32 %0, %1;" : "=r"(x));`:                         "does not know %1 in mov.u32",
 		`asm("@p bar.sync 0;");`:                                    "no instruction that the emulator knows",

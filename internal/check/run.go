@@ -330,7 +330,8 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	// the emulator itself says where it was before the limit, if that was amid work
 	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
 		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()),
-		"CUEMU_PRINTED="+printed, fmt.Sprintf("CUEMU_LIMIT=%g", (q.Limit-min(q.Limit/4, 5*time.Second)).Seconds()))
+		"CUEMU_PRINTED="+printed,
+		fmt.Sprintf("CUEMU_LIMIT=%g", (q.Limit-min(q.Limit/4, 5*time.Second)).Seconds()))
 	if q.environment != nil {
 		env = append(os.Environ(), q.environment...)
 	}
