@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,7 @@ var (
 		"-std=c++17", "-O1", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing",
 		"-Wno-unknown-pragmas",
 		"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset",
+		"-fno-builtin-printf",
 		"-fsanitize=thread,alignment,bounds,integer-divide-by-zero", "-fsanitize-recover=all",
 		"-DCUEMU_ACCESSES", "-Icuda/emulator", "-include", "cuda_runtime.h",
 	}
@@ -75,7 +77,7 @@ var (
 	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what is called.
 	programLink = []string{
 		"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lpthread",
-		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=malloc,--wrap=free",
+		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=malloc,--wrap=free,--wrap=clock,--wrap=printf",
 		"-Wl,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdlPvm,--wrap=_ZdaPv,--wrap=_ZdaPvm",
 	}
 )
@@ -83,7 +85,7 @@ var (
 // absentLibraries are includes that the emulator has nothing for.
 var absentLibraries = regexp.MustCompile(
 	`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub/|cutlass|cute/|cudnn|` +
-		`cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|npp|cudaGL|cuda_gl|GL)[^>"\n]*)[>"]`,
+		`cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|npp|nvToolsExt|nvtx3|cudaGL|cuda_gl|GL)[^>"\n]*)[>"]`,
 )
 
 // absentNames are how people know these libraries.
@@ -91,6 +93,72 @@ var absentNames = map[string]string{
 	"thrust": "Thrust", "cub": "CUB", "cutlass": "CUTLASS", "cute": "CuTe", "cudnn": "cuDNN",
 	"cublas": "cuBLAS", "cufft": "cuFFT", "curand": "cuRAND", "cusparse": "cuSPARSE",
 	"cusolver": "cuSOLVER", "nccl": "NCCL", "nvrtc": "NVRTC", "npp": "NPP",
+	"nvToolsExt": "NVTX", "nvtx3": "NVTX",
+}
+
+// absentFeatures are parts of CUDA that the emulator does not have, by words of the text, with what is
+// written in their place. They are asked about where a line does not compile.
+var absentFeatures = []struct {
+	words *regexp.Regexp
+	text  string
+}{
+	{
+		regexp.MustCompile(`\b(cuda(Texture|Surface)Object_t|(texture|surface)\s*<|tex[123]D\w*\s*[(<]|` +
+			`surf[123]D\w*\s*[(<]|cudaArray_t|cudaArray\s*\*|cudaMallocArray|cudaMalloc3DArray)`),
+		"textures, surfaces and CUDA arrays are not in the emulator: read the array through a pointer " +
+			"(const T *, or __ldg)",
+	},
+	{
+		regexp.MustCompile(`\b(CUdeviceptr|CUresult|CUfunction|CUmodule|CUcontext|CUdevice)\b`),
+		"the driver API (cuda.h) is not in the emulator: launch the kernel with <<<>>> and allocate with " +
+			"cudaMalloc",
+	},
+	{
+		regexp.MustCompile(`\bcudaIpc\w+`),
+		"memory that several processes share (cudaIpc...) is not in the emulator: run it in one process",
+	},
+}
+
+// absentFeature says what a line that does not compile wants and the emulator does not have; "": nothing that
+// is known.
+func (s *sourceSet) absentFeature(mistake *BuildError) string {
+	lines := mistake.Message
+	for _, f := range s.files {
+		if all := strings.Split(string(f.text), "\n"); f.name == mistake.File && mistake.Line > 0 &&
+			mistake.Line <= len(all) {
+			lines += "\n" + all[mistake.Line-1]
+		}
+	}
+	for _, f := range absentFeatures {
+		if f.words.MatchString(lines) {
+			return f.text
+		}
+	}
+	if strings.Contains(mistake.Message, "undefined reference") && len(s.beside) == 0 {
+		return strings.TrimPrefix(mistake.Message, s.name+":") + ": if another file of the program has it, " +
+			"check their folder"
+	}
+	return s.unknownAssembly(mistake)
+}
+
+// unknownAssembly is what the rewriter noted of inline PTX on the line of a mistake, which the assembler
+// found.
+func (s *sourceSet) unknownAssembly(mistake *BuildError) string {
+	for _, f := range s.files {
+		if f.name != mistake.File {
+			continue
+		}
+		read, err := rewrite.Source(f.name, f.text)
+		if err != nil {
+			return ""
+		}
+		for _, n := range read.Notes {
+			if n.Line == mistake.Line {
+				return n.Text
+			}
+		}
+	}
+	return ""
 }
 
 var (
@@ -105,6 +173,22 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 	if err != nil {
 		return Program{}, err
 	}
+	program, err := b.programIn(ctx, set, flags, p)
+	var mistake *BuildError
+	if errors.As(err, &mistake) {
+		if text := set.absentFeature(mistake); text != "" {
+			return Program{}, &ProgramError{
+				File: cmp.Or(mistake.File, set.name), Line: mistake.Line, Text: text,
+			}
+		}
+	}
+	return program, err
+}
+
+// programIn builds a program in the form that is asked for.
+func (b *Builder) programIn(ctx context.Context, set *sourceSet, flags []string, p ProgramSource) (
+	Program, error,
+) {
 	if p.Sanitizer != "" {
 		return b.sanitizedProgram(ctx, set, flags, p)
 	}

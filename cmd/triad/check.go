@@ -27,7 +27,7 @@ import (
 type checkOptions struct {
 	include, define, limits, sizes []string
 	sanitizers                     []string
-	sarif, arch                    string
+	sarif, arch, device            string
 	debug, explain, json, watch    bool
 
 	run, stall, all time.Duration
@@ -77,6 +77,8 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 	f.BoolVar(&o.debug, "debug", false, "start gdb on the program, with commands for kernels (help cuda)")
 	f.StringSliceVar(&o.sanitizers, "sanitize", nil, "run the program under these sanitizers of the "+
 		"compiler too, which see mistakes of host code: address (with undefined behaviour), thread, or all")
+	f.StringVar(&o.device, "device", "cpu", "cpu: the emulator; gpu: build by nvcc and run under the four "+
+		"tools of compute-sanitizer")
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to stderr")
 	f.BoolVar(&o.watch, "watch", false, "check again when the file, or one that it includes, is saved")
@@ -116,6 +118,9 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 	}
 	if o.watch && (o.json || o.sarif != "") {
 		return usage("check: --watch draws for people: --json and --sarif are for one check")
+	}
+	if o.device != "cpu" && o.device != "gpu" {
+		return usage("--device %q: want cpu or gpu", o.device)
 	}
 	if o.debug {
 		return a.debug(ctx, file, args, o)
@@ -199,6 +204,9 @@ func (a *app) checkOnce(ctx context.Context, file string, args []string, input [
 func (a *app) found(ctx context.Context, file string, args []string, input []byte, o *checkOptions) (
 	*check.Report, error,
 ) {
+	if o.device == "gpu" {
+		return a.checkOnGPU(ctx, file, args, input, o)
+	}
 	if isOperator(file) {
 		return a.checkOperator(ctx, file, o)
 	}

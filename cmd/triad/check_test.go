@@ -74,6 +74,32 @@ var badInputs = map[string]badInput{
 			"for (volatile int i = 0;;) i = i + 1;",
 		), "the program does not end", 1, []string{"--limit", "run=1s"},
 	},
+	"long work": {
+		with("for (;;) twice<<<64, 64>>>(x, 0);"),
+		"the program was stopped amid long work, in kernel twice, launched at line 16 of program.cu",
+		0,
+		[]string{"--limit", "run=4s"},
+	},
+	"textures": {
+		with("cudaTextureObject_t t;"),
+		"program.cu:16: textures, surfaces and CUDA arrays are not in the emulator", 2, nil,
+	},
+	"another file's": {
+		"void other();\n" + with("other();"),
+		"undefined reference to `other()': if another file of the program has it", 2, nil,
+	},
+	"driver's API": {
+		with("CUdeviceptr p;"), "program.cu:16: the driver API (cuda.h) is not in the emulator", 2, nil,
+	},
+	"dynamic parallelism": {
+		"__global__ void k() {}\n__global__ void j() { k<<<1, 1>>>(); }\nint main() { j<<<1, 1>>>(); }\n",
+		"program.cu:2: a kernel launches k (dynamic parallelism)", 2, nil,
+	},
+	"unknown PTX": {
+		"__global__ void k(int *x) { asm(\"vote.sync.any.pred %0, %1, -1;\" : \"=r\"(*x) : \"r\"(1)); }\n" +
+			"int main() { k<<<1, 1>>>(nullptr); }\n",
+		"program.cu:1: inline PTX: the emulator does not know the instruction vote.sync.any.pred", 2, nil,
+	},
 	"huge on the device": {
 		with(
 			"char *p; cudaMalloc(&p, 100ull << 30);",

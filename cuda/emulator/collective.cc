@@ -109,13 +109,17 @@ CUEMU_PLAIN void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes)
 	}
 }
 
-// mismatch: the first lane of the group whose mask or function is another one than that of `lane`; -1 if none.
-CUEMU_PLAIN int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &lane) {
+// mismatch: the first lane of the group that waits for lane `self` too, with another mask or in another function; ELSEWHERE if lanes of the group are
+// still in functions that do not need `self`, after which they may come here; NONE.
+CUEMU_PLAIN int mismatch(const LaneValue *v, uint32_t lanes, unsigned self) {
+	bool elsewhere = false;
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
 		const LaneValue &other = v[__builtin_ctz(rest)];
-		if (other.mask != lane.mask || other.kind != lane.kind) return __builtin_ctz(rest);
+		if (other.mask == v[self].mask && other.kind == v[self].kind) continue;
+		if (other.mask >> self & 1) return __builtin_ctz(rest);
+		elsewhere = true;
 	}
-	return -1;
+	return elsewhere ? ELSEWHERE : NONE;
 }
 
 CUEMU_PLAIN static const char *place_name(const Wait &wait) {

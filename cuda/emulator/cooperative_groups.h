@@ -68,7 +68,7 @@ public:
 	unsigned thread_rank() const { return static_cast<unsigned>(__popc(mask_ & ((1u << cuemu_lane()) - 1))); }
 	unsigned long long meta_group_size() const { return 1; }
 	unsigned long long meta_group_rank() const { return 0; }
-	template <class T> T shfl(T value, unsigned rank, CUEMU_HERE) const { return __shfl_sync(mask_, value, static_cast<int>(lane_of(rank)), 32, file, line); }
+	template <class T> T shfl(T value, unsigned rank, CUEMU_HERE) const { return __shfl_sync(mask_, value, static_cast<int>(cuemu_lane_of(rank)), 32, file, line); }
 	template <class T> T shfl_up(T value, unsigned delta, CUEMU_HERE) const {
 		unsigned rank = thread_rank();
 		return shfl(value, rank >= delta ? rank - delta : rank, file, line);
@@ -82,19 +82,30 @@ public:
 	unsigned ballot(int predicate, CUEMU_HERE) const { return to_ranks(__ballot_sync(mask_, predicate, file, line)); }
 	template <class T> unsigned match_any(T value, CUEMU_HERE) const { return to_ranks(__match_any_sync(mask_, value, file, line)); }
 
-protected:
-	unsigned mask_;
-	unsigned lane_of(unsigned rank) const {
+	unsigned cuemu_lane_of(unsigned rank) const {
 		unsigned rest = mask_;
 		while (rank-- && rest) rest &= rest - 1;
 		return rest ? static_cast<unsigned>(__ffs(static_cast<int>(rest))) - 1 : cuemu_lane();
 	}
+
+protected:
+	unsigned mask_;
 	unsigned to_ranks(unsigned lanes) const {
 		unsigned ranks = 0, rank = 0;
 		for (unsigned rest = mask_; rest; rest &= rest - 1, rank++) ranks |= ((lanes & rest & -rest) != 0 ? 1u : 0u) << rank;
 		return ranks;
 	}
 };
+// The group of those lanes of a group that have the same value.
+template <class Group, class Label> inline coalesced_group labeled_partition(const Group &group, Label label, CUEMU_HERE) {
+	unsigned ranks = group.match_any(label, file, line), lanes = 0;
+	for (unsigned rank = 0; rank < group.size(); rank++)
+		if (ranks >> rank & 1) lanes |= 1u << group.cuemu_lane_of(rank);
+	return coalesced_group(lanes);
+}
+template <class Group> inline coalesced_group binary_partition(const Group &group, bool label, CUEMU_HERE) {
+	return labeled_partition(group, static_cast<int>(label), file, line);
+}
 inline coalesced_group coalesced_threads(CUEMU_HERE) { return coalesced_group(__activemask(file, line)); }
 
 // A tile: N neighbouring threads, N a power of two up to 32.
@@ -123,6 +134,7 @@ public:
 	template <class T> unsigned match_all(T value, int &equal, CUEMU_HERE) const {
 		return __match_all_sync(mask(), value, &equal, file, line) >> first();
 	}
+	static unsigned cuemu_lane_of(unsigned rank) { return first() + rank; }
 
 private:
 	static unsigned first() { return cuemu_lane() & ~(N - 1); }
@@ -155,6 +167,11 @@ inline thread_group tiled_partition(const thread_block &, unsigned threads) { re
 inline thread_group tiled_partition(const thread_group &, unsigned threads) { return thread_group(threads); }
 
 template <class Group> inline void sync(const Group &group, CUEMU_HERE) { group.sync(file, line); }
+
+// invoke_one has the first thread of a group call a function.
+template <class Group, class F, class... Args> inline void invoke_one(const Group &group, F &&f, Args &&...args) {
+	if (group.thread_rank() == 0) f(std::forward<Args>(args)...);
+}
 
 // ---- reductions (cooperative_groups/reduce.h)
 template <class T> struct plus { T operator()(T a, T b) const { return a + b; } };

@@ -27,6 +27,8 @@ struct __nv_bfloat16 {
 
 struct alignas(4) __nv_bfloat162 {
 	__nv_bfloat16 x, y;
+	__nv_bfloat162() = default;
+	__nv_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) : x(a), y(b) {}
 };
 
 typedef __nv_bfloat16 nv_bfloat16;

@@ -27,6 +27,8 @@ struct __half {
 
 struct alignas(4) __half2 {
 	__half x, y;
+	__half2() = default;
+	__half2(__half a, __half b) : x(a), y(b) {}
 };
 
 typedef __half half;
@@ -61,7 +63,7 @@ inline __half2 __floats2half2_rn(float x, float y) { return {__half(x), __half(y
 inline __half2 __float22half2_rn(float2 v) { return {__half(v.x), __half(v.y)}; }
 inline float2 __half22float2(__half2 v) { return {static_cast<float>(v.x), static_cast<float>(v.y)}; }
 inline __half2 __half2half2(__half x) { return {x, x}; }
-inline __half2 __halfs2half2(__half x, __half y) { return {x, y}; }
+inline __half2 __halves2half2(__half x, __half y) { return {x, y}; }
 inline __half2 make_half2(__half x, __half y) { return {x, y}; }
 inline __half __low2half(__half2 v) { return v.x; }
 inline __half __high2half(__half2 v) { return v.y; }

@@ -2,6 +2,13 @@
 #ifndef CUEMU_CUDA_RUNTIME_H
 #define CUEMU_CUDA_RUNTIME_H
 
+// By these, which nvcc and CUDA's own headers define, a program knows that it is CUDA and that the runtime API is there.
+#define __CUDACC__ 1
+#define __NVCC__ 1
+#define CUDART_VERSION 12080
+#define __CUDA_RUNTIME_H__
+#define __DRIVER_TYPES_H__
+
 #include <cassert>
 #include <cstdio>
 
@@ -11,7 +18,11 @@
 #include "cuemu/warp.h"
 #include "cuemu/atomics.h"
 #include "cuemu/device_functions.h"
+#include "cuemu/directed_rounding.h"
+#include "cuemu/special_functions.h"
 #include "cuemu/runtime_api.h"
 #include "cuemu/program_api.h"
+#include "cuemu/device_api.h"
+#include "cuemu/ptx.h"
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "cuemu/check.h"
 #include "cuemu/faults.h"
-#include "cuemu/runtime_api.h"
+#include "cuemu/device_api.h"
 
 namespace cuemu {
 
@@ -117,6 +117,27 @@ cudaError check_malloc(void **p, size_t bytes, bool managed, bool pinned, const 
 		if (managed) memset(a.data, 0, bytes);      // as a driver gives it
 	}
 	return cudaSuccess;
+}
+
+// A program's own memory that it registers: kernels reach it until it takes that back.
+cudaError check_register(void *p, size_t bytes, const char *file, int line) {
+	if (sticky) return sticky;
+	if (!p || bytes == 0) return fail(cudaErrorInvalidValue, "pointer-mixup", file, line, "there is no memory to register");
+	shadow_buffer(static_cast<char *>(p), bytes, file, line);
+	set_initialised(p, bytes);
+	return cudaSuccess;
+}
+
+cudaError check_unregister(void *p, const char *file, int line) {
+	if (sticky) return sticky;
+	drop_buffer(static_cast<char *>(p), file, line);
+	return cudaSuccess;
+}
+
+int sort_of_memory(const void *p) {
+	const Allocation *a = allocation_of(p);
+	if (!a) return cudaMemoryTypeUnregistered;
+	return a->sort == DEVICE ? cudaMemoryTypeDevice : a->sort == MANAGED ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
 }
 
 cudaError check_free(void *p, bool pinned, const char *file, int line) {

@@ -269,18 +269,36 @@ void finish_message(cuemu_report *r) {
 
 }  // namespace
 
-// watch_for_hangs starts a thread that ends the program when no block of a launch finishes for long.
+static const std::chrono::steady_clock::time_point program_began = std::chrono::steady_clock::now();
+static double seconds_from_start() { return std::chrono::duration<double>(std::chrono::steady_clock::now() - program_began).count(); }
+
+// end_unfinished ends the program at its limit of time in a launch whose blocks do finish: that is long work, and no mistake.
+static void end_unfinished(const Worker &w) {
+	const Job *job = w.job;
+	Finding f("unfinished");
+	if (job) f.text("kernel", job->kernel ? job->kernel : "").place("place", job->file, job->line);
+	f.write();
+	_exit(WATCHDOG_STATUS);
+}
+
+// watch_for_hangs starts a thread that ends the program when no block of a launch finishes for long, and at the limit of a run.
 static void watch_for_hangs() {
 	static bool started;
 	if (started) return;
 	const char *asked = getenv("CUEMU_WATCHDOG");
 	if (asked && atof(asked) > 0) watchdog_seconds = atof(asked);
 	started = start_thread([](void *) -> void * {
+		const char *asked = getenv("CUEMU_LIMIT");
+		const double limit = asked ? atof(asked) : 0;   // seconds from the program's start; 0: there is none
 		uint64_t seen = 0;
-		for (double idle = 0;; usleep(50 * 1000), idle += 0.05) {
+		for (double idle = 0, quiet = 0;; usleep(50 * 1000), idle += 0.05, quiet += 0.05) {
 			const Worker *w = workers[0];
+			const bool busy = w && w->busy.load();
 			const uint64_t at = progress();
-			if (at != seen || !w || !w->busy.load()) seen = at, idle = 0;
+			if (at != seen || !busy) idle = 0;
+			if (at != seen) quiet = 0;
+			seen = at;
+			if (limit > 0 && busy && at > 0 && quiet < watchdog_seconds / 2 && seconds_from_start() > limit) end_unfinished(*w);
 			if (idle < watchdog_seconds) continue;
 			watchdog_fired.store(true);
 			interrupt_workers();                   // until it comes at a line of the kernel

@@ -1,11 +1,16 @@
 // CUDA's runtime API, the part with state: the last error, allocations, properties of the device that is none.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "cuemu/check.h"
 #include "cuemu/faults.h"
-#include "cuemu/runtime_api.h"
+#include "cuemu/device_api.h"
 #include "cuemu/scheduler.h"
 
 namespace cuemu {
@@ -193,29 +198,89 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device) {
 	p->multiProcessorCount = 4;
 	p->maxThreadsPerMultiProcessor = 2048;
 	p->maxBlocksPerMultiProcessor = 32;
-	p->cooperativeLaunch = 1;
+	p->clockRate = 1000000;
+	p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = p->concurrentKernels = 1;
 	return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
-	if (device != 0) return last_error = cudaErrorInvalidDevice;
+	cudaDeviceProp p;
+	if (cudaError_t error = cudaGetDeviceProperties(&p, device)) return error;
 	switch (attribute) {
-	case cudaDevAttrMaxThreadsPerBlock: *value = 1024; break;
+	case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
+	case cudaDevAttrMaxBlockDimX: *value = p.maxThreadsDim[0]; break;
+	case cudaDevAttrMaxBlockDimY: *value = p.maxThreadsDim[1]; break;
+	case cudaDevAttrMaxBlockDimZ: *value = p.maxThreadsDim[2]; break;
+	case cudaDevAttrMaxGridDimX: *value = p.maxGridSize[0]; break;
+	case cudaDevAttrMaxGridDimY: *value = p.maxGridSize[1]; break;
+	case cudaDevAttrMaxGridDimZ: *value = p.maxGridSize[2]; break;
 	case cudaDevAttrMaxSharedMemoryPerBlock: *value = STATIC_LIMIT; break;
-	case cudaDevAttrWarpSize: *value = 32; break;
-	case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
+	case cudaDevAttrTotalConstantMemory: *value = static_cast<int>(p.totalConstMem); break;
+	case cudaDevAttrWarpSize: *value = p.warpSize; break;
+	case cudaDevAttrMaxRegistersPerBlock:
+	case cudaDevAttrMaxRegistersPerMultiprocessor: *value = p.regsPerBlock; break;
+	case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
+	case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
 	case cudaDevAttrClockRate: *value = 1000000; break;        // kHz; a device that is none has no clock
-	case cudaDevAttrCooperativeLaunch: *value = 1; break;
-	case cudaDevAttrMultiProcessorCount: *value = 4; break;
-	case cudaDevAttrComputeCapabilityMajor: *value = capability / 10; break;
-	case cudaDevAttrComputeCapabilityMinor: *value = capability % 10; break;
+	case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
+	case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
+	case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
 	case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
 	case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = shared_limit(); break;
 	case cudaDevAttrClusterLaunch: *value = cluster_allowed() > 1; break;
+	case cudaDevAttrCanMapHostMemory:
+	case cudaDevAttrConcurrentKernels:
+	case cudaDevAttrUnifiedAddressing:
+	case cudaDevAttrManagedMemory:
+	case cudaDevAttrHostRegisterSupported:
+	case cudaDevAttrCooperativeLaunch: *value = 1; break;
+	case cudaDevAttrComputeMode:
+	case cudaDevAttrEccEnabled:
+	case cudaDevAttrIntegrated:
+	case cudaDevAttrTccDriver:
+	case cudaDevAttrKernelExecTimeout:
+	case cudaDevAttrIsMultiGpuBoard:
+	case cudaDevAttrPageableMemoryAccess:
+	case cudaDevAttrConcurrentManagedAccess:
+	case cudaDevAttrHostNativeAtomicSupported:
+	case cudaDevAttrCooperativeMultiDeviceLaunch:
+	case cudaDevAttrStreamPrioritiesSupported:
+	case cudaDevAttrMemoryPoolsSupported: *value = 0; break;
 	default: return last_error = cudaErrorInvalidValue;
 	}
 	return cudaSuccess;
 }
+
+// In a kernel clock() is clock64(), whose rate the device's properties give; the host's counts the process's time, a thousand times slower.
+CUEMU_API clock_t __wrap_clock(void) {
+	if (!cuemu_in_kernel()) return clock();
+	timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// What kernels print comes in the order in which their threads run: `triad check` is told, by a file, that there is such output.
+CUEMU_API int __wrap_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+CUEMU_API int __wrap_printf(const char *format, ...) {
+	static bool told;
+	const char *name = told || !cuemu_in_kernel() ? nullptr : getenv("CUEMU_PRINTED");
+	if (name) {
+		told = true;
+		const int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		if (file >= 0) close(file);
+	}
+	va_list values;
+	va_start(values, format);
+	const int written = vprintf(format, values);
+	va_end(values);
+	return written;
+}
+
+int cuemu_memory_type(const void *p) { return checking ? sort_of_memory(p) : cudaMemoryTypeUnregistered; }
+cudaError_t cuemu_register_host(void *p, size_t bytes, const char *file, int line) {
+	return checking ? check_register(p, bytes, file, line) : cudaSuccess;
+}
+cudaError_t cuemu_unregister_host(void *p, const char *file, int line) { return checking ? check_unregister(p, file, line) : cudaSuccess; }
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
 	*free = *total = size_t(4) << 30;

@@ -79,7 +79,9 @@ CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 	LaneValue *v = w.lane + warp * 32;
 	uint32_t group = v[lane].mask & p.live;
 	if ((p.in_collective & group) != group) return false;
-	if (int other = mismatch(v, group, v[lane]); other >= 0) {
+	const int other = mismatch(v, group, lane);
+	if (other == ELSEWHERE) return false;
+	if (other != NONE) {
 		const Wait *a = w.fiber[warp * 32 + lane].wait, *b = w.fiber[warp * 32 + other].wait;
 		report(CUEMU_DIVERGENT, a->file, a->line, "lanes %u and %d of warp %u meet in different warp functions: %s at %s:%d with mask %08x, %s at %s:%d with mask %08x",
 		       lane, other, warp, collective_names[a->kind], a->file, a->line, v[lane].mask, collective_names[b->kind], b->file, b->line, v[other].mask);

@@ -66,6 +66,18 @@ func (s Sanitizer) Under(tool, reports string, c worker.Command) worker.Command 
 	return c
 }
 
+// Program is the command of a program of a user's own that runs under a tool, with reports as Under has them.
+func (s Sanitizer) Program(tool, reports, program string, args []string) subprocess.Command {
+	all := []string{
+		"--tool", tool, "--log-file", filepath.Join(reports, tool+"-%p.txt"), "--show-backtrace",
+		"no", "--print-limit", "1000",
+	}
+	if tool == "memcheck" {
+		all = append(all, "--leak-check", "full")
+	}
+	return subprocess.Command{Path: s.Path, Args: append(append(all, program), args...)}
+}
+
 // Finding is one thing that a tool found, as often as it did in one place.
 type Finding struct {
 	Tool   string `json:"tool"`

@@ -33,7 +33,7 @@ inline int watched() {
 
 } // namespace triad
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) && !defined(__CUEMU__)
 #define TRIAD_HIDDEN extern "C" __attribute__((visibility("hidden")))
 TRIAD_HIDDEN unsigned __real___cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, struct CUstream_st *stream);
 TRIAD_HIDDEN unsigned __wrap___cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, struct CUstream_st *stream) {

@@ -43,11 +43,33 @@ func (f *file) launch(view []byte, open, opened int) error {
 			"stream, args...)",
 			kernelName(view[start:open]))
 	}
+	if within(f.kernels.bodies, open) {
+		return f.errorf(open, "a kernel launches %s (dynamic parallelism), which the emulator does not run: "+
+			"launch it from host code", kernelName(view[start:open]))
+	}
 	kernel, configuration := string(f.text[start:open]), string(f.text[opened:end])
+	form := ")->*[=](auto... cuemu_a){ "
+	if f.kernels.takesReference[lastName(view[start:open])] {
+		form = ").by_reference()->*[=](auto &&...cuemu_a) CUEMU_PLAIN { "
+	}
 	f.edits = append(f.edits, edit{start, closed, "(::cuemu::launch(" + configuration + ").kernel(" +
-		quote(kernelName(view[start:open])) +
-		")->*[=](auto... cuemu_a){ " + kernel + "(cuemu_a...); })"})
+		quote(kernelName(view[start:open])) + form + kernel + "(cuemu_a...); })"})
+	f.nullArguments(view, skip(view, closed))
 	return nil
+}
+
+// nullArguments writes nullptr for an argument NULL, which is a number to the lambda.
+func (f *file) nullArguments(view []byte, open int) {
+	closing, ok := groupEnd(view, open)
+	if !ok {
+		return
+	}
+	for _, at := range splitAt(view, open+1, closing, ',') {
+		from, to := skip(view, at.from), skipBack(view, at.to)
+		if from < to && string(view[from:to]) == "NULL" {
+			f.edits = append(f.edits, edit{from, to, "nullptr"})
+		}
+	}
 }
 
 // kernelName is the kernel's expression on one line.

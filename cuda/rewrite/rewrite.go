@@ -37,10 +37,12 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line,
 func Source(name string, text []byte) (Result, error) {
 	text = withoutMark(text)
 	code, macros := mask(text)
-	f := &file{name: name, text: text}
-	if err := f.rewrite(code, functionScope(code)); err != nil {
+	f := &file{name: name, text: text, kernels: kernelsOf(code)}
+	inFunction := functionScope(code)
+	if err := f.rewrite(code, inFunction); err != nil {
 		return Result{}, err
 	}
+	f.architecture(code, inFunction)
 	for _, macro := range macros {
 		if err := f.rewrite(macro, nil); err != nil {
 			return Result{}, err
@@ -108,6 +110,8 @@ type file struct {
 	edits []edit
 	notes []Note
 	count int // of the structs made for shared memory, which gives each its name
+
+	kernels kernels
 }
 
 // edit replaces text[start:end].
@@ -157,21 +161,6 @@ func (f *file) noinline(view []byte, at int) {
 		return
 	}
 	f.edits = append(f.edits, edit{at, at + len("__noinline__"), "__attribute__((noinline))"})
-}
-
-// assembly notes inline PTX, which a CPU compiler rejects or, worse, takes for its own.
-func (f *file) assembly(view []byte, at, end int) {
-	next := skip(view, end)
-	for wordStart(view, next) {
-		if word := string(view[next:wordEnd(view, next)]); word != "volatile" && word != "__volatile__" {
-			return
-		}
-		next = skip(view, wordEnd(view, next))
-	}
-	if next < len(view) && view[next] == '(' {
-		f.notes = append(f.notes, Note{f.line(at), "inline PTX does not run on a CPU: keep it to variants " +
-			"for one architecture, inside #if !defined(__CUEMU__)"})
-	}
 }
 
 func (f *file) line(at int) int { return 1 + bytes.Count(f.text[:min(at, len(f.text))], []byte("\n")) }

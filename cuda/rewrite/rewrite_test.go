@@ -107,7 +107,8 @@ func TestErrors(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	got, err := Source("a.cu",
-		[]byte("int asmx;\n__asm__ volatile (\"x\");\n// asm(\"\")\n#define BAR() asm(\"bar.sync 0;\")\n"))
+		[]byte("int asmx;\n__asm__ volatile (\"x\");\n// asm(\"\")\n"+
+			"#define BAR() asm(\"bar.arrive 1, 64;\")\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,4 +163,42 @@ func FuzzSource(f *testing.F) {
 		sameLines(t, text, got.Text)
 		Includes(text)
 	})
+}
+
+// Every instruction that is rewritten has its function, and what is not known is named with its line.
+func TestInstructions(t *testing.T) {
+	header, err := os.ReadFile("../emulator/cuemu/ptx.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pasted := strings.NewReplacer("##kind", "", "##type##_##type##_f32", "", "##", "").Replace(string(header))
+	for name := range ptxInstructions {
+		function := strings.ReplaceAll(name, ".", "_")
+		for _, family := range []string{
+			"_shared_b16", "_trans", "_f16_f16_f32", "_bf16_bf16_f32", "_approx_f32", "_approx_ftz_f32",
+		} {
+			function = strings.TrimSuffix(function, family)
+		}
+		if !strings.Contains(pasted, " "+function) && !strings.Contains(pasted, "("+function) {
+			t.Errorf("cuemu/ptx.h has no %s", function)
+		}
+	}
+	for statement, says := range map[string]string{
+		`asm("vote.sync.any.pred %0, %1, -1;" : "=r"(x) : "r"(y));`: "not know the instruction vote.sync.any",
+		`asm("mov.u32 %0, %%envreg0;" : "=r"(x));`:                  "does not know %%envreg0 in mov.u32",
+		`asm("mov.u32 %0, %1;" : "=r"(x));`:                         "does not know %1 in mov.u32",
+		`asm("@p bar.sync 0;");`:                                    "no instruction that the emulator knows",
+		`asm(TEXT : "=r"(x));`:                                      "its text is no literal",
+		`asm("mov.u32 %0, 1;" : "=r"(x['a']));`:                     "an operand cannot be read",
+		`asm("mov.u32 %0, 1;" : "=r"(x`:                             "",
+	} {
+		got, err := Source("a.cu", []byte("\n"+statement+"\n"))
+		if err != nil || string(got.Text) != "#line 1 \"a.cu\"\n\n"+statement+"\n" {
+			t.Errorf("%s became %s, %v", statement, got.Text, err)
+		}
+		if says != "" && (len(got.Notes) != 1 || got.Notes[0].Line != 2 ||
+			!strings.Contains(got.Notes[0].Text, says)) {
+			t.Errorf("%s: notes %v, want %q at line 2", statement, got.Notes, says)
+		}
+	}
 }

@@ -31,6 +31,7 @@ const (
 	OrderDependent      Kind = "order-dependent"
 	ExitStatus          Kind = "exit-status"
 	NeverEnds           Kind = "never-ends"
+	Unfinished          Kind = "unfinished" // it was stopped amid long work: told in a note, no mistake
 
 	// What sanitizers of the compiler find in host code, and undefined behaviour anywhere.
 	HostOutOfBounds  Kind = "host-out-of-bounds"
@@ -52,6 +53,7 @@ var Kinds = []Kind{
 	NotWaitedFor, SignedOverflow, Shift, Undefined,
 	HostRace, HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree,
 	OutOfMemory, BadFree, DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds,
+	Unfinished,
 }
 
 // about is what the author of a program is told of a kind.
@@ -204,6 +206,12 @@ var abouts = map[Kind]about{
 		"the program says that it failed",
 		"Its exit status is not zero.",
 		"Look at what it printed.",
+	},
+	Unfinished: {
+		"the program was stopped amid long work",
+		"Its blocks did finish, one after the other; only what it did until then was checked.",
+		"Check it with smaller sizes, which show the same mistakes; --limit run=DURATION changes how " +
+			"long is waited.",
 	},
 	NeverEnds: {
 		"the program does not end",

@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,4 +91,11 @@ func shortened(line string) string {
 		return line[:80] + " ..."
 	}
 	return line
+}
+
+// byLines is output with its lines sorted.
+func byLines(output []byte) []byte {
+	lines := bytes.Split(output, []byte{'\n'})
+	slices.SortFunc(lines, bytes.Compare)
+	return bytes.Join(lines, []byte{'\n'})
 }

@@ -64,8 +64,11 @@ type run struct {
 	status   int    // its exit status; -1: a signal
 	signal   string // that ended it
 	late     bool   // it was stopped at the limit
-	memory   int64  // bytes at which it was stopped; 0: it was not
-	took     time.Duration
+
+	printed    bool     // by kernels, whose lines come in the order of threads
+	unfinished *Finding // where it was then, if that was amid work that went on
+	memory     int64    // bytes at which it was stopped; 0: it was not
+	took       time.Duration
 }
 
 // Run runs the program in every order. The error is one of triad: whatever the program does is a finding.
@@ -180,6 +183,8 @@ func (f *Finding) atLaunch() bool {
 // ending is what the end of a run tells. A program that ends badly after a finding says nothing new.
 func (r *run) ending() []Finding {
 	switch {
+	case r.unfinished != nil:
+		return nil
 	case r.late:
 		return []Finding{
 			{Kind: NeverEnds, Message: fmt.Sprintf("it was stopped after %v", r.took.Round(time.Second))},
@@ -202,12 +207,33 @@ func (r *Report) notes(first *run) {
 		r.Notes = append(r.Notes, fmt.Sprintf("The program printed more than %d MiB; the rest is not shown.",
 			mostOutput>>20))
 	}
+	if at := first.unfinished; at != nil {
+		a := Unfinished.about()
+		r.Notes = append(r.Notes, fmt.Sprintf("After %v %s, in kernel %s, launched at line %d of %s. %s %s",
+			first.took.Round(time.Second), a.title, at.Kernel, at.Place.Line, filepath.Base(at.Place.File),
+			a.means, a.mend))
+	}
+}
+
+// takeUnfinished takes the emulator's word that it stopped the program amid work out of the findings.
+func (r *run) takeUnfinished() {
+	i := slices.IndexFunc(r.findings, func(f Finding) bool { return f.Kind == Unfinished })
+	if i < 0 {
+		return
+	}
+	f := r.findings[i]
+	if f.Place == nil {
+		f.Place = &Place{}
+	}
+	r.findings = slices.Delete(r.findings, i, i+1)
+	r.unfinished, r.late = &f, true
 }
 
 // compare asks whether a run in another order printed something else. A program whose output differs between
 // two runs in one order prints times or chance.
 func (r *Report) compare(ctx context.Context, q Request, folder string, first, other *run) error {
-	if len(r.Findings) > 0 || other.late || sameOutput(first.output, other.output) {
+	if len(r.Findings) > 0 || other.late || sameOutput(first.output, other.output) ||
+		first.printed && other.printed && sameOutput(byLines(first.output), byLines(other.output)) {
 		return nil
 	}
 	for _, again := range []*run{first, other} {
@@ -287,8 +313,11 @@ func locate(ctx context.Context, q Request, findings []Finding) error {
 func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	r := run{order: order}
 	name, input := filepath.Join(folder, "findings"), filepath.Join(folder, "input")
-	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
-		return r, fmt.Errorf("remove the findings of the run before: %w", err)
+	printed := filepath.Join(folder, "printed")
+	for _, old := range []string{name, printed} {
+		if err := os.Remove(old); err != nil && !os.IsNotExist(err) {
+			return r, fmt.Errorf("remove the findings of the run before: %w", err)
+		}
 	}
 	if err := os.WriteFile(input, q.Input, 0o600); err != nil {
 		return r, fmt.Errorf("write the program's standard input: %w", err)
@@ -298,8 +327,11 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 		return r, fmt.Errorf("open the program's standard input: %w", err)
 	}
 	defer stdin.Close()
+	// the emulator itself says where it was before the limit, if that was amid work
 	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
-		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()))
+		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()),
+		"CUEMU_PRINTED="+printed,
+		fmt.Sprintf("CUEMU_LIMIT=%g", (q.Limit-min(q.Limit/4, 5*time.Second)).Seconds()))
 	if q.environment != nil {
 		env = append(os.Environ(), q.environment...)
 	}
@@ -317,18 +349,8 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 		return r, fmt.Errorf("start the program: %w", err)
 	}
 	defer p.End()
-	for !p.Wait(20 * time.Millisecond) {
-		r.took = time.Since(began)
-		if ctx.Err() != nil {
-			return r, context.Cause(ctx)
-		}
-		if r.late = r.took > q.Limit; r.late {
-			break
-		}
-		if resident := residentBytes(p.PID()); resident > mostResident() {
-			r.memory = resident
-			break
-		}
+	if err := r.await(ctx, p, q.Limit); err != nil {
+		return r, err
 	}
 	if r.late || r.memory > 0 {
 		p.End()
@@ -338,7 +360,28 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	}
 	r.took = time.Since(began)
 	r.output, r.cut = output.taken()
+	_, err = os.Stat(printed)
+	r.printed = err == nil
 	return r, r.read(name)
+}
+
+// await waits for the end of the program, or until it has taken too long or too much memory.
+func (r *run) await(ctx context.Context, p *subprocess.Process, limit time.Duration) error {
+	began := time.Now()
+	for !p.Wait(20 * time.Millisecond) {
+		r.took = time.Since(began)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if r.late = r.took > limit; r.late {
+			break
+		}
+		if resident := residentBytes(p.PID()); resident > mostResident() {
+			r.memory = resident
+			break
+		}
+	}
+	return nil
 }
 
 // statusOf is the exit status of a program that has ended; -1 and the signal's name where one ended it.
@@ -363,6 +406,7 @@ func (r *run) read(name string) error {
 	}
 	defer file.Close()
 	r.findings, err = readFindings(file)
+	r.takeUnfinished()
 	return err
 }
 

@@ -32,6 +32,7 @@ func (e *SanitizerError) Error() string {
 
 var sanitizerNames = map[string]string{
 	"address": "AddressSanitizer", "undefined": "UndefinedBehaviorSanitizer", "thread": "ThreadSanitizer",
+	"memcheck": "memcheck", "racecheck": "racecheck", "initcheck": "initcheck", "synccheck": "synccheck",
 }
 
 // sanitizerOptions have a program go on after a report, and its frames in the form that readReports knows:

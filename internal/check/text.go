@@ -186,6 +186,10 @@ func (p *printer) summary(r *Report) {
 			}
 		}
 		under = "; and under " + strings.Join(names, ", ")
+		if len(r.Orders) == 0 {
+			p.line("%s, on the GPU under %s.", found, strings.Join(names, ", "))
+			return
+		}
 	}
 	p.line(
 		"%s, in %d schedule order%s: %s%s.",

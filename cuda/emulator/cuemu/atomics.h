@@ -94,6 +94,10 @@ CUEMU_SCOPES(atomicAnd)
 CUEMU_SCOPES(atomicOr)
 CUEMU_SCOPES(atomicXor)
 #undef CUEMU_SCOPES
+inline unsigned atomicInc_block(unsigned *p, unsigned v) { return atomicInc(p, v); }
+inline unsigned atomicInc_system(unsigned *p, unsigned v) { return atomicInc(p, v); }
+inline unsigned atomicDec_block(unsigned *p, unsigned v) { return atomicDec(p, v); }
+inline unsigned atomicDec_system(unsigned *p, unsigned v) { return atomicDec(p, v); }
 template <class T, class C, class V> inline T atomicCAS_block(T *p, C compare, V v) { return atomicCAS(p, static_cast<T>(compare), static_cast<T>(v)); }
 template <class T, class C, class V> inline T atomicCAS_system(T *p, C compare, V v) { return atomicCAS(p, static_cast<T>(compare), static_cast<T>(v)); }
 

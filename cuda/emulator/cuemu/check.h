@@ -113,6 +113,9 @@ void check_end();                               // the program ends
 void tell_refused(const Job &job, cudaError error);
 cudaError check_malloc(void **p, size_t bytes, bool managed, bool pinned, const char *file, int line);
 cudaError check_free(void *p, bool pinned, const char *file, int line);
+cudaError check_register(void *p, size_t bytes, const char *file, int line);
+cudaError check_unregister(void *p, const char *file, int line);
+int sort_of_memory(const void *p);                        // a cudaMemoryType
 cudaError check_copy(void *to, const void *from, size_t bytes, int kind, bool waits, const char *file, int line);
 cudaError check_fill(void *to, int value, size_t bytes, const char *file, int line);
 void check_synchronised();                      // the host has waited for everything

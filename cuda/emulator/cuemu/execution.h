@@ -138,6 +138,28 @@ template <class Kernel> struct Bound {
 	}
 };
 
+// Lent is a configured launch whose kernel takes references: it works on the caller's own objects.
+template <class Kernel> struct Lent {
+	Job job;
+	Kernel kernel;
+	template <class... Args> void operator()(Args &&...args) {
+		if (cuemu_capturing())
+			return cuemu_keep(kept_of([self = *this, kept = std::tuple<Args...>(std::forward<Args>(args)...)]() mutable {
+				return std::apply([&](auto &...a) { self(a...); }, kept), cudaError();
+			}));
+		auto body = [&]() CUEMU_PLAIN { kernel(args...); };
+		using Body = decltype(body);
+		job.thread = &Threads<Body>::one;
+		job.lanes = &Threads<Body>::lanes;
+		job.body = &body;
+		cuemu_launch(&job);
+	}
+};
+struct Lending {
+	Job job;
+	template <class Kernel> Lent<Kernel> operator->*(Kernel kernel) const { return {job, kernel}; }
+};
+
 // Configuration is what stands between <<< and >>>. `launch(grid, block).kernel("name")->*[=](auto... a) { kernel(a...); }` binds a kernel.
 struct Configuration {
 	Job job;
@@ -147,6 +169,7 @@ struct Configuration {
 	}
 	template <class Kernel> Bound<Kernel> operator->*(Kernel kernel) const { return {job, kernel}; }
 	Configuration *operator->() { return this; }
+	Lending by_reference() const { return {job}; }
 };
 
 inline Configuration launch(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t = nullptr, const char *file = __builtin_FILE(),

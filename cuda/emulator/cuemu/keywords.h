@@ -1,5 +1,6 @@
 // CUDA's keywords on a host compiler. `__shared__` and `__noinline__` are not here: the rewriter turns them into C++ (libstdc++ itself uses
-// the spelling `__noinline__` inside `__attribute__`). `__CUDA_ARCH__` stays undefined; `__CUEMU__` says that this is the emulator.
+// the spelling `__noinline__` inside `__attribute__`). `__CUDA_ARCH__` stays undefined, but for conditions that compare it (rewrite/architecture.go);
+// `__CUEMU__` says that this is the emulator.
 #ifndef CUEMU_KEYWORDS_H
 #define CUEMU_KEYWORDS_H
 

@@ -6,8 +6,12 @@
 #include "cuemu/graph_api.h"
 #include "cuemu/runtime_api.h"
 
+#define CUDART_CB
+#define CUDARTAPI
+
 enum { cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2 };
-enum { cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1, cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4, cudaDeviceMapHost = 8 };
+enum { cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1, cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4, cudaDeviceBlockingSync = 4,
+	cudaDeviceMapHost = 8 };
 enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitDevRuntimeSyncDepth };
 enum cudaSharedMemConfig { cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte };
 enum cudaComputeMode { cudaComputeModeDefault, cudaComputeModeExclusive, cudaComputeModeProhibited };
@@ -18,6 +22,10 @@ extern "C" void cuemu_set_heap(size_t bytes);
 inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 	if (limit == cudaLimitMallocHeapSize) cuemu_set_heap(value);
 	return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
+	const size_t usual[] = {1024, 1 << 20, 8 << 20, 2};
+	return *value = usual[limit], cudaSuccess;
 }
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
 template <class Kernel> inline cudaError_t cudaFuncSetSharedMemConfig(Kernel *, cudaSharedMemConfig) { return cudaSuccess; }

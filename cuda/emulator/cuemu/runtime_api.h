@@ -25,7 +25,11 @@ enum cudaError : int {
 	cudaErrorNotReady = 600,
 	cudaErrorInvalidClusterSize = 912,
 	cudaErrorInvalidKernelImage = 200,
+	cudaErrorPeerAccessUnsupported = 217,
 	cudaErrorIllegalAddress = 700,
+	cudaErrorPeerAccessAlreadyEnabled = 704,
+	cudaErrorPeerAccessNotEnabled = 705,
+	cudaErrorAssert = 710,
 	cudaErrorLaunchOutOfResources = 701,
 	cudaErrorLaunchTimeout = 702,
 	cudaErrorLaunchFailure = 719,
@@ -42,14 +46,26 @@ enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFu
 	cudaFuncAttributeNonPortableClusterSizeAllowed = 14 };
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
 enum { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxL1 = 0, cudaSharedmemCarveoutMaxShared = 100 };
-enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
-enum { cudaMemAttachGlobal = 1, cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4 };
-enum { cudaCpuDeviceId = -1, cudaMemAdviseSetReadMostly = 1, cudaMemAdviseSetPreferredLocation = 3, cudaMemAdviseSetAccessedBy = 5 };
+enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2,
+	cudaEventInterprocess = 4 };
+enum { cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4, cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4 };
+enum { cudaCpuDeviceId = -1, cudaMemAdviseSetReadMostly = 1, cudaMemAdviseUnsetReadMostly, cudaMemAdviseSetPreferredLocation,
+	cudaMemAdviseUnsetPreferredLocation, cudaMemAdviseSetAccessedBy, cudaMemAdviseUnsetAccessedBy };
 enum cudaDeviceAttr {
-	cudaDevAttrClockRate = 13, cudaDevAttrMaxThreadsPerMultiProcessor = 39, cudaDevAttrCooperativeLaunch = 95,
-	cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10, cudaDevAttrMultiProcessorCount = 16,
-	cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-	cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrClusterLaunch = 120
+	cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxBlockDimX, cudaDevAttrMaxBlockDimY, cudaDevAttrMaxBlockDimZ, cudaDevAttrMaxGridDimX,
+	cudaDevAttrMaxGridDimY, cudaDevAttrMaxGridDimZ, cudaDevAttrMaxSharedMemoryPerBlock, cudaDevAttrTotalConstantMemory, cudaDevAttrWarpSize,
+	cudaDevAttrMaxPitch, cudaDevAttrMaxRegistersPerBlock, cudaDevAttrClockRate, cudaDevAttrTextureAlignment, cudaDevAttrGpuOverlap,
+	cudaDevAttrMultiProcessorCount, cudaDevAttrKernelExecTimeout, cudaDevAttrIntegrated, cudaDevAttrCanMapHostMemory, cudaDevAttrComputeMode,
+	cudaDevAttrConcurrentKernels = 31, cudaDevAttrEccEnabled, cudaDevAttrPciBusId, cudaDevAttrPciDeviceId, cudaDevAttrTccDriver,
+	cudaDevAttrMemoryClockRate, cudaDevAttrGlobalMemoryBusWidth, cudaDevAttrL2CacheSize, cudaDevAttrMaxThreadsPerMultiProcessor,
+	cudaDevAttrAsyncEngineCount, cudaDevAttrUnifiedAddressing, cudaDevAttrPciDomainId = 50, cudaDevAttrComputeCapabilityMajor = 75,
+	cudaDevAttrComputeCapabilityMinor, cudaDevAttrStreamPrioritiesSupported = 78, cudaDevAttrGlobalL1CacheSupported, cudaDevAttrLocalL1CacheSupported,
+	cudaDevAttrMaxSharedMemoryPerMultiprocessor, cudaDevAttrMaxRegistersPerMultiprocessor, cudaDevAttrManagedMemory, cudaDevAttrIsMultiGpuBoard,
+	cudaDevAttrMultiGpuBoardGroupID, cudaDevAttrHostNativeAtomicSupported, cudaDevAttrSingleToDoublePrecisionPerfRatio,
+	cudaDevAttrPageableMemoryAccess, cudaDevAttrConcurrentManagedAccess, cudaDevAttrComputePreemptionSupported,
+	cudaDevAttrCanUseHostPointerForRegisteredMem, cudaDevAttrCooperativeLaunch = 95, cudaDevAttrCooperativeMultiDeviceLaunch,
+	cudaDevAttrMaxSharedMemoryPerBlockOptin, cudaDevAttrCanFlushRemoteWrites, cudaDevAttrHostRegisterSupported,
+	cudaDevAttrMaxBlocksPerMultiprocessor = 106, cudaDevAttrMemoryPoolsSupported = 115, cudaDevAttrClusterLaunch = 120
 };
 
 struct CUevent_st;
@@ -156,16 +172,19 @@ inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from
                                      cudaStream_t = nullptr, CUEMU_HERE) {
 	return cuemu::copy_rows(to, to_pitch, from, from_pitch, width, height, kind, false, file, line);
 }
+namespace cuemu {
+template <class T> inline char *start_of(T &symbol) { return reinterpret_cast<char *>(&const_cast<std::remove_cv_t<T> &>(symbol)); }
+}  // namespace cuemu
 template <class T> inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                                          cudaMemcpyKind kind = cudaMemcpyHostToDevice, CUEMU_HERE) {
-	return cuemu_copy_memory(reinterpret_cast<char *>(&symbol) + offset, from, bytes, kind, true, file, line);
+	return cuemu_copy_memory(cuemu::start_of(symbol) + offset, from, bytes, kind, true, file, line);
 }
 template <class T> inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
                                                            cudaMemcpyKind kind = cudaMemcpyDeviceToHost, CUEMU_HERE) {
-	return cuemu_copy_memory(to, reinterpret_cast<const char *>(&symbol) + offset, bytes, kind, true, file, line);
+	return cuemu_copy_memory(to, cuemu::start_of(symbol) + offset, bytes, kind, true, file, line);
 }
 template <class T> inline cudaError_t cudaGetSymbolAddress(void **p, const T &symbol) {
-	*p = const_cast<void *>(static_cast<const void *>(&symbol));
+	*p = cuemu::start_of(symbol);
 	return cudaSuccess;
 }
 

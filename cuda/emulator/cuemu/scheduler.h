@@ -214,7 +214,8 @@ void async_hurry(Worker &w);                     // one of its copies is made, i
 // collective.cc
 extern const char *const collective_names[18];
 void compute(LaneValue *v, int kind, uint32_t lanes);
-int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &lane);
+enum { NONE = -1, ELSEWHERE = -2 };
+int mismatch(const LaneValue *v, uint32_t lanes, unsigned self);
 void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes);
 void tell_deadlock(Worker &w);
 void tell_divergence(Worker &w, const Wait &wait);

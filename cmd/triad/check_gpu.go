@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"triad/cuda"
+	"triad/cuda/gpuworker"
+	"triad/internal/backend"
+	"triad/internal/check"
+	"triad/internal/session"
+	"triad/internal/subprocess"
+)
+
+// checkOnGPU builds a program by nvcc, runs it under each tool of compute-sanitizer, and gives what they
+// found in the form of the emulator's findings.
+func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input []byte,
+	o *checkOptions,
+) (*check.Report, error) {
+	if isOperator(file) {
+		return nil, usage("check --device gpu: want a program; triad compare %s --sanitize all watches an "+
+			"operator's kernels", file)
+	}
+	if len(o.sizes) > 0 || o.explain || len(o.sanitizers) > 0 {
+		return nil, usage("check --device gpu: --size, --explain and --sanitize are for the emulator")
+	}
+	tool, err := gpuworker.FindSanitizer(ctx, a.getenv)
+	var missing *backend.Unavailable
+	if errors.As(err, &missing) {
+		return nil, session.Fail(session.ExitNothing, fmt.Errorf("check --device gpu: %s", missing.Sentence))
+	}
+	if err != nil {
+		return nil, err
+	}
+	nvcc, err := a.findNVCC(ctx, environmentFlags{look: true}, false)
+	if err != nil {
+		return nil, session.Fail(session.ExitNothing, fmt.Errorf("check --device gpu: %w", err))
+	}
+	folder, err := os.MkdirTemp("", "triad-check-gpu-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the program: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	b := cuda.GPUBuilder{Sources: a.files, Compiler: nvcc, Architectures: []string{"native"}}
+	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define}
+	program, err := b.Program(ctx, source, folder)
+	var mistake *cuda.BuildError
+	var unfit *cuda.ProgramError
+	switch {
+	case errors.As(err, &mistake), errors.As(err, &unfit), os.IsNotExist(err):
+		return nil, usage("check: %v", err)
+	case err != nil:
+		return nil, err
+	}
+	w := underTools{tool: tool, folder: folder, program: program, args: args, input: input, options: o}
+	out := a.out
+	if o.json {
+		out = a.err
+	}
+	return w.all(ctx, file, out)
+}
+
+// underTools is a program that the tools watch one after the other.
+type underTools struct {
+	tool            gpuworker.Sanitizer
+	folder, program string
+	args            []string
+	input           []byte
+	options         *checkOptions
+}
+
+// all gives what every tool found; out gets what the program prints in the first run.
+func (w *underTools) all(ctx context.Context, file string, out io.Writer) (*check.Report, error) {
+	found := &check.Report{Findings: []check.Finding{}, Orders: []string{}}
+	for _, name := range gpuworker.Sanitizers {
+		printed, err := w.run(ctx, name)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if out != nil {
+			if _, err := out.Write(printed); err != nil {
+				return nil, fmt.Errorf("print the program's output: %w", err)
+			}
+			out = nil
+		}
+		report, readErr := gpuworker.ReadReports(name, w.folder)
+		if readErr != nil {
+			return nil, readErr
+		}
+		found.Sanitizers = append(found.Sanitizers, name)
+		if report.Processes == 0 {
+			found.Notes = append(found.Notes, fmt.Sprintf("%s did not watch the program to its end%s.", name,
+				because(err)))
+		}
+		for _, f := range report.Findings {
+			found.Findings = append(found.Findings, findingOf(f, file))
+		}
+	}
+	return found, nil
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf(": %v", err)
+}
+
+// run runs the program once under a tool.
+func (w *underTools) run(ctx context.Context, name string) ([]byte, error) {
+	input := filepath.Join(w.folder, "input")
+	if err := os.WriteFile(input, w.input, 0o600); err != nil {
+		return nil, fmt.Errorf("write the program's standard input: %w", err)
+	}
+	stdin, err := os.Open(input)
+	if err != nil {
+		return nil, fmt.Errorf("open the program's standard input: %w", err)
+	}
+	defer stdin.Close()
+	c := w.tool.Program(name, w.folder, w.program, w.args)
+	var printed bytes.Buffer
+	c.Stdin, c.Stdout, c.Deadline = stdin, &printed, w.options.run
+	_, err = subprocess.Run(ctx, c)
+	return printed.Bytes(), err
+}
+
+// toolKinds are the words of the tools, in the order in which they are looked for.
+var toolKinds = []struct {
+	word string
+	kind check.Kind
+}{
+	{"misaligned", check.Misaligned},
+	{"leak", check.Leak},
+	{"uninitialized", check.Uninitialised},
+	{"hazard", check.Race},
+	{"race", check.Race},
+	{"barrier", check.Divergence},
+	{"divergent", check.Divergence},
+	{"double free", check.DoubleFree},
+	{"invalid __", check.OutOfBounds},
+	{"out of bounds", check.OutOfBounds},
+	{"out-of-bounds", check.OutOfBounds},
+	{"program hit", check.Launch},
+}
+
+// findingOf turns what a tool found into a finding; the words of the tool stay with it.
+func findingOf(f gpuworker.Finding, file string) check.Finding {
+	kind := check.Trap
+	for _, k := range toolKinds {
+		if strings.Contains(strings.ToLower(f.What), k.word) {
+			kind = k.kind
+			break
+		}
+	}
+	found := check.Finding{Kind: kind, Kernel: f.Kernel, Sanitizer: f.Tool, Check: f.What}
+	if f.Line > 0 {
+		at := f.File
+		if filepath.Base(file) == at {
+			at = file
+		} else if beside := filepath.Join(filepath.Dir(file), at); fileExists(beside) {
+			at = beside
+		}
+		if whole, err := filepath.Abs(at); err == nil {
+			at = whole
+		}
+		found.Place = &check.Place{File: at, Line: f.Line}
+	}
+	return found
+}
+
+func fileExists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}

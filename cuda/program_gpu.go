@@ -1,0 +1,40 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+// Program compiles the files of a program for the GPU of this machine, with the lines of its source. A file
+// that nvcc does not take gives a *BuildError. The program lies in the folder.
+func (b *GPUBuilder) Program(ctx context.Context, p ProgramSource, folder string) (string, error) {
+	file, err := filepath.Abs(p.File)
+	if err != nil {
+		return "", fmt.Errorf("resolve %s: %w", p.File, err)
+	}
+	units, err := unitsOf(file)
+	if err != nil {
+		return "", err
+	}
+	target := filepath.Join(folder, "program")
+	flags := []string{"-std=c++17", "-O1", "-lineinfo", "-arch=" + b.Architectures[0], "-o", target}
+	for _, i := range p.Include {
+		at, err := filepath.Abs(i)
+		if err != nil {
+			return "", fmt.Errorf("resolve %s: %w", i, err)
+		}
+		flags = append(flags, "-I"+at)
+	}
+	for _, d := range p.Define {
+		flags = append(flags, "-D"+d)
+	}
+	log, err := compile(ctx, folder, b.Compiler.Path, append(flags, units...))
+	if ctx.Err() != nil {
+		return "", err
+	}
+	if err != nil {
+		return "", firstError(units[0], log)
+	}
+	return target, nil
+}

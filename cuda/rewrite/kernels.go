@@ -1,0 +1,106 @@
+package rewrite
+
+import "bytes"
+
+// kernels are what launches have to know of the kernels of a text.
+type kernels struct {
+	bodies []span
+	// takesReference has the names of those with a parameter T &: it is the caller's own object, of which
+	// every thread otherwise gets a copy.
+	takesReference map[string]bool
+}
+
+// kernelsOf finds the functions with the word __global__.
+func kernelsOf(code []byte) kernels {
+	k := kernels{takesReference: map[string]bool{}}
+	word := []byte("__global__")
+	for at := 0; ; {
+		next := bytes.Index(code[at:], word)
+		if next < 0 {
+			return k
+		}
+		at += next + len(word)
+		open, closing := parametersAfter(code, at)
+		if closing == 0 {
+			continue
+		}
+		if referenceIn(code, span{open + 1, closing}) {
+			k.takesReference[lastName(code[at:open])] = true
+		}
+		if body := skip(code, closing+1); body < len(code) && code[body] == '{' {
+			k.bodies = append(k.bodies, span{body, bodyEnd(code, body)})
+		}
+	}
+}
+
+// parametersAfter is where the parameters of a function lie: what stands in parentheses behind its name. An
+// attribute has parentheses too.
+func parametersAfter(code []byte, at int) (open, closing int) {
+	for i := at; i < len(code); i++ {
+		switch code[i] {
+		case ';', '{', '}':
+			return 0, 0
+		case '(':
+			end, ok := groupEnd(code, i)
+			if !ok {
+				return 0, 0
+			}
+			switch lastName(code[at:i]) {
+			case "__launch_bounds__", "__attribute__", "__cluster_dims__", "alignas", "__align__":
+				i = end
+				continue
+			}
+			return i, end
+		}
+	}
+	return 0, 0
+}
+
+// referenceIn says whether a parameter is an lvalue reference: an & outside of template arguments.
+func referenceIn(code []byte, parameters span) bool {
+	angles := 0
+	for i := parameters.from; i < parameters.to; i++ {
+		switch code[i] {
+		case '<':
+			angles++
+		case '>':
+			angles--
+		case '&':
+			if angles > 0 || code[i+1] == '&' || code[i-1] == '&' {
+				continue
+			}
+			next := skip(code, i+1)
+			word := wordStart(code, next) && !isDigit(code[next])
+			return word || next >= parameters.to || code[next] == ',' || code[next] == ')' ||
+				referenceIn(code, span{i + 1, parameters.to})
+		}
+	}
+	return false
+}
+
+// bodyEnd is the offset of the brace that closes a function's body.
+func bodyEnd(code []byte, open int) int {
+	depth := 0
+	for i := open; i < len(code); i++ {
+		switch code[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(code)
+}
+
+// lastName is the last word of an expression, apart from template arguments: of ns::k<256> it is k.
+func lastName(expression []byte) string {
+	end := skipBack(expression, len(expression))
+	if end > 0 && expression[end-1] == '>' {
+		if start := templateStart(expression, end); start >= 0 {
+			end = skipBack(expression, start)
+		}
+	}
+	return precedingWord(expression, end)
+}
