@@ -68,6 +68,10 @@ var badInputs = map[string]badInput{
 		with(`if (!fopen("weights.bin", "rb")) { printf("no weights.bin\n"); return 4; }`),
 		"the program says that it failed: exit status 4", 1, nil,
 	},
+	"leaves a process": {
+		"#include <unistd.h>\n" + with("if (fork() == 0) { setsid(); sleep(1000); }"),
+		"Nothing was found", 0, nil,
+	},
 	"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
 	"never ends": {
 		with(

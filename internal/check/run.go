@@ -338,11 +338,12 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	if q.Counts {
 		env = append(env, "CUEMU_COUNTS="+filepath.Join(folder, "counts"))
 	}
+	mark := "TRIAD_CHECKED_BY=" + name
 	output := &capped{most: mostOutput}
 	began := time.Now()
 	p, err := subprocess.Start(subprocess.Command{
 		Path: q.Program, Args: q.Args, Stdin: stdin, Stdout: output, Stderr: output,
-		Env:   env,
+		Env: append(env, mark), Mark: mark,
 		Grace: subprocess.Grace{Term: 200 * time.Millisecond, Kill: 5 * time.Second},
 	})
 	if err != nil {

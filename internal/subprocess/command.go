@@ -18,6 +18,9 @@ type Command struct {
 	Env   []string   // its whole environment; nil: that of this process
 	Dir   string     // its working directory; "": that of this process
 	Files []*os.File // its descriptors from 3 on
+	// Mark is an entry of Env that no other process has: what still has it when the program is killed or
+	// ended is killed with it, even where it left the group. "": the group alone.
+	Mark string
 
 	Stdin          *os.File  // nil: empty
 	Stdout, Stderr io.Writer // nil: dropped, save for what Run gives of stdout

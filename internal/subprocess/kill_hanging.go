@@ -38,6 +38,7 @@ func (p *Process) Ask() {
 // kill kills the group in any case: a grandchild (a compiler, a tuner) may outlive its parent.
 func (p *Process) kill() (reaped bool) {
 	p.signal(syscall.SIGKILL)
+	p.killMarked()
 	return p.Wait(p.command.Grace.Kill)
 }
 

@@ -226,3 +226,37 @@ func TestKeepGroup(t *testing.T) {
 		t.Error("the child of a worker is in a group of its own")
 	}
 }
+
+// What has the mark of a command is killed with it, though it has left its group; without a mark it lives on.
+func TestMarkedProcessesAreKilled(t *testing.T) {
+	for _, mark := range []string{"", "MARK=" + t.Name()} {
+		file := filepath.Join(t.TempDir(), "pid")
+		c := shell(`setsid sh -c 'echo $$ > "` + file + `"; exec sleep 100' > /dev/null 2>&1 & ` +
+			`while [ ! -s "` + file + `" ]; do sleep 0.01; done`)
+		c.Env, c.Mark = append(os.Environ(), "MARK="+t.Name()), mark
+		p, err := Start(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !p.Wait(20 * time.Second) {
+			t.Fatal("the shell does not end")
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.End()
+		if mark != "" {
+			gone(t, pid)
+			continue
+		}
+		if err := syscall.Kill(pid, 0); err != nil {
+			t.Errorf("without a mark: %v", err)
+		}
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
