@@ -82,85 +82,6 @@ var (
 	}
 )
 
-// absentLibraries are includes that the emulator has nothing for.
-var absentLibraries = regexp.MustCompile(
-	`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub/|cutlass|cute/|cudnn|` +
-		`cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|npp|nvToolsExt|nvtx3|cudaGL|cuda_gl|GL)[^>"\n]*)[>"]`,
-)
-
-// absentNames are how people know these libraries.
-var absentNames = map[string]string{
-	"thrust": "Thrust", "cub": "CUB", "cutlass": "CUTLASS", "cute": "CuTe", "cudnn": "cuDNN",
-	"cublas": "cuBLAS", "cufft": "cuFFT", "curand": "cuRAND", "cusparse": "cuSPARSE",
-	"cusolver": "cuSOLVER", "nccl": "NCCL", "nvrtc": "NVRTC", "npp": "NPP",
-	"nvToolsExt": "NVTX", "nvtx3": "NVTX",
-}
-
-// absentFeatures are parts of CUDA that the emulator does not have, by words of the text, with what is
-// written in their place. They are asked about where a line does not compile.
-var absentFeatures = []struct {
-	words *regexp.Regexp
-	text  string
-}{
-	{
-		regexp.MustCompile(`\b(cuda(Texture|Surface)Object_t|(texture|surface)\s*<|tex[123]D\w*\s*[(<]|` +
-			`surf[123]D\w*\s*[(<]|cudaArray_t|cudaArray\s*\*|cudaMallocArray|cudaMalloc3DArray)`),
-		"textures, surfaces and CUDA arrays are not in the emulator: read the array through a pointer " +
-			"(const T *, or __ldg)",
-	},
-	{
-		regexp.MustCompile(`\b(CUdeviceptr|CUresult|CUfunction|CUmodule|CUcontext|CUdevice)\b`),
-		"the driver API (cuda.h) is not in the emulator: launch the kernel with <<<>>> and allocate with " +
-			"cudaMalloc",
-	},
-	{
-		regexp.MustCompile(`\bcudaIpc\w+`),
-		"memory that several processes share (cudaIpc...) is not in the emulator: run it in one process",
-	},
-}
-
-// absentFeature says what a line that does not compile wants and the emulator does not have; "": nothing that
-// is known.
-func (s *sourceSet) absentFeature(mistake *BuildError) string {
-	lines := mistake.Message
-	for _, f := range s.files {
-		if all := strings.Split(string(f.text), "\n"); f.name == mistake.File && mistake.Line > 0 &&
-			mistake.Line <= len(all) {
-			lines += "\n" + all[mistake.Line-1]
-		}
-	}
-	for _, f := range absentFeatures {
-		if f.words.MatchString(lines) {
-			return f.text
-		}
-	}
-	if strings.Contains(mistake.Message, "undefined reference") && len(s.beside) == 0 {
-		return strings.TrimPrefix(mistake.Message, s.name+":") + ": if another file of the program has it, " +
-			"check their folder"
-	}
-	return s.unknownAssembly(mistake)
-}
-
-// unknownAssembly is what the rewriter noted of inline PTX on the line of a mistake, which the assembler
-// found.
-func (s *sourceSet) unknownAssembly(mistake *BuildError) string {
-	for _, f := range s.files {
-		if f.name != mistake.File {
-			continue
-		}
-		read, err := rewrite.Source(f.name, f.text)
-		if err != nil {
-			return ""
-		}
-		for _, n := range read.Notes {
-			if n.Line == mistake.Line {
-				return n.Text
-			}
-		}
-	}
-	return ""
-}
-
 var (
 	mainFunction   = regexp.MustCompile(`\bmain\s*\(`)
 	kernelFunction = regexp.MustCompile(`\b__global__\b`)
@@ -364,16 +285,8 @@ func (s *sourceSet) isProgram(given bool) error {
 	kernels := false
 	for _, at := range s.order() {
 		f := s.files[at]
-		if m := absentLibraries.FindSubmatchIndex(f.text); m != nil {
-			name := string(f.text[m[4]:m[5]])
-			if known := absentNames[strings.TrimSuffix(name, "/")]; known != "" {
-				name = known
-			}
-			return &ProgramError{
-				File: f.name, Line: 1 + strings.Count(string(f.text[:m[0]]), "\n"),
-				Text: fmt.Sprintf("%s is included, a library for GPUs that the emulator does not have: "+
-					"check a file with the kernels of your own", name),
-			}
+		if text, line := absentLibrary(f.text); text != "" {
+			return &ProgramError{File: f.name, Line: line, Text: text}
 		}
 		kernels = kernels || kernelFunction.Match(rewrite.Code(f.text))
 	}

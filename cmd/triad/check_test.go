@@ -61,9 +61,16 @@ var badInputs = map[string]badInput{
 	"empty":         {"", "there is no __global__ function in it", 2, nil},
 	"does not read": {with("this is no C++;"), "program.cu:16: ", 2, nil},
 	"thrust":        {"#include <thrust/sort.h>\n" + with(""), "program.cu:1: Thrust is included", 2, nil},
-	"cub":           {"#include <cub/cub.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
-	"cublas":        {"\n#include \"cublas_v2.h\"\n" + with(""), "program.cu:2: cuBLAS is included", 2, nil},
-	"cutlass":       {"#include <cutlass/gemm.h>\n" + with(""), "program.cu:1: CUTLASS is included", 2, nil},
+	"thrust that is off": {
+		"#ifdef WITH_THRUST\n#include <thrust/sort.h>\n#endif\n" + with(""), "Nothing was found", 0, nil,
+	},
+	"thrust that is on": {
+		"#define WITH_THRUST\n#ifdef WITH_THRUST\n#include <thrust/sort.h>\n#endif\n" + with(""),
+		"program.cu:3: Thrust is included", 2, nil,
+	},
+	"cub":     {"#include <cub/cub.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
+	"cublas":  {"\n#include \"cublas_v2.h\"\n" + with(""), "program.cu:2: cuBLAS is included", 2, nil},
+	"cutlass": {"#include <cutlass/gemm.h>\n" + with(""), "program.cu:1: CUTLASS is included", 2, nil},
 	"file not there": {
 		with(`if (!fopen("weights.bin", "rb")) { printf("no weights.bin\n"); return 4; }`),
 		"the program says that it failed: exit status 4", 1, nil,

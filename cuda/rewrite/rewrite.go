@@ -73,16 +73,25 @@ func withoutMark(text []byte) []byte {
 
 // Include is a file that a text includes: in quotes, which are looked for beside the text first, or in <>.
 type Include struct {
-	Name   string
-	Quoted bool
+	Name        string
+	Quoted      bool
+	Line        int
+	Conditional bool // it stands under an #if
 }
 
 // Includes lists the files that text includes, in order.
 func Includes(text []byte) []Include {
 	text = withoutMark(text)
 	var all []Include
+	depth := 0
 	for _, d := range directives(maskLiterals(text)) {
 		line := bytes.TrimSpace(text[d.start+1 : d.end])
+		switch {
+		case bytes.HasPrefix(line, []byte("if")):
+			depth++
+		case bytes.HasPrefix(line, []byte("endif")):
+			depth--
+		}
 		rest, ok := bytes.CutPrefix(line, []byte("include"))
 		if !ok {
 			continue
@@ -97,7 +106,8 @@ func Includes(text []byte) []Include {
 			closing = '"'
 		}
 		if end := bytes.IndexByte(rest[1:], closing); end > 0 {
-			all = append(all, Include{string(rest[1 : 1+end]), quoted})
+			at := 1 + bytes.Count(text[:d.start], []byte("\n"))
+			all = append(all, Include{string(rest[1 : 1+end]), quoted, at, depth > 0})
 		}
 	}
 	return all

@@ -91,7 +91,7 @@ func TestErrors(t *testing.T) {
 		{"#define TILE(n) __shared__ float t[n]\n#define B 1\n", 1, "semicolon"},
 		{"__global__ void f(__shared__ float* x) {}", 1, "start of a declaration"},
 		{"__shared__ float s[4];\n", 1, "outside functions"},
-		{"namespace a { namespace {\nextern __shared__ float s[];\n} }", 2, "outside functions"},
+		{"namespace a { namespace {\n__shared__ float s[4];\n} }", 2, "outside functions"},
 		{"void f() { __shared__ int x = 0; }", 1, "name"},
 		{"void f() { extern __shared__ float s; }", 1, "without a size"},
 		{"void f() { k<<<1, g([&]{ j<<<1, 2>>>(); })>>>(x); }", 1, "statement of its own"},
@@ -123,8 +123,15 @@ func TestNotes(t *testing.T) {
 
 func TestIncludes(t *testing.T) {
 	got := Includes([]byte("\ufeff#include \"a.cuh\"\n// #include \"b.cuh\"\n #  include \"dir/c.cuh\" // " +
-		"k\n#include <cuda_runtime.h>\n\"#include\" \"d\"\n"))
-	want := []Include{{"a.cuh", true}, {"dir/c.cuh", true}, {"cuda_runtime.h", false}}
+		"k\n#include <cuda_runtime.h>\n\"#include\" \"d\"\n#ifdef X\n#if 1\n#endif\n#include <e>\n#endif\n" +
+		"#include <f>\n"))
+	want := []Include{
+		{"a.cuh", true, 1, false},
+		{"dir/c.cuh", true, 3, false},
+		{"cuda_runtime.h", false, 4, false},
+		{"e", false, 9, true},
+		{"f", false, 11, false},
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("includes %v, want %v", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 // arena of the emulator:
 //
 //	extern __shared__ float s[];   ->  float * const s = (float *)::cuemu::dynsmem();
+//	                                   outside functions static constexpr ::cuemu::Dynamic<float> s{};
 //	__shared__ float a[16], b;     ->  struct cuemu_sh1 { float a[16], b; };
 //	                                   auto& a = ::cuemu::shared<cuemu_sh1>().a; auto& b = ...
 //
@@ -28,19 +29,20 @@ func (f *file) shared(view []byte, word int, inFunction func(int) bool) error {
 	if len(f.edits) > 0 && f.edits[len(f.edits)-1].start == start {
 		return nil // the keyword twice in one declaration
 	}
-	if inFunction != nil && !inFunction(word) {
-		return f.errorf(word,
-			"the emulator has no shared memory outside functions: declare it in the kernel that uses it")
-	}
 	d := declaration{file: f, view: view, start: start, end: end}
 	d.read()
+	outside := inFunction != nil && !inFunction(word)
+	if outside && !d.external {
+		return f.errorf(word, "the emulator has no static shared memory outside functions: declare it "+
+			"in the kernel that uses it")
+	}
 	if len(d.declarators) == 0 {
 		return f.errorf(word, "cannot read the name that this __shared__ declares; write one declaration "+
 			"of the form __shared__ type name[size]")
 	}
 	text, err := d.static(f.count + 1)
 	if d.external {
-		text, err = d.dynamic()
+		text, err = d.dynamic(outside)
 	} else {
 		f.count++
 	}
@@ -193,9 +195,10 @@ func (d *declaration) static(number int) (string, error) {
 	return b.String(), nil
 }
 
-// dynamic gives a constant pointer for each name; all of them are the start of the same memory, as in CUDA.
-// Alignment specifiers are dropped: the memory is aligned for every type.
-func (d *declaration) dynamic() (string, error) {
+// dynamic gives a constant pointer for each name, outside functions an object that becomes that pointer; all
+// of them are the start of the same memory, as in CUDA. Alignment specifiers are dropped: the memory is
+// aligned for every type.
+func (d *declaration) dynamic(outside bool) (string, error) {
 	var b strings.Builder
 	first := d.declarators[0]
 	element := d.without(d.view, first.pieceStart, first.nameStart, "__shared__", "static", "extern",
@@ -217,9 +220,13 @@ func (d *declaration) dynamic() (string, error) {
 					"dynamic shared memory %s needs a declaration of its own", x.name)
 			}
 		}
-		if rest = strings.Join(strings.Fields(rest), " "); rest == "" {
+		rest = strings.Join(strings.Fields(rest), " ")
+		switch {
+		case outside:
+			fmt.Fprintf(&b, "static constexpr ::cuemu::Dynamic<%s%s> %s{};", element, rest, x.name)
+		case rest == "":
 			fmt.Fprintf(&b, "%s* const %s = (%s*)::cuemu::dynsmem();", element, x.name, element)
-		} else {
+		default:
 			fmt.Fprintf(&b, "%s (* const %s)%s = (%s (*)%s)::cuemu::dynsmem();", element, x.name,
 				rest, element, rest)
 		}

@@ -196,6 +196,12 @@ template <class T> CUEMU_PLAIN inline T &shared(const char *file = __builtin_FIL
 // dynsmem is the dynamic shared memory of the launch, aligned to 16 bytes; its end lies within 16 bytes of an unmapped page.
 inline void *dynsmem() { return cuemu_dynamic_shared(); }
 
+// Dynamic stands for dynamic shared memory that is declared outside functions: an array of T in each block.
+template <class T> struct Dynamic {
+	operator T *() const { return static_cast<T *>(dynsmem()); }
+	template <class U> explicit operator U *() const { return (U *)dynsmem(); }
+};
+
 enum { BARRIER_SYNC, BARRIER_COUNT, BARRIER_AND, BARRIER_OR };
 
 }  // namespace cuemu

@@ -27,3 +27,7 @@ template <typename T> __global__ void two() {
 }
 extern "C" __global__ void three() { __shared__ int a; }
 #define TILE(type, n) __shared__ type tile[n];
+extern __shared__ __align__(16) unsigned char everywhere[];
+namespace parts {
+extern volatile __shared__ float4 rows[][8];
+}

@@ -1,0 +1,114 @@
+package cuda
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"triad/cuda/rewrite"
+)
+
+// absentLibraries are the beginnings of includes that the emulator has nothing for.
+var absentLibraries = regexp.MustCompile(`^(thrust|cub/|cutlass|cute/|cudnn|cublas|cufft|curand|cusparse|` +
+	`cusolver|nccl|nvrtc|npp|nvToolsExt|nvtx3|cudaGL|cuda_gl|GL)`)
+
+// noSuchFile matches what compilers say of an include that is not there.
+var noSuchFile = regexp.MustCompile(`(?:^|fatal error: )'?([^\s:']+)'?(?:: No such file| file not found)`)
+
+// absentNames are how people know these libraries.
+var absentNames = map[string]string{
+	"thrust": "Thrust", "cub": "CUB", "cutlass": "CUTLASS", "cute": "CuTe", "cudnn": "cuDNN",
+	"cublas": "cuBLAS", "cufft": "cuFFT", "curand": "cuRAND", "cusparse": "cuSPARSE",
+	"cusolver": "cuSOLVER", "nccl": "NCCL", "nvrtc": "NVRTC", "npp": "NPP",
+	"nvToolsExt": "NVTX", "nvtx3": "NVTX",
+}
+
+// absentLibrary says which library a text includes that the emulator does not have, and where; "": none. What
+// is included under a condition is left to the compiler, which knows whether it holds.
+func absentLibrary(text []byte) (sentence string, line int) {
+	for _, include := range rewrite.Includes(text) {
+		if sentence = libraryOf(include.Name); sentence != "" && !include.Conditional {
+			return sentence, include.Line
+		}
+	}
+	return "", 0
+}
+
+// libraryOf is the sentence for an include of a library that is not there; "" for another.
+func libraryOf(include string) string {
+	name := absentLibraries.FindString(include)
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is included, a library for GPUs that the emulator does not have: check a file "+
+		"with the kernels of your own", cmp.Or(absentNames[strings.TrimSuffix(name, "/")], name))
+}
+
+// absentFeatures are parts of CUDA that the emulator does not have, by words of the text, with what is
+// written in their place. They are asked about where a line does not compile.
+var absentFeatures = []struct {
+	words *regexp.Regexp
+	text  string
+}{
+	{
+		regexp.MustCompile(`\b(cuda(Texture|Surface)Object_t|(texture|surface)\s*<|tex[123]D\w*\s*[(<]|` +
+			`surf[123]D\w*\s*[(<]|cudaArray_t|cudaArray\s*\*|cudaMallocArray|cudaMalloc3DArray)`),
+		"textures, surfaces and CUDA arrays are not in the emulator: read the array through a pointer " +
+			"(const T *, or __ldg)",
+	},
+	{
+		regexp.MustCompile(`\b(CUdeviceptr|CUresult|CUfunction|CUmodule|CUcontext|CUdevice)\b`),
+		"the driver API (cuda.h) is not in the emulator: launch the kernel with <<<>>> and allocate with " +
+			"cudaMalloc",
+	},
+	{
+		regexp.MustCompile(`\bcudaIpc\w+`),
+		"memory that several processes share (cudaIpc...) is not in the emulator: run it in one process",
+	},
+}
+
+// absentFeature says what a line that does not compile wants and the emulator does not have; "": nothing that
+// is known.
+func (s *sourceSet) absentFeature(mistake *BuildError) string {
+	if m := noSuchFile.FindStringSubmatch(mistake.Message); m != nil && libraryOf(m[1]) != "" {
+		return libraryOf(m[1])
+	}
+	lines := mistake.Message
+	for _, f := range s.files {
+		if all := strings.Split(string(f.text), "\n"); f.name == mistake.File && mistake.Line > 0 &&
+			mistake.Line <= len(all) {
+			lines += "\n" + all[mistake.Line-1]
+		}
+	}
+	for _, f := range absentFeatures {
+		if f.words.MatchString(lines) {
+			return f.text
+		}
+	}
+	if strings.Contains(mistake.Message, "undefined reference") && len(s.beside) == 0 {
+		return strings.TrimPrefix(mistake.Message, s.name+":") + ": if another file of the program has it, " +
+			"check their folder"
+	}
+	return s.unknownAssembly(mistake)
+}
+
+// unknownAssembly is what the rewriter noted of inline PTX on the line of a mistake, which the assembler
+// found.
+func (s *sourceSet) unknownAssembly(mistake *BuildError) string {
+	for _, f := range s.files {
+		if f.name != mistake.File {
+			continue
+		}
+		read, err := rewrite.Source(f.name, f.text)
+		if err != nil {
+			return ""
+		}
+		for _, n := range read.Notes {
+			if n.Line == mistake.Line {
+				return n.Text
+			}
+		}
+	}
+	return ""
+}
