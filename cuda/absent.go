@@ -52,8 +52,8 @@ var absentFeatures = []struct {
 	text  string
 }{
 	{
-		regexp.MustCompile(`\b(cuda(Texture|Surface)Object_t|(texture|surface)\s*<|tex[123]D\w*\s*[(<]|` +
-			`surf[123]D\w*\s*[(<]|cudaArray_t|cudaArray\s*\*|cudaMallocArray|cudaMalloc3DArray)`),
+		regexp.MustCompile(`\b(cuda(Texture|Surface)Object_t|(texture|surface)\s*<\s*\w+\s*[,>]|` +
+			`tex[123]D\w*\s*[(<]|surf[123]D\w*\s*[(<]|cudaArray_t|cudaArray\s*\*|cudaMallocArray|cudaMalloc3DArray)`),
 		"textures, surfaces and CUDA arrays are not in the emulator: read the array through a pointer " +
 			"(const T *, or __ldg)",
 	},
@@ -74,16 +74,20 @@ func (s *sourceSet) absentFeature(mistake *BuildError) string {
 	if m := noSuchFile.FindStringSubmatch(mistake.Message); m != nil && libraryOf(m[1]) != "" {
 		return libraryOf(m[1])
 	}
+	if strings.Contains(mistake.Message, "cuemu::Dynamic") {
+		return "dynamic shared memory that is declared outside functions can be indexed and assigned to a " +
+			"pointer here, and no more: declare it in the kernel (" + mistake.Message + ")"
+	}
 	lines := mistake.Message
 	for _, f := range s.files {
-		if all := strings.Split(string(f.text), "\n"); f.name == mistake.File && mistake.Line > 0 &&
-			mistake.Line <= len(all) {
+		all := strings.Split(string(rewrite.Code(f.text)), "\n")
+		if f.name == mistake.File && mistake.Line > 0 && mistake.Line <= len(all) {
 			lines += "\n" + all[mistake.Line-1]
 		}
 	}
 	for _, f := range absentFeatures {
 		if f.words.MatchString(lines) {
-			return f.text
+			return fmt.Sprintf("%s (%s)", f.text, mistake.Message)
 		}
 	}
 	if strings.Contains(mistake.Message, "undefined reference") && len(s.beside) == 0 {

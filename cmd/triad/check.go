@@ -122,6 +122,9 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 	if o.device != "cpu" && o.device != "gpu" {
 		return usage("--device %q: want cpu or gpu", o.device)
 	}
+	if o.debug && o.device == "gpu" {
+		return usage("check: --debug steps through the emulated program: leave out --device gpu")
+	}
 	if o.debug {
 		return a.debug(ctx, file, args, o)
 	}
@@ -154,7 +157,7 @@ func (a *app) checkOnSave(ctx context.Context, file string, args []string, input
 		if last != nil && last.Error() != "" {
 			fmt.Fprintf(a.err, "triad: %v\n", last)
 		}
-		if session.CodeOf(last) == session.ExitNothing {
+		if session.CodeOf(last) == session.ExitNothing && last.Error() != "" {
 			return said(last)
 		}
 		fmt.Fprintln(a.out, "\nWaiting for the next save; Ctrl-C ends.")
@@ -194,8 +197,11 @@ func (a *app) checkOnce(ctx context.Context, file string, args []string, input [
 	if err != nil {
 		return err
 	}
-	if len(found.Findings) > 0 {
+	switch {
+	case len(found.Findings) > 0:
 		return session.Fail(session.ExitBad, nil)
+	case !found.Whole():
+		return session.Fail(session.ExitNothing, nil)
 	}
 	return nil
 }

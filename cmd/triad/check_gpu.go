@@ -1,14 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"triad/cuda"
 	"triad/cuda/gpuworker"
@@ -58,12 +59,24 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	case err != nil:
 		return nil, err
 	}
-	w := underTools{tool: tool, folder: folder, program: program, args: args, input: input, options: o}
 	out := a.out
 	if o.json {
 		out = a.err
 	}
-	return w.all(ctx, file, out)
+	found, err := check.Run(ctx, check.Request{
+		Program: program, Args: args, Input: input, Limit: o.run, Stall: o.stall, Budget: o.all, Output: out,
+		Orders: check.Orders[:1],
+		Locate: func(context.Context, []uint64) (map[uint64]check.Place, error) { return nil, nil },
+	})
+	if err != nil {
+		return nil, err
+	}
+	found.Orders = nil
+	if slices.ContainsFunc(found.Findings, func(f check.Finding) bool { return f.Kind == check.NeverEnds }) {
+		return found, nil // nor would it under a tool
+	}
+	w := underTools{tool: tool, folder: folder, program: program, args: args, input: input, limit: o.run}
+	return found, w.all(ctx, file, found)
 }
 
 // underTools is a program that the tools watch one after the other.
@@ -72,37 +85,36 @@ type underTools struct {
 	folder, program string
 	args            []string
 	input           []byte
-	options         *checkOptions
+	limit           time.Duration
 }
 
-// all gives what every tool found; out gets what the program prints in the first run.
-func (w *underTools) all(ctx context.Context, file string, out io.Writer) (*check.Report, error) {
-	found := &check.Report{Findings: []check.Finding{}, Orders: []string{}}
+// all adds what every tool finds. How the program ended says nothing new where a tool found something.
+func (w *underTools) all(ctx context.Context, file string, found *check.Report) error {
+	var told []check.Finding
 	for _, name := range gpuworker.Sanitizers {
-		printed, err := w.run(ctx, name)
+		err := w.run(ctx, name)
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if out != nil {
-			if _, err := out.Write(printed); err != nil {
-				return nil, fmt.Errorf("print the program's output: %w", err)
-			}
-			out = nil
+			return context.Cause(ctx)
 		}
 		report, readErr := gpuworker.ReadReports(name, w.folder)
 		if readErr != nil {
-			return nil, readErr
+			return readErr
 		}
-		found.Sanitizers = append(found.Sanitizers, name)
-		if report.Processes == 0 {
+		if report.Processes == 0 || report.Cut > 0 || errors.Is(err, subprocess.ErrDeadline) {
+			found.Unfinished = append(found.Unfinished, name)
 			found.Notes = append(found.Notes, fmt.Sprintf("%s did not watch the program to its end%s.", name,
 				because(err)))
+		} else {
+			found.Sanitizers = append(found.Sanitizers, name)
 		}
 		for _, f := range report.Findings {
-			found.Findings = append(found.Findings, findingOf(f, file))
+			told = append(told, findingOf(f, file))
 		}
 	}
-	return found, nil
+	if len(told) > 0 {
+		found.Findings = told
+	}
+	return nil
 }
 
 func because(err error) string {
@@ -113,21 +125,21 @@ func because(err error) string {
 }
 
 // run runs the program once under a tool.
-func (w *underTools) run(ctx context.Context, name string) ([]byte, error) {
+func (w *underTools) run(ctx context.Context, name string) error {
 	input := filepath.Join(w.folder, "input")
 	if err := os.WriteFile(input, w.input, 0o600); err != nil {
-		return nil, fmt.Errorf("write the program's standard input: %w", err)
+		return fmt.Errorf("write the program's standard input: %w", err)
 	}
 	stdin, err := os.Open(input)
 	if err != nil {
-		return nil, fmt.Errorf("open the program's standard input: %w", err)
+		return fmt.Errorf("open the program's standard input: %w", err)
 	}
 	defer stdin.Close()
 	c := w.tool.Program(name, w.folder, w.program, w.args)
-	var printed bytes.Buffer
-	c.Stdin, c.Stdout, c.Deadline = stdin, &printed, w.options.run
+	c.Mark = "TRIAD_CHECKED_BY=" + w.folder
+	c.Stdin, c.Stdout, c.Env, c.Deadline = stdin, io.Discard, append(os.Environ(), c.Mark), w.limit
 	_, err = subprocess.Run(ctx, c)
-	return printed.Bytes(), err
+	return err
 }
 
 // toolKinds are the words of the tools, in the order in which they are looked for.

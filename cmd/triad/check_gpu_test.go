@@ -18,13 +18,18 @@ var fakeToolkit = map[string]string{
 [ "$1" = --version ] && { echo "Cuda compilation tools, release 13.0, V13.0.88"; exit; }
 case "$*" in *BROKEN*) echo "$PWD/program.cu(3): error: expected a \";\"" >&2; exit 1;; esac
 while [ "$1" != -o ]; do shift; done
-printf '#!/bin/sh\necho "$@"; cat\n' > "$2"; chmod +x "$2"
+printf '#!/bin/sh\necho "$@"; cat; case $1 in fails) exit 3;; waits) sleep 100;; esac\n' > "$2"; chmod +x "$2"
 `,
 	"compute-sanitizer": `#!/bin/sh
 [ "$1" = --version ] && { echo Version 2025.3.1; exit; }
 tool=$2; log=$(echo "$4" | sed "s/%p/$$/"); shift 8
 [ "$1" = --leak-check ] && shift 2
 "$@"
+code=$?
+case $3 in
+unseen) exit 1;;
+clean) printf '========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n' > "$log"; exit $code;;
+esac
 {
 echo "========= COMPUTE-SANITIZER"
 case $tool in
@@ -70,6 +75,26 @@ func TestCheckOnGPU(t *testing.T) {
 	} {
 		if code != 1 || !strings.Contains(text, want) {
 			t.Errorf("exit %d, want 1 and %q in\n%s%s", code, want, text, said)
+		}
+	}
+	for line, c := range map[string]struct {
+		code int
+		says string
+	}{
+		"-- right clean": {
+			0, "Nothing was found, on the GPU under memcheck, racecheck, initcheck, synccheck.",
+		},
+		"-- right unseen": {
+			3, "It did not run to its end (memcheck, racecheck, initcheck, synccheck): whether it is " +
+				"right is not known.",
+		},
+		"-- fails clean":                   {1, "the program says that it failed: exit status 3"},
+		"--limit run=500ms -- waits clean": {1, "the program does not end"},
+		"--debug":                          {2, "leave out --device gpu"},
+	} {
+		text, said, code = run(strings.Fields(line)...)
+		if code != c.code || !strings.Contains(strings.Join(strings.Fields(text+said), " "), c.says) {
+			t.Errorf("%s: exit %d, want %d and %q in\n%s%s", line, code, c.code, c.says, text, said)
 		}
 	}
 	if text, said, code = run("--json"); code != 1 {

@@ -87,8 +87,8 @@ var badInputs = map[string]badInput{
 	},
 	"long work": {
 		with("for (;;) twice<<<64, 64>>>(x, 0);"),
-		"the program was stopped amid long work, in kernel twice, launched at line 16 of program.cu",
-		0,
+		"the program was stopped amid long work",
+		3,
 		[]string{"--limit", "run=4s"},
 	},
 	"textures": {

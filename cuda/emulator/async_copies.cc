@@ -32,7 +32,7 @@ int new_copy(Worker &w, Async &a, const Copy &copy) {
 
 uintptr_t source_end(const Copy &c) {
 	const uintptr_t from = reinterpret_cast<uintptr_t>(c.box.from);
-	if (c.box.rows == 0) return from + (c.valid ? c.bytes : 0);
+	if (c.box.rows == 0) return from + c.read;
 	return c.box.valid_rows > 0 ? from + static_cast<uintptr_t>((c.box.valid_rows - 1) * c.box.row_bytes + c.box.valid_bytes) : from;
 }
 
@@ -95,8 +95,8 @@ void make_copy(Worker &w, Async &a, int number) {
 		bytes_came(w, a, c.barrier, c.bytes);
 		return;
 	}
-	if (c.valid) memcpy(w.arena + c.to, c.box.from, c.bytes);
-	else memset(w.arena + c.to, 0, c.bytes);
+	memcpy(w.arena + c.to, c.box.from, c.read);
+	memset(w.arena + c.to + c.read, 0, c.bytes - c.read);
 	made(a, c);
 	if (c.barrier >= 0) bytes_came(w, a, c.barrier, c.bytes);
 }
@@ -120,10 +120,11 @@ void start_box(Worker &w, Worker &in, const Box &box, uint32_t to, int barrier, 
 	else watch_source(a, c);
 }
 
-// start_small starts a cp.async, which reports to an mbarrier, or to none: -1.
-int start_small(Worker &w, Async &a, void *to, const void *from, int bytes, int valid, int barrier, Origin at) {
+// start_small starts a cp.async, which reports to an mbarrier, or to none: -1. Of the source `read` bytes are read, and zeros stand for the others.
+int start_small(Worker &w, Async &a, void *to, const void *from, int bytes, int read, int barrier, Origin at) {
+	if (read < 0 || read > bytes) wrong(w, at, "cp.async of %d bytes reads %d bytes of its source: want 0 to %d", bytes, read, bytes);
 	const uint32_t t = w.current, begin = arena_offset(w, to, static_cast<size_t>(bytes), at), end = begin + static_cast<uint32_t>(bytes);
-	if (reinterpret_cast<uintptr_t>(to) % static_cast<unsigned>(bytes) != 0 || (valid && reinterpret_cast<uintptr_t>(from) % static_cast<unsigned>(bytes) != 0))
+	if (reinterpret_cast<uintptr_t>(to) % static_cast<unsigned>(bytes) != 0 || (read && reinterpret_cast<uintptr_t>(from) % static_cast<unsigned>(bytes) != 0))
 		wrong(w, at, "cp.async of %d bytes from %p to %p: want both aligned to %d bytes", bytes, from, to, bytes);
 	check_destination(w, a, begin, end, at, "cp.async");
 	if (a.reading[begin / 16]) {
@@ -131,7 +132,7 @@ int start_small(Worker &w, Async &a, void *to, const void *from, int bytes, int 
 		wrong(w, at, "cp.async overwrites %s, which the %s of %s:%d still reads", byte_of(w, begin).text, r.what, r.at.file, r.at.line);
 	}
 	Copy c = {};
-	c.at = at, c.box.from = static_cast<const char *>(from), c.to = begin, c.bytes = static_cast<uint32_t>(bytes), c.valid = valid;
+	c.at = at, c.box.from = static_cast<const char *>(from), c.to = begin, c.bytes = static_cast<uint32_t>(bytes), c.read = static_cast<uint32_t>(read);
 	c.barrier = barrier, c.thread = t, c.group = a.groups[t], c.epoch = a.epoch[t], c.used = true;
 	return new_copy(w, a, c);
 }
@@ -215,11 +216,11 @@ void cuemu_copy_box_to_each(const Box *box, void *barrier, unsigned blocks, cons
 	}
 }
 
-void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const char *file, int line) {
+void cuemu_copy_async(void *to, const void *from, int bytes, int read, const char *file, int line) {
 	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
-	const int number = start_small(w, a, to, from, bytes, valid, -1, {file, line});
+	const int number = start_small(w, a, to, from, bytes, read, -1, {file, line});
 	a.of_thread[w.current].push_back(number);
 	if (a.completion == EARLY || (a.completion == SHUFFLED && random_below(a, 2))) make_copy(w, a, number);
 	else watch_source(a, a.copies[number]);
@@ -233,7 +234,7 @@ void cuemu_copy_async_to(void *to, const void *from, int bytes, void *barrier, c
 	const int reports_to = barrier_at(w, a, barrier, at);
 	check_known(w, a, a.barriers[reports_to], at);
 	a.barriers[reports_to].bytes += bytes;
-	const int number = start_small(w, a, to, from, bytes, 1, reports_to, at);
+	const int number = start_small(w, a, to, from, bytes, bytes, reports_to, at);
 	if (a.completion == EARLY || (a.completion == SHUFFLED && random_below(a, 2))) make_copy(w, a, number);
 	else watch_source(a, a.copies[number]);
 }

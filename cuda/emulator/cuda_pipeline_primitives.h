@@ -7,9 +7,7 @@
 
 inline void __pipeline_memcpy_async(void *to, const void *from, size_t bytes, size_t zeros = 0, CUEMU_HERE) {
 	if (bytes != 4 && bytes != 8 && bytes != 16) cuemu_trap(file, line);
-	if (zeros == 0 || zeros >= bytes) return cuemu_copy_async(to, from, static_cast<int>(bytes), zeros == 0, file, line);
-	memcpy(to, from, bytes - zeros);               // a part of it zero: as if the copy had been made at once
-	memset(static_cast<char *>(to) + bytes - zeros, 0, zeros);
+	cuemu_copy_async(to, from, static_cast<int>(bytes), static_cast<int>(zeros < bytes ? bytes - zeros : 0), file, line);
 }
 inline void __pipeline_commit() { cuemu_copy_commit(); }
 inline void __pipeline_wait_prior(size_t pending, CUEMU_HERE) { cuemu_copy_wait(static_cast<int>(pending), file, line); }

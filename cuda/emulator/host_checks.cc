@@ -120,9 +120,24 @@ cudaError check_malloc(void **p, size_t bytes, bool managed, bool pinned, const 
 }
 
 // A program's own memory that it registers: kernels reach it until it takes that back.
+static const unsigned MOST_REGISTERED = 1024;
+static void *registered[MOST_REGISTERED];
+
+// place_of finds a pointer among those that are registered, or for nullptr a free place; MOST_REGISTERED: there is none.
+static unsigned place_of(const void *p) {
+	unsigned i = 0;
+	while (i < MOST_REGISTERED && registered[i] != p) i++;
+	return i;
+}
+
 cudaError check_register(void *p, size_t bytes, const char *file, int line) {
 	if (sticky) return sticky;
 	if (!p || bytes == 0) return fail(cudaErrorInvalidValue, "pointer-mixup", file, line, "there is no memory to register");
+	if (allocation_of(p) || place_of(p) < MOST_REGISTERED)
+		return fail(cudaErrorHostMemoryAlreadyRegistered, "pointer-mixup", file, line, "CUDA knows this memory already");
+	const unsigned place = place_of(nullptr);
+	if (place == MOST_REGISTERED) return fail(cudaErrorNotSupported, "out-of-memory", file, line, "the emulator registers %u pieces of memory at once", place);
+	registered[place] = p;
 	shadow_buffer(static_cast<char *>(p), bytes, file, line);
 	set_initialised(p, bytes);
 	return cudaSuccess;
@@ -130,13 +145,16 @@ cudaError check_register(void *p, size_t bytes, const char *file, int line) {
 
 cudaError check_unregister(void *p, const char *file, int line) {
 	if (sticky) return sticky;
+	const unsigned place = p ? place_of(p) : MOST_REGISTERED;
+	if (place == MOST_REGISTERED) return fail(cudaErrorHostMemoryNotRegistered, "pointer-mixup", file, line, "this memory is not registered");
+	registered[place] = nullptr;
 	drop_buffer(static_cast<char *>(p), file, line);
 	return cudaSuccess;
 }
 
 int sort_of_memory(const void *p) {
 	const Allocation *a = allocation_of(p);
-	if (!a) return cudaMemoryTypeUnregistered;
+	if (!a) return p && place_of(p) < MOST_REGISTERED ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
 	return a->sort == DEVICE ? cudaMemoryTypeDevice : a->sort == MANAGED ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
 }
 

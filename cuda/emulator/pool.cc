@@ -272,12 +272,11 @@ void finish_message(cuemu_report *r) {
 static const std::chrono::steady_clock::time_point program_began = std::chrono::steady_clock::now();
 static double seconds_from_start() { return std::chrono::duration<double>(std::chrono::steady_clock::now() - program_began).count(); }
 
-// end_unfinished ends the program at its limit of time in a launch whose blocks do finish: that is long work, and no mistake.
-static void end_unfinished(const Worker &w) {
-	const Job *job = w.job;
-	Finding f("unfinished");
-	if (job) f.text("kernel", job->kernel ? job->kernel : "").place("place", job->file, job->line);
-	f.write();
+// end_unfinished ends the program at its limit of time in a launch whose blocks do finish: that is long work, and no mistake. The launch may end
+// meanwhile, so nothing of it is read here.
+static void end_unfinished() {
+	Finding("unfinished").write();
+	fflush(stdout);
 	_exit(WATCHDOG_STATUS);
 }
 
@@ -298,7 +297,7 @@ static void watch_for_hangs() {
 			if (at != seen || !busy) idle = 0;
 			if (at != seen) quiet = 0;
 			seen = at;
-			if (limit > 0 && busy && at > 0 && quiet < watchdog_seconds / 2 && seconds_from_start() > limit) end_unfinished(*w);
+			if (limit > 0 && busy && at > 0 && quiet < watchdog_seconds / 2 && seconds_from_start() > limit) end_unfinished();
 			if (idle < watchdog_seconds) continue;
 			watchdog_fired.store(true);
 			interrupt_workers();                   // until it comes at a line of the kernel

@@ -1,7 +1,4 @@
 // CUDA's runtime API, the part with state: the last error, allocations, properties of the device that is none.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -69,6 +66,8 @@ const char *cudaGetErrorName(cudaError_t error) {
 	case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
 	case cudaErrorLaunchOutOfResources: return "cudaErrorLaunchOutOfResources";
 	case cudaErrorCooperativeLaunchTooLarge: return "cudaErrorCooperativeLaunchTooLarge";
+	case cudaErrorHostMemoryAlreadyRegistered: return "cudaErrorHostMemoryAlreadyRegistered";
+	case cudaErrorHostMemoryNotRegistered: return "cudaErrorHostMemoryNotRegistered";
 	case cudaErrorIllegalState: return "cudaErrorIllegalState";
 	case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
 	case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
@@ -89,6 +88,8 @@ const char *cudaGetErrorString(cudaError_t error) {
 	case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
 	case cudaErrorLaunchOutOfResources: return "too many resources requested for launch";
 	case cudaErrorCooperativeLaunchTooLarge: return "too many blocks in cooperative launch";
+	case cudaErrorHostMemoryAlreadyRegistered: return "part or all of the requested memory range is already mapped";
+	case cudaErrorHostMemoryNotRegistered: return "pointer does not correspond to a registered memory region";
 	case cudaErrorIllegalState: return "the operation cannot be performed in the present state";
 	case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
 	case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
@@ -195,7 +196,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device) {
 	p->maxGridSize[1] = p->maxGridSize[2] = 65535;
 	p->major = capability / 10;
 	p->minor = capability % 10;
-	p->multiProcessorCount = 4;
+	p->multiProcessorCount = MULTIPROCESSORS;
 	p->maxThreadsPerMultiProcessor = 2048;
 	p->maxBlocksPerMultiProcessor = 32;
 	p->clockRate = 1000000;
@@ -259,18 +260,19 @@ CUEMU_API clock_t __wrap_clock(void) {
 	return now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// What kernels print comes in the order in which their threads run: `triad check` is told, by a file, that there is such output.
+// What kernels print comes in the order in which their threads run: `triad check` gets it in a file of its own too.
 CUEMU_API int __wrap_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 CUEMU_API int __wrap_printf(const char *format, ...) {
-	static bool told;
-	const char *name = told || !cuemu_in_kernel() ? nullptr : getenv("CUEMU_PRINTED");
-	if (name) {
-		told = true;
-		const int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-		if (file >= 0) close(file);
-	}
 	va_list values;
 	va_start(values, format);
+	static const char *const name = getenv("CUEMU_PRINTED");
+	if (name && cuemu_in_kernel()) {
+		static FILE *const file = fopen(name, "ae");
+		va_list again;
+		va_copy(again, values);
+		if (file) vfprintf(file, format, again), fflush(file);
+		va_end(again);
+	}
 	const int written = vprintf(format, values);
 	va_end(values);
 	return written;

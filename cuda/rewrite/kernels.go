@@ -28,7 +28,9 @@ func kernelsOf(code []byte) kernels {
 			k.takesReference[lastName(code[at:open])] = true
 		}
 		if body := skip(code, closing+1); body < len(code) && code[body] == '{' {
-			k.bodies = append(k.bodies, span{body, bodyEnd(code, body)})
+			if end := bodyEnd(code, body); end < len(code) { // else a brace stands twice, under #if and #else
+				k.bodies = append(k.bodies, span{body, end})
+			}
 		}
 	}
 }

@@ -121,6 +121,8 @@ type file struct {
 	notes []Note
 	count int // of the structs made for shared memory, which gives each its name
 
+	outside []string // names of shared memory that is declared outside functions
+
 	kernels kernels
 }
 

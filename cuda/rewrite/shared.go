@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -224,6 +225,7 @@ func (d *declaration) dynamic(outside bool) (string, error) {
 		switch {
 		case outside:
 			fmt.Fprintf(&b, "static constexpr ::cuemu::Dynamic<%s%s> %s{};", element, rest, x.name)
+			d.file.pointerInCasts(d.view, x.name)
 		case rest == "":
 			fmt.Fprintf(&b, "%s* const %s = (%s*)::cuemu::dynsmem();", element, x.name, element)
 		default:
@@ -232,6 +234,19 @@ func (d *declaration) dynamic(outside bool) (string, error) {
 		}
 	}
 	return b.String() + strings.Repeat("\n", strings.Count(string(d.view[d.start:d.end]), "\n")), nil
+}
+
+// pointerInCasts writes a name that stands for a pointer as one, +s, where reinterpret_cast takes it.
+func (f *file) pointerInCasts(view []byte, name string) {
+	if slices.Contains(f.outside, name) { // declared twice, as under #if and #else
+		return
+	}
+	f.outside = append(f.outside, name)
+	cast := regexp.MustCompile(`\breinterpret_cast\s*<[^<>()]*>\s*\(\s*(` + regexp.QuoteMeta(name) +
+		`)\b\s*[)+]`)
+	for _, at := range cast.FindAllSubmatchIndex(view, -1) {
+		f.edits = append(f.edits, edit{at[2], at[2], "+"})
+	}
 }
 
 // without is text[from:to] with some words taken out, together with the parentheses after them.

@@ -93,9 +93,29 @@ func shortened(line string) string {
 	return line
 }
 
-// byLines is output with its lines sorted.
-func byLines(output []byte) []byte {
-	lines := bytes.Split(output, []byte{'\n'})
+// sameButForKernels says whether two runs printed the same where the lines that their kernels printed may
+// come in any order.
+func sameButForKernels(a, b *run) bool {
+	if len(a.printed) == 0 || len(b.printed) == 0 || a.cut || b.cut {
+		return false
+	}
+	hostA, kernelsA := apart(a.output, a.printed)
+	hostB, kernelsB := apart(b.output, b.printed)
+	return sameOutput(hostA, hostB) && sameOutput(kernelsA, kernelsB)
+}
+
+// apart takes the lines that kernels printed out of an output, and gives these sorted.
+func apart(output, printed []byte) (host, kernels []byte) {
+	lines := bytes.Split(printed, []byte{'\n'})
+	var left [][]byte
+	next := 0
+	for _, line := range bytes.Split(output, []byte{'\n'}) {
+		if next < len(lines)-1 && bytes.Equal(line, lines[next]) {
+			next++
+			continue
+		}
+		left = append(left, line)
+	}
 	slices.SortFunc(lines, bytes.Compare)
-	return bytes.Join(lines, []byte{'\n'})
+	return bytes.Join(left, []byte{'\n'}), bytes.Join(lines, []byte{'\n'})
 }

@@ -42,12 +42,21 @@ type Request struct {
 // Report is what a check found.
 type Report struct {
 	Findings []Finding `json:"findings"`
-	Orders   []string  `json:"orders"`            // in which the program ran
+	Orders   []string  `json:"orders"`            // in which the program ran, to its end or a finding
 	Skipped  []string  `json:"skipped,omitempty"` // for want of time
-	Notes    []string  `json:"notes,omitempty"`   // what was left out, in sentences
-	Counts   []Counts  `json:"counts,omitempty"`  // where Request.Counts asks for them
+	// orders in which it was stopped amid work that went on, tools of a GPU that did not see its end: what
+	// was done until then showed no more than the findings
+	Unfinished []string `json:"unfinished,omitempty"`
+	Notes      []string `json:"notes,omitempty"`  // what was left out, in sentences
+	Counts     []Counts `json:"counts,omitempty"` // where Request.Counts asks for them
 
 	Sanitizers []string `json:"sanitizers,omitempty"` // under which the program ran too, of Request.Sanitized
+}
+
+// Whole says whether a report without findings speaks for the program: it ran to its end, and on a GPU every
+// tool saw that.
+func (r *Report) Whole() bool {
+	return len(r.Orders) > 0 || len(r.Sanitizers) > 0 && len(r.Unfinished) == 0
 }
 
 const (
@@ -65,9 +74,9 @@ type run struct {
 	signal   string // that ended it
 	late     bool   // it was stopped at the limit
 
-	printed    bool     // by kernels, whose lines come in the order of threads
-	unfinished *Finding // where it was then, if that was amid work that went on
-	memory     int64    // bytes at which it was stopped; 0: it was not
+	printed    []byte // of output, what kernels printed, whose lines come in the order of threads
+	unfinished bool   // that was amid work that went on
+	memory     int64  // bytes at which it was stopped; 0: it was not
 	took       time.Duration
 }
 
@@ -94,7 +103,11 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		report.Orders = append(report.Orders, order)
+		if !r.unfinished {
+			report.Orders = append(report.Orders, order)
+		} else {
+			report.noteUnfinished(&r)
+		}
 		if err := report.add(ctx, q, &r); err != nil {
 			return nil, err
 		}
@@ -109,6 +122,9 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 			report.notes(&r)
 			if _, err := q.Output.Write(r.output); err != nil {
 				return nil, fmt.Errorf("print the program's output: %w", err)
+			}
+			if r.unfinished {
+				report.Skipped = orders[1:]
 			}
 			if r.late || r.memory > 0 || r.status == hangStatus || r.signal != "" {
 				break
@@ -141,6 +157,7 @@ func (r *Report) Merge(other *Report) {
 	for _, list := range []struct{ to, from *[]string }{
 		{&r.Orders, &other.Orders},
 		{&r.Skipped, &other.Skipped},
+		{&r.Unfinished, &other.Unfinished},
 		{&r.Notes, &other.Notes},
 		{&r.Sanitizers, &other.Sanitizers},
 	} {
@@ -183,7 +200,7 @@ func (f *Finding) atLaunch() bool {
 // ending is what the end of a run tells. A program that ends badly after a finding says nothing new.
 func (r *run) ending() []Finding {
 	switch {
-	case r.unfinished != nil:
+	case r.unfinished:
 		return nil
 	case r.late:
 		return []Finding{
@@ -207,12 +224,14 @@ func (r *Report) notes(first *run) {
 		r.Notes = append(r.Notes, fmt.Sprintf("The program printed more than %d MiB; the rest is not shown.",
 			mostOutput>>20))
 	}
-	if at := first.unfinished; at != nil {
-		a := Unfinished.about()
-		r.Notes = append(r.Notes, fmt.Sprintf("After %v %s, in kernel %s, launched at line %d of %s. %s %s",
-			first.took.Round(time.Second), a.title, at.Kernel, at.Place.Line, filepath.Base(at.Place.File),
-			a.means, a.mend))
-	}
+}
+
+// noteUnfinished notes where a run was stopped amid work that went on.
+func (r *Report) noteUnfinished(one *run) {
+	a := Unfinished.about()
+	r.Unfinished = append(r.Unfinished, one.order)
+	r.Notes = append(r.Notes, fmt.Sprintf("In order %s, after %v, %s. %s %s", one.order,
+		one.took.Round(time.Second), a.title, a.means, a.mend))
 }
 
 // takeUnfinished takes the emulator's word that it stopped the program amid work out of the findings.
@@ -221,19 +240,15 @@ func (r *run) takeUnfinished() {
 	if i < 0 {
 		return
 	}
-	f := r.findings[i]
-	if f.Place == nil {
-		f.Place = &Place{}
-	}
 	r.findings = slices.Delete(r.findings, i, i+1)
-	r.unfinished, r.late = &f, true
+	r.unfinished, r.late = true, true
 }
 
 // compare asks whether a run in another order printed something else. A program whose output differs between
 // two runs in one order prints times or chance.
 func (r *Report) compare(ctx context.Context, q Request, folder string, first, other *run) error {
 	if len(r.Findings) > 0 || other.late || sameOutput(first.output, other.output) ||
-		first.printed && other.printed && sameOutput(byLines(first.output), byLines(other.output)) {
+		sameButForKernels(first, other) {
 		return nil
 	}
 	for _, again := range []*run{first, other} {
@@ -361,8 +376,9 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	}
 	r.took = time.Since(began)
 	r.output, r.cut = output.taken()
-	_, err = os.Stat(printed)
-	r.printed = err == nil
+	if r.printed, err = os.ReadFile(printed); err != nil && !os.IsNotExist(err) {
+		return r, fmt.Errorf("read what kernels printed: %w", err)
+	}
 	return r, r.read(name)
 }
 

@@ -188,19 +188,37 @@ func (p *printer) summary(r *Report) {
 		under = "; and under " + strings.Join(names, ", ")
 		if len(r.Orders) == 0 {
 			p.line("%s, on the GPU under %s.", found, strings.Join(names, ", "))
+			p.unfinished(r)
 			return
 		}
 	}
-	p.line(
-		"%s, in %d schedule order%s: %s%s.",
-		found,
-		len(r.Orders),
-		map[bool]string{true: "", false: "s"}[len(r.Orders) == 1],
-		strings.Join(r.Orders, ", "),
-		under,
-	)
+	if len(r.Orders) > 0 {
+		p.line(
+			"%s, in %d schedule order%s: %s%s.",
+			found,
+			len(r.Orders),
+			map[bool]string{true: "", false: "s"}[len(r.Orders) == 1],
+			strings.Join(r.Orders, ", "),
+			under,
+		)
+	} else {
+		p.line("%s.", found)
+	}
+	p.unfinished(r)
 	if len(r.Skipped) > 0 {
 		p.line("Left out for want of time: %s (--limit all=DURATION).", strings.Join(r.Skipped, ", "))
+	}
+}
+
+// unfinished says what did not see the end of the program.
+func (p *printer) unfinished(r *Report) {
+	switch {
+	case len(r.Unfinished) == 0:
+	case len(r.Findings) == 0 && !r.Whole():
+		p.line("It did not run to its end (%s): whether it is right is not known.",
+			strings.Join(r.Unfinished, ", "))
+	default:
+		p.line("It did not run to its end in: %s.", strings.Join(r.Unfinished, ", "))
 	}
 }
 

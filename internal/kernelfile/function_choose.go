@@ -91,7 +91,8 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 				bindings, through = append(bindings, back), true
 				found = found || slices.Contains(passes, op.Backward)
 			}
-		case asked && pass == op.Backward && found && r.Pass == op.PassUnknown:
+		case asked && pass == op.Backward && found && r.Pass == op.PassUnknown && len(options.Map) == 0 &&
+			options.Contract == "": // what the user said is to be right
 			misfit = err
 		case asked:
 			return nil, err

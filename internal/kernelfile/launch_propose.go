@@ -86,15 +86,26 @@ func (k body) partOfMore(file *File) bool {
 }
 
 // reducesPartOfARow says whether a kernel is launched with several blocks for a row, each of which makes one
-// number of its own elements, as a sum is made by halves: one block for a row may be meant.
+// number of its own elements, as a sum is made by halves or by shuffles, in itself or in a function that it
+// calls: one block for a row may be meant.
 func (k body) reducesPartOfARow(file *File) bool {
 	divided := regexp.MustCompile(`ceildiv\(.*\b` + regexp.QuoteMeta(k.b.lastSize()) + `\b`)
 	if k.uses(k.tokens, "threadIdx", "y") || !divided.MatchString(k.b.Launch.Grid[0]) {
 		return false
 	}
-	return slices.ContainsFunc(file.tokens, func(t token) bool {
+	reduces := func(t token) bool {
 		return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
-	})
+	}
+	if slices.ContainsFunc(k.tokens, reduces) {
+		return true
+	}
+	for i := range k.b.Function.body {
+		callee, _ := file.called(&k.b.Function, i)
+		if callee != nil && slices.ContainsFunc(callee.body, reduces) {
+			return true
+		}
+	}
+	return false
 }
 
 // valueOfEachBlock says whether a kernel writes a value of each block, "out[blockIdx.x]", to an output of one

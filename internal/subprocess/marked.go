@@ -40,7 +40,8 @@ func (p *Process) killMarked() {
 	if p.command.Mark == "" {
 		return
 	}
-	for end := time.Now().Add(p.command.Grace.Kill); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	const pause = 10 * time.Millisecond
+	for end := time.Now().Add(p.command.Grace.Kill); time.Now().Before(end); time.Sleep(pause) {
 		left := marked(p.command.Mark)
 		if len(left) == 0 {
 			return

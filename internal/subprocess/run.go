@@ -37,6 +37,7 @@ func Run(ctx context.Context, c Command) (stdout string, err error) {
 	select {
 	case <-p.exited:
 		err = p.waitErr
+		p.killMarked()
 	case <-ctx.Done():
 		err = p.killHanging(context.Cause(ctx))
 	case <-late:

@@ -61,7 +61,7 @@ void cuemu_sums_add(float *to, const float *from, uint32_t bytes, const char *fi
 void cuemu_sums_commit(void);
 void cuemu_sums_wait(int pending, const char *file, int line);
 void cuemu_copy_box_to_each(const cuemu::Box *box, void *barrier, unsigned blocks, const char *file, int line);
-void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const char *file, int line);
+void cuemu_copy_async(void *to, const void *from, int bytes, int read, const char *file, int line);  // of which `read` bytes, then zeros
 void cuemu_copy_async_to(void *to, const void *from, int bytes, void *barrier, const char *file, int line);  // which the barrier's phase waits for
 void cuemu_copy_commit(void);
 void cuemu_copy_wait(int pending, const char *file, int line);

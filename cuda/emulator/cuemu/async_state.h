@@ -33,7 +33,7 @@ struct Copy {
 	Origin at;
 	Box box;             // of the copy engine; rows == 0: `bytes` bytes by cp.async
 	uint32_t to, bytes;  // in the arena
-	int valid;           // cp.async: the source is read
+	uint32_t read;       // cp.async: bytes of the source that are read
 	int barrier;         // in Async::barriers; -1: of a group of a thread
 	uint32_t thread, group, epoch; // who asked, in which group and epoch of its own
 	bool used, made;     // made: the bytes are there, and nobody may know

@@ -202,6 +202,7 @@ template <class T> struct Dynamic {
 	template <class U> explicit operator U *() const { return (U *)dynsmem(); }
 };
 
+enum { MULTIPROCESSORS = 4 };                  // of the device that is none
 enum { BARRIER_SYNC, BARRIER_COUNT, BARRIER_AND, BARRIER_OR };
 
 }  // namespace cuemu

@@ -33,7 +33,7 @@ template <class Group> inline void copy_by_group(const Group &group, void *to, c
 	const char *s = static_cast<const char *>(from);
 	for (size_t i = rank * each; i < whole; i += threads * each) {
 		if (barrier) cuemu_copy_async_to(d + i, s + i, static_cast<int>(each), barrier, file, line);
-		else cuemu_copy_async(d + i, s + i, static_cast<int>(each), 1, file, line);
+		else cuemu_copy_async(d + i, s + i, static_cast<int>(each), static_cast<int>(each), file, line);
 	}
 	if (!async && each >= 4) {
 		const size_t words = bytes / 4;

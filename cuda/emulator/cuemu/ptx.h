@@ -37,7 +37,10 @@ struct Register {
 };
 
 // wide is the value of an operand of up to 64 bits.
-template <class T> inline uint64_t wide(const T &x) { return to_bits(x); }
+template <class T> inline uint64_t wide(const T &x) {
+	if constexpr (std::is_integral_v<T>) return static_cast<uint64_t>(static_cast<int64_t>(x));   // a negative number has its sign in all bits
+	else return to_bits(x);
+}
 inline uint64_t wide(const Register &x) { return x.bits; }
 template <class T> inline void assign(T &to, uint64_t bits) { __builtin_memcpy(static_cast<void *>(&to), &bits, sizeof(T) < 8 ? sizeof(T) : 8); }
 inline void assign(Register &to, uint64_t bits) { to.bits = bits; }
@@ -65,7 +68,7 @@ inline uint32_t in_block() { return threadIdx.x + blockDim.x * (threadIdx.y + bl
 inline uint32_t laneid() { return cuemu_lane(); }
 inline uint32_t warpid() { return in_block() / 32; }
 inline uint32_t nwarpid() { return 64; }
-inline uint32_t smid() { return (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)) % 132; }
+inline uint32_t smid() { return (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)) % cuemu::MULTIPROCESSORS; }
 inline uint32_t lanemask_eq() { return 1u << laneid(); }
 inline uint32_t lanemask_lt() { return lanemask_eq() - 1; }
 inline uint32_t lanemask_le() { return lanemask_lt() | lanemask_eq(); }
@@ -85,11 +88,14 @@ CUEMU_PTX_INDEX(nctaid, gridDim)
 #undef CUEMU_PTX_INDEX
 
 // ---- barriers and fences
-inline void bar_sync(int number, CUEMU_HERE) {
-	if (number == 0) __syncthreads(file, line);
-	else cuemu_named_barrier(number, static_cast<int>(blockDim.x * blockDim.y * blockDim.z), 1, file, line);
+// A count is one of whole warps, of which the last may have fewer threads.
+inline int block_threads() { return static_cast<int>(blockDim.x * blockDim.y * blockDim.z); }
+inline int whole_warps() { return (block_threads() + 31) / 32 * 32; }
+inline void bar_sync(int number, int threads, CUEMU_HERE) {
+	if (threads == whole_warps() && (number == 0 || threads != block_threads())) __syncthreads(file, line);
+	else cuemu_named_barrier(number, threads, 1, file, line);
 }
-inline void bar_sync(int number, int threads, CUEMU_HERE) { cuemu_named_barrier(number, threads, 1, file, line); }
+inline void bar_sync(int number, CUEMU_HERE) { bar_sync(number, whole_warps(), file, line); }
 inline void barrier_sync(int number, CUEMU_HERE) { bar_sync(number, file, line); }
 inline void barrier_sync(int number, int threads, CUEMU_HERE) { bar_sync(number, threads, file, line); }
 inline void membar_gl() { __threadfence(); }
@@ -99,14 +105,20 @@ inline void fence_acq_rel_gpu() { __threadfence(); }
 
 // ---- arithmetic
 inline uint32_t low_ones(uint32_t bits) { return bits >= 32 ? ~0u : (1u << bits) - 1; }
-inline void bfe_u32(Out d, In a, In from, In bits) { d.set(from.bits > 31 ? 0 : a.bits >> from.bits & low_ones(bits.bits)); }
+// Position and length of a field are the low 8 bits of their operands.
+inline void bfe_u32(Out d, In a, In from, In bits) {
+	from.bits &= 0xff, bits.bits &= 0xff;
+	d.set(from.bits > 31 ? 0 : a.bits >> from.bits & low_ones(bits.bits));
+}
 inline void bfe_s32(Out d, In a, In from, In bits) {
+	from.bits &= 0xff, bits.bits &= 0xff;
 	const uint32_t sign_at = from.bits + bits.bits > 32 ? 31 : from.bits + bits.bits - 1;
 	const uint32_t field = from.bits > 31 ? 0 : a.bits >> from.bits & low_ones(bits.bits), sign = bits.bits ? a.bits >> (sign_at & 31) & 1 : 0;
 	const uint32_t width = from.bits > 31 ? 0 : sign_at - from.bits + 1;
 	d.set(sign ? field | ~low_ones(width) : field);
 }
 inline void bfi_b32(Out d, In field, In into, In from, In bits) {
+	from.bits &= 0xff, bits.bits &= 0xff;
 	const uint32_t mask = from.bits > 31 ? 0 : low_ones(bits.bits) << from.bits;
 	d.set((into.bits & ~mask) | (from.bits > 31 ? 0 : field.bits << from.bits & mask));
 }
@@ -124,22 +136,16 @@ CUEMU_PTX_APPROX(cos, cosf(x))
 #undef CUEMU_PTX_APPROX
 
 // ---- copies that the hardware makes while the kernel goes on
-template <class To, class From> inline void copy_async(const To &to, const From &from, int bytes, int valid, const char *file, int line) {
+template <class To, class From> inline void copy_async(const To &to, const From &from, int bytes, int read, const char *file, int line) {
 	if (bytes != 4 && bytes != 8 && bytes != 16) cuemu_trap(file, line);
-	if (valid != 0 && valid != bytes) {               // a part of it zero: as if the copy had been made at once
-		char *d = in_shared_memory(to);
-		memcpy(d, in_memory(from), static_cast<size_t>(valid));
-		memset(d + valid, 0, static_cast<size_t>(bytes - valid));
-		return;
-	}
-	cuemu_copy_async(in_shared_memory(to), in_memory(from), bytes, valid != 0, file, line);
+	cuemu_copy_async(in_shared_memory(to), in_memory(from), bytes, read, file, line);
 }
 #define CUEMU_PTX_COPY(name)                                                                                                            \
 	template <class To, class From> inline void name(const To &to, const From &from, int bytes, CUEMU_HERE) {                             \
 		copy_async(to, from, bytes, bytes, file, line);                                                                                      \
 	}                                                                                                                                      \
-	template <class To, class From> inline void name(const To &to, const From &from, int bytes, int valid, CUEMU_HERE) {                  \
-		copy_async(to, from, bytes, valid, file, line);                                                                                      \
+	template <class To, class From> inline void name(const To &to, const From &from, int bytes, int read, CUEMU_HERE) {                   \
+		copy_async(to, from, bytes, read, file, line);                                                                                       \
 	}
 CUEMU_PTX_COPY(cp_async_ca_shared_global)
 CUEMU_PTX_COPY(cp_async_cg_shared_global)
@@ -155,6 +161,7 @@ inline void cp_async_wait_all(CUEMU_HERE) {
 template <bool transposed, int count, class At> inline void ldmatrix(uint32_t (&r)[4], const At &at, const char *file, int line) {
 	static const uint16_t unread[8] __attribute__((aligned(16))) = {};
 	const void *row = cuemu_lane() < 8 * count ? in_shared_memory(at) : static_cast<const void *>(unread);
+	if (reinterpret_cast<uintptr_t>(row) % 16 != 0) cuemu_trap(file, line);
 	load_matrices<transposed>(r, row, file, line);
 }
 #define CUEMU_PTX_LDMATRIX(kind, transposed)                                                                              \

@@ -29,6 +29,8 @@ enum cudaError : int {
 	cudaErrorIllegalAddress = 700,
 	cudaErrorPeerAccessAlreadyEnabled = 704,
 	cudaErrorPeerAccessNotEnabled = 705,
+	cudaErrorHostMemoryAlreadyRegistered = 712,
+	cudaErrorHostMemoryNotRegistered = 713,
 	cudaErrorAssert = 710,
 	cudaErrorLaunchOutOfResources = 701,
 	cudaErrorLaunchTimeout = 702,

@@ -13,10 +13,10 @@ struct AsyncCopies {
 	AsyncCopies &operator=(const AsyncCopies &) = delete;
 	~AsyncCopies() { cuemu_copy_end(); }
 	void copy16(SharedAddress to, const void *from, bool valid, CUEMU_HERE) {
-		cuemu_copy_async(pointer_to(to), from, 16, valid, file, line);
+		cuemu_copy_async(pointer_to(to), from, 16, valid ? 16 : 0, file, line);
 	}
 	void copy4(SharedAddress to, const void *from, bool valid, CUEMU_HERE) {
-		cuemu_copy_async(pointer_to(to), from, 4, valid, file, line);
+		cuemu_copy_async(pointer_to(to), from, 4, valid ? 4 : 0, file, line);
 	}
 	void commit() { cuemu_copy_commit(); }
 	template <int Pending> void wait(CUEMU_HERE) { cuemu_copy_wait(Pending, file, line); }

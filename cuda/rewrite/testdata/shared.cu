@@ -31,3 +31,5 @@ extern __shared__ __align__(16) unsigned char everywhere[];
 namespace parts {
 extern volatile __shared__ float4 rows[][8];
 }
+extern __shared__ float everywhere[];
+__device__ float4 *in_quads() { return reinterpret_cast<float4 *>(everywhere) + reinterpret_cast<long>(everywhere + 1); }

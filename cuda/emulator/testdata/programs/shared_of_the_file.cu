@@ -20,7 +20,7 @@ __global__ void turn_round(const int *x, int *y, int *total, int n) {
 	y[blockIdx.x * n + i] = *(numbers + n - 1 - i);
 	if (i == 0) total[blockIdx.x] = sum_of(n);
 	__syncthreads();
-	Half *halves = (Half *)numbers;
+	Half *halves = blockIdx.x % 2 ? (Half *)numbers : reinterpret_cast<Half *>(numbers);
 	if (i < n / 2) halves[i].high = halves[i].low;
 	__syncthreads();
 	int *again = numbers;
