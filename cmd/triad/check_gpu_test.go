@@ -44,9 +44,10 @@ echo "========= ERROR SUMMARY: 1 error"
 `,
 }
 
-// TestCheckOnGPU: --device gpu builds the program by nvcc, runs it under the four tools, and tells what they
-// find as it tells what the emulator finds.
-func TestCheckOnGPU(t *testing.T) {
+// withFakeToolkit installs the toolkit and gives what runs check on a program with it: what it prints, what it
+// says, and its exit code.
+func withFakeToolkit(t *testing.T) (file string, run func(flags ...string) (text, said string, code int)) {
+	t.Helper()
 	bin := t.TempDir()
 	for name, text := range fakeToolkit {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
@@ -57,16 +58,22 @@ func TestCheckOnGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := os.Getenv("PATH")
-	t.Setenv("PATH", bin+":"+path)
-	file := checkFile(t, with(""))
-	run := func(flags ...string) (string, string, int) {
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	file = checkFile(t, with(""))
+	return file, func(flags ...string) (string, string, int) {
 		var out, messages strings.Builder
 		cmd := exec.Command(self, append([]string{"check", "--device", "gpu", file}, flags...)...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("input\n"), &out, &messages
 		_ = cmd.Run()
 		return out.String(), messages.String(), cmd.ProcessState.ExitCode()
 	}
+}
+
+// TestCheckOnGPU: --device gpu builds the program by nvcc, runs it under the four tools, and tells what they
+// find as it tells what the emulator finds.
+func TestCheckOnGPU(t *testing.T) {
+	path := os.Getenv("PATH")
+	file, run := withFakeToolkit(t)
 	text, said, code := run("--", "one", "two")
 	for _, want := range []string{
 		"one two\ninput\n", "1. access out of bounds\n", "program.cu:6: here",
@@ -75,26 +82,6 @@ func TestCheckOnGPU(t *testing.T) {
 	} {
 		if code != 1 || !strings.Contains(text, want) {
 			t.Errorf("exit %d, want 1 and %q in\n%s%s", code, want, text, said)
-		}
-	}
-	for line, c := range map[string]struct {
-		code int
-		says string
-	}{
-		"-- right clean": {
-			0, "Nothing was found, on the GPU under memcheck, racecheck, initcheck, synccheck.",
-		},
-		"-- right unseen": {
-			3, "It did not run to its end (memcheck, racecheck, initcheck, synccheck): whether it is " +
-				"right is not known.",
-		},
-		"-- fails clean":                   {1, "the program says that it failed: exit status 3"},
-		"--limit run=500ms -- waits clean": {1, "the program does not end"},
-		"--debug":                          {2, "leave out --device gpu"},
-	} {
-		text, said, code = run(strings.Fields(line)...)
-		if code != c.code || !strings.Contains(strings.Join(strings.Fields(text+said), " "), c.says) {
-			t.Errorf("%s: exit %d, want %d and %q in\n%s%s", line, code, c.code, c.says, text, said)
 		}
 	}
 	if text, said, code = run("--json"); code != 1 {
@@ -122,5 +109,30 @@ func TestCheckOnGPU(t *testing.T) {
 	text, said, code = run()
 	if code != 3 || !strings.Contains(said, "check --device gpu: no compute-sanitizer") {
 		t.Errorf("without a toolkit: exit %d\n%s%s", code, text, said)
+	}
+}
+
+// TestEndsOnGPU: how the program ends is told, and a tool that does not see that proves nothing.
+func TestEndsOnGPU(t *testing.T) {
+	_, run := withFakeToolkit(t)
+	for line, c := range map[string]struct {
+		code int
+		says string
+	}{
+		"-- right clean": {
+			0, "Nothing was found, on the GPU under memcheck, racecheck, initcheck, synccheck.",
+		},
+		"-- right unseen": {
+			3, "It did not run to its end (memcheck, racecheck, initcheck, synccheck): whether it is " +
+				"right is not known.",
+		},
+		"-- fails clean":                   {1, "the program says that it failed: exit status 3"},
+		"--limit run=500ms -- waits clean": {1, "the program does not end"},
+		"--debug":                          {2, "leave out --device gpu"},
+	} {
+		text, said, code := run(strings.Fields(line)...)
+		if code != c.code || !strings.Contains(strings.Join(strings.Fields(text+said), " "), c.says) {
+			t.Errorf("%s: exit %d, want %d and %q in\n%s%s", line, code, c.code, c.says, text, said)
+		}
 	}
 }

@@ -1,8 +1,8 @@
 // Package rewrite turns CUDA C++ into C++17 for the emulator. Only what no C++ compiler can read, or what it
 // would read in another way, is changed: kernel launches and a NULL among their arguments, declarations of
-// shared memory, the keyword __noinline__, inline PTX, and conditions that compare __CUDA_ARCH__; every other
-// word of CUDA is a macro or a function of the emulator's headers. Text goes in and text comes out: no file is
-// touched.
+// shared memory, the keyword __noinline__, inline PTX, and conditions that compare __CUDA_ARCH__; every
+// other word of CUDA is a macro or a function of the emulator's headers. Text goes in and text comes out: no
+// file is touched.
 package rewrite
 
 import (

@@ -103,11 +103,6 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !r.unfinished {
-			report.Orders = append(report.Orders, order)
-		} else {
-			report.noteUnfinished(&r)
-		}
 		if err := report.add(ctx, q, &r); err != nil {
 			return nil, err
 		}
@@ -172,6 +167,11 @@ func (r *Report) Merge(other *Report) {
 
 // add takes up what one run found. A finding of an earlier order gets the order's name.
 func (r *Report) add(ctx context.Context, q Request, one *run) error {
+	if one.unfinished {
+		r.noteUnfinished(one)
+	} else {
+		r.Orders = append(r.Orders, one.order)
+	}
 	if err := locate(ctx, q, one.findings); err != nil {
 		return err
 	}
