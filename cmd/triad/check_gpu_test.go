@@ -44,8 +44,8 @@ echo "========= ERROR SUMMARY: 1 error"
 `,
 }
 
-// withFakeToolkit installs the toolkit and gives what runs check on a program with it: what it prints, what it
-// says, and its exit code.
+// withFakeToolkit installs the toolkit and gives what runs check on a program with it: what it prints, what
+// it says, and its exit code.
 func withFakeToolkit(t *testing.T) (file string, run func(flags ...string) (text, said string, code int)) {
 	t.Helper()
 	bin := t.TempDir()
