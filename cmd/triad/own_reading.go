@@ -44,7 +44,8 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 }
 
 // inFP32Alone reads a file again, in fp32 alone, where neither it nor the user speaks of 16 bits and it is
-// wrong there on ordinary numbers: its author need not have meant it for them. nil where it stays as it is.
+// wrong there on ordinary numbers, and right in fp32: its author need not have meant it for them. nil where it
+// stays as it is.
 func (a *app) inFP32Alone(
 	ctx context.Context, file *ownkernels.File, request run.Request, until time.Time,
 ) (*ownkernels.File, error) {
@@ -57,16 +58,27 @@ func (a *app) inFP32Alone(
 			if time.Now().After(until) {
 				return nil, nil
 			}
-			wrong := t.try(file, maps.Clone(file.Covers.Dims), true).Wrong > 0
+			if t.wrong() && t.rightIn(b.DTypes()[0]) {
+				return file.With(b.InFP32Alone())
+			}
 			if t.fault != nil {
 				return nil, t.fault
-			}
-			if wrong {
-				return file.With(b.InFP32Alone())
 			}
 		}
 	}
 	return nil, nil
+}
+
+// wrong says whether the file is wrong in the trial's dtype.
+func (t *readingTrial) wrong() bool {
+	return t.try(t.file, maps.Clone(t.file.Covers.Dims), true).Wrong > 0
+}
+
+// rightIn says whether the file is right in another dtype, where anything shows.
+func (t *readingTrial) rightIn(dtype string) bool {
+	t.dtype = dtype
+	tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), true)
+	return tally.Right > 0 && tally.Wrong == 0
 }
 
 // settleFile tries the functions of one of the files.

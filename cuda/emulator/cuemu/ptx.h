@@ -6,7 +6,7 @@
 #include "cuemu/async.h"
 #include "cuemu/atomics.h"
 #include "cuemu/matrix.h"
-#include "hopper/shared_address.cuh"
+#include "../hopper/shared_address.cuh"
 
 // An address of shared memory is a number of 32 bits, as on a GPU.
 inline size_t __cvta_generic_to_shared(const void *p) { return triad::hopper::shared_address(p); }
