@@ -44,8 +44,8 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 }
 
 // inFP32Alone reads a file again, in fp32 alone, where neither it nor the user speaks of 16 bits and it is
-// wrong there on ordinary numbers, and right in fp32: its author need not have meant it for them. nil where it
-// stays as it is.
+// wrong there on ordinary numbers, and right in fp32: its author need not have meant it for them. nil where
+// it stays as it is.
 func (a *app) inFP32Alone(
 	ctx context.Context, file *ownkernels.File, request run.Request, until time.Time,
 ) (*ownkernels.File, error) {
