@@ -295,3 +295,18 @@ func watched(t *testing.T, s Sanitizer, tool, path, kernels, variant string) Rep
 	t.Logf("%s: %v %s; %+v, %v", variant, outcome.Status, outcome.Sentence, r, err)
 	return r
 }
+
+// A program of a user's own runs with its arguments behind those of the tool; memcheck looks for leaks too.
+func TestProgramUnderATool(t *testing.T) {
+	for tool, leaks := range map[string]bool{"memcheck": true, "racecheck": false} {
+		c := Sanitizer{Path: "/opt/sanitizer"}.Program(tool, "/logs", "/bin/mine", []string{"one", "two"})
+		line, begin := strings.Join(c.Args, " "), "--tool "+tool+" --log-file /logs/"+tool+"-%p.txt "
+		if c.Path != "/opt/sanitizer" || !strings.HasPrefix(line, begin) ||
+			!strings.HasSuffix(line, " /bin/mine one two") {
+			t.Errorf("%s %s", c.Path, line)
+		}
+		if strings.Contains(line, "--leak-check full") != leaks {
+			t.Errorf("leaks: %s", line)
+		}
+	}
+}
