@@ -77,8 +77,7 @@ func (t *readingTrial) wrong() bool {
 // rightIn says whether the file is right in another dtype, where anything shows.
 func (t *readingTrial) rightIn(dtype string) bool {
 	t.dtype = dtype
-	tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), true)
-	return tally.Right > 0 && tally.Wrong == 0
+	return t.try(t.file, maps.Clone(t.file.Covers.Dims), true).Clean()
 }
 
 // settleFile tries the functions of one of the files.

@@ -57,25 +57,26 @@ var sanitizerVersion = regexp.MustCompile(`\d{4}\.\d+[\d.]*`)
 // folder reports. The worker is told, so that it neither guards its buffers nor, for initcheck, fills them:
 // the tool could not see past the guards, nor through the fill.
 func (s Sanitizer) Under(tool, reports string, c worker.Command) worker.Command {
-	args := []string{
-		"--tool", tool, "--log-file", filepath.Join(reports, tool+"-%p.txt"), "--show-backtrace",
-		"no", "--print-limit", "10000", c.Path,
-	}
-	c.Args = append(append(args, c.Args...), "--under", tool)
+	c.Args = slices.Concat(options(tool, reports, 10000), []string{c.Path}, c.Args, []string{"--under", tool})
 	c.Path = s.Path
 	return c
 }
 
 // Program is the command of a program of a user's own that runs under a tool, with reports as Under has them.
 func (s Sanitizer) Program(tool, reports, program string, args []string) subprocess.Command {
-	all := []string{
-		"--tool", tool, "--log-file", filepath.Join(reports, tool+"-%p.txt"), "--show-backtrace",
-		"no", "--print-limit", "1000",
-	}
+	all := options(tool, reports, 1000)
 	if tool == "memcheck" {
 		all = append(all, "--leak-check", "full")
 	}
 	return subprocess.Command{Path: s.Path, Args: append(append(all, program), args...)}
+}
+
+// options are those of a tool, which writes at most so many findings for each process into reports.
+func options(tool, reports string, most int) []string {
+	return []string{
+		"--tool", tool, "--log-file", filepath.Join(reports, tool+"-%p.txt"), "--show-backtrace", "no",
+		"--print-limit", strconv.Itoa(most),
+	}
 }
 
 // Finding is one thing that a tool found, as often as it did in one place.

@@ -8,7 +8,8 @@ import (
 // Tally counts the cases of a trial that were right and wrong.
 type Tally struct{ Right, Wrong int }
 
-func (t Tally) clean() bool { return t.Right > 0 && t.Wrong == 0 }
+// Clean says whether what was tried is right, and something was.
+func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
 
 // Trial runs a function on ordinary numbers. Read is it as it is read, or with an alternative; Flat is where
 // the sizes are 1 that decide over the order in which tensors lie.
@@ -57,7 +58,7 @@ func Settle(b *Binding, t Trial) Settled {
 		tally := t.Read(&other)
 		untried[other.Attribute] = untried[other.Attribute] || tally == Tally{}
 		switch {
-		case !tally.clean():
+		case !tally.Clean():
 		case other.Attribute == "" && !other.Proposed:
 			return Settled{Taken: &other}
 		default:
@@ -78,7 +79,7 @@ func Settle(b *Binding, t Trial) Settled {
 			return true
 		}
 		// A function of Python that takes its sizes off its tensors may want others altogether.
-		return a.Kind == GuessedLayout && b.Function.Kind != Python && !t.Flat().clean()
+		return a.Kind == GuessedLayout && b.Function.Kind != Python && !t.Flat().Clean()
 	}))
 	return settled
 }

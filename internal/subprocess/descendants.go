@@ -9,13 +9,8 @@ import (
 // descendants lists the processes that a process started, what these started, and so on, as /proc has them.
 // One whose parent has ended is not among them.
 func descendants(root int) []int {
-	entries, _ := os.ReadDir("/proc") // without it only the process itself can be told
 	children := map[int][]int{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
+	for _, pid := range processes() {
 		if parent := parentOf(pid); parent > 0 {
 			children[parent] = append(children[parent], pid)
 		}
@@ -26,6 +21,17 @@ func descendants(root int) []int {
 		next = append(next, children[next[0]]...)
 	}
 	return all
+}
+
+// processes lists those that /proc has; without it none can be told.
+func processes() (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // parentOf is the parent of a process; 0 where it has ended.

@@ -11,14 +11,9 @@ import (
 // marked lists the processes that have an entry in the environment with which they were started. What made a
 // session of its own is found too, though it has left its parent and the group.
 func marked(entry string) (pids []int) {
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		environment, err := os.ReadFile("/proc/" + e.Name() + "/environ")
-		if err == nil && hasEntry(environment, entry) {
+	for _, pid := range processes() {
+		environment, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		if err == nil && pid != os.Getpid() && hasEntry(environment, entry) {
 			pids = append(pids, pid)
 		}
 	}
