@@ -18,10 +18,13 @@ CONSTRAINT = f"cols <= {ROW_COLS}"
 TILE = 65536 if INTERPRETED else 4096
 """Elements of a tile."""
 
-PARTIALS = 4 if INTERPRETED else 128
-"""Programs of a backward, each with a partial sum of its own: about one a multiprocessor."""
+WIDE = 2048
+"""Columns beyond which a tile of a backward has four times as many elements."""
 
-PARTIAL_COLS = 1024 if INTERPRETED else 128
+PARTIALS = 4 if INTERPRETED else 128
+"""Programs of a backward, each with a partial sum of its own: one a multiprocessor, four of small tiles."""
+
+PARTIAL_COLS = 1024 if INTERPRETED else 32
 """Columns that a program of the second stage sums."""
 
 
@@ -31,11 +34,11 @@ def accepts(direction: str, x: Any, *rest: Any, **attributes: Any) -> str | None
     return f"cols {cols} is more than {ROW_COLS}" if cols > ROW_COLS else None
 
 
-def tile(rows: int, cols: int) -> dict[str, int]:
-    """How many rows of how many columns a program takes at once, and with how many warps: constants of a
-    launch."""
+def tile(rows: int, cols: int, elements: int = TILE) -> dict[str, int]:
+    """How many rows of how many columns a program takes at once, about so many elements, and with how many
+    warps: constants of a launch."""
     width = next_power_of_2(cols)
-    count = max(1, min(TILE // width, next_power_of_2(rows)))
+    count = max(1, min(elements // width, next_power_of_2(rows)))
     return {"ROWS": count, "COLS": width, "num_warps": max(4, min(32, count * width // 1024))}
 
 
@@ -63,8 +66,9 @@ def parameter_gradients(x: torch.Tensor, parameter: torch.Tensor, count: int,
     make = torch.empty if rows else torch.zeros
     gradients = [make(cols, dtype=parameter.dtype, device=x.device) for _ in range(count)]
     if rows:
-        shape = tile(rows, cols)
-        programs = min(PARTIALS, ceildiv(rows, shape["ROWS"]))
+        small = cols <= WIDE and not INTERPRETED
+        shape = tile(rows, cols, TILE if small or INTERPRETED else 4 * TILE)
+        programs = min(4 * PARTIALS if small else PARTIALS, ceildiv(rows, shape["ROWS"]))
         partials = torch.empty((count, programs, cols), dtype=torch.float32, device=x.device)
         launch(programs, partials, shape)
         block = min(PARTIAL_COLS, shape["COLS"])

@@ -18,17 +18,15 @@ Source   Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691
   fa4/kernel      flash-attn-4's CuTe kernels, 16 bits; head_dim a multiple of 8
 """
 
-import functools
-import warnings
-from contextlib import suppress
-
 import torch
 import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention import SDPBackend
 
+import library_attention as library
 from implementation import (
     INTERPRETED,
     Implementation,
+    capability,
     ceildiv,
     compile_for,
     differentiable_row,
@@ -39,53 +37,101 @@ from implementation import (
     too_old,
     triton,
 )
+from library_attention import blind_queries, visible
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
+LOG2_E = tl.constexpr(1.4426950408889634)
+
+
+@triton.jit
+def _load_rows(ptrs, d, inside, head_dim, EDGE: tl.constexpr, WHOLE: tl.constexpr):
+    """A tile of rows: with EDGE those that are inside, with WHOLE all D elements of each."""
+    if EDGE:
+        x = tl.load(ptrs, mask=inside[:, None] & (d < head_dim)[None, :], other=0.0)
+    elif WHOLE:
+        x = tl.load(ptrs)
+    else:
+        x = tl.load(ptrs, mask=(d < head_dim)[None, :], other=0.0)
+    return x
+
+
+@triton.jit
+def _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, begin, end, seq_kv, shift, head_dim, scale, k_s, k_d,
+                     v_s, v_d, CAUSAL: tl.constexpr, EDGE: tl.constexpr, WHOLE: tl.constexpr,
+                     N: tl.constexpr, D: tl.constexpr):
+    """The keys from begin to end, N in a step: acc = sum p v, l = sum p and m, the largest score, in powers
+    of two. Without EDGE every query sees all of them, and nothing is masked."""
+    d = tl.arange(0, D)
+    first = (begin + tl.arange(0, N)).to(tl.int64)[:, None]
+    k_ptrs = k_ptr + first * k_s + d[None, :] * k_d
+    v_ptrs = v_ptr + first * v_s + d[None, :] * v_d
+    ahead = tl.full([1, 1], N, tl.int64)
+    for start in range(begin, end, N):
+        j = start + tl.arange(0, N)
+        k = _load_rows(k_ptrs, d, j < seq_kv, head_dim, EDGE, WHOLE)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee")
+        if EDGE:
+            visible = (j < seq_kv)[None, :]
+            if CAUSAL:
+                visible = visible & (j[None, :] <= i[:, None] + shift)
+            s = tl.where(visible, s * scale, float("-inf"))
+            m_new = tl.maximum(m, tl.max(s, axis=1))
+        else:
+            m_new = tl.maximum(m, tl.max(s, axis=1) * scale)
+        # As long as a row has seen no key there is nothing to rescale, and -inf - -inf would be NaN.
+        base = tl.where(m_new == float("-inf"), 0.0, m_new)
+        if EDGE:
+            p = tl.exp2(s - base[:, None])
+        else:
+            p = tl.exp2(s * scale - base[:, None])
+        rescale = tl.exp2(m - base)
+        l = l * rescale + tl.sum(p, axis=1)
+        v = _load_rows(v_ptrs, d, j < seq_kv, head_dim, EDGE, WHOLE)
+        acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None], input_precision="ieee")
+        m = m_new
+        k_ptrs += ahead * k_s
+        v_ptrs += ahead * v_s
+    return acc, l, m
 
 
 @triton.jit
 def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq_q, seq_kv, head_dim, scale,
                           q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d,
-                          CAUSAL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
-    """o and lse of M queries of one head."""
+                          CAUSAL: tl.constexpr, WHOLE: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+                          D: tl.constexpr):
+    """o and lse of M queries of one head: first the keys that all of them see, then those at the edge.
+    Programs with many keys come first."""
     bh = tl.program_id(1).to(tl.int64)
     batch = bh // heads
     head = bh % heads
-    i = tl.program_id(0) * M + tl.arange(0, M)
+    tile = tl.num_programs(0) - 1 - tl.program_id(0)
+    i = tile * M + tl.arange(0, M)
     d = tl.arange(0, D)
     q = tl.load(q_ptr + batch * q_b + head * q_h + i.to(tl.int64)[:, None] * q_s + d[None, :] * q_d,
                 mask=(i < seq_q)[:, None] & (d < head_dim)[None, :], other=0.0)
+    if scale < 0:  # so that the largest product is the largest score
+        q = -q
+    scale = tl.abs(scale) * LOG2_E
     k_ptr += batch * k_b + (head // group) * k_h
     v_ptr += batch * v_b + (head // group) * v_h
     shift = seq_kv - seq_q
-    stop = seq_kv
+    end = seq_kv
+    all_see = seq_kv // N * N
     if CAUSAL:
-        stop = tl.minimum(seq_kv, (tl.program_id(0) + 1) * M + shift)
+        end = tl.minimum(seq_kv, (tile + 1) * M + shift)
+        all_see = tl.minimum(all_see, tl.maximum(tile * M + shift + 1, 0) // N * N)
     m = tl.full([M], float("-inf"), tl.float32)
     l = tl.zeros([M], tl.float32)
     acc = tl.zeros([M, D], tl.float32)
-    for start in range(0, stop, N):
-        j = start + tl.arange(0, N)
-        inside = (j < seq_kv)[:, None] & (d < head_dim)[None, :]
-        k = tl.load(k_ptr + j.to(tl.int64)[:, None] * k_s + d[None, :] * k_d, mask=inside, other=0.0)
-        v = tl.load(v_ptr + j.to(tl.int64)[:, None] * v_s + d[None, :] * v_d, mask=inside, other=0.0)
-        visible = (j < seq_kv)[None, :]
-        if CAUSAL:
-            visible = visible & (j[None, :] <= i[:, None] + shift)
-        s = tl.where(visible, tl.dot(q, tl.trans(k), input_precision="ieee") * scale, float("-inf"))
-        m_new = tl.maximum(m, tl.max(s, axis=1))
-        # As long as a row has seen no key there is nothing to rescale, and -inf - -inf would be NaN.
-        base = tl.where(m_new == float("-inf"), 0.0, m_new)
-        p = tl.exp(s - base[:, None])
-        rescale = tl.exp(m - base)
-        l = l * rescale + tl.sum(p, axis=1)
-        acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None], input_precision="ieee")
-        m = m_new
+    acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, 0, all_see, seq_kv, shift, head_dim, scale,
+                                 k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
+    acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, all_see, end, seq_kv, shift, head_dim, scale,
+                                 k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
     sees = (i >= 0) & (seq_kv > 0)
     if CAUSAL:
         sees = i + shift >= 0
     o = tl.where(sees[:, None], acc / l[:, None], 0.0)
-    lse = tl.where(sees, m + tl.log(l), float("-inf"))
+    lse = tl.where(sees, (m + tl.log2(l)) / LOG2_E, float("-inf"))
     row = bh * seq_q + i
     tl.store(o_ptr + row[:, None] * head_dim + d[None, :], o.to(o_ptr.dtype.element_ty),
              mask=(i < seq_q)[:, None] & (d < head_dim)[None, :])
@@ -108,16 +154,51 @@ def _attention_delta_kernel(o_ptr, do_ptr, delta_ptr, heads, seq_q, head_dim, o_
 
 
 @triton.jit
+def _weight_of(lse):
+    """What is taken from a score, in powers of two: where lse = -inf, P = 0."""
+    return tl.where(lse == float("-inf"), float("inf"), lse * LOG2_E)
+
+
+@triton.jit
+def _grad_q_steps(dq, q, do, weight, delta, i, k_ptr, v_ptr, begin, end, seq_kv, shift, head_dim, scale,
+                  k_s, k_d, v_s, v_d, CAUSAL: tl.constexpr, EDGE: tl.constexpr, WHOLE: tl.constexpr,
+                  N: tl.constexpr, D: tl.constexpr):
+    """dq + dS k of the keys from begin to end; EDGE as in the forward."""
+    d = tl.arange(0, D)
+    first = (begin + tl.arange(0, N)).to(tl.int64)[:, None]
+    k_ptrs = k_ptr + first * k_s + d[None, :] * k_d
+    v_ptrs = v_ptr + first * v_s + d[None, :] * v_d
+    ahead = tl.full([1, 1], N, tl.int64)
+    for start in range(begin, end, N):
+        j = start + tl.arange(0, N)
+        k = _load_rows(k_ptrs, d, j < seq_kv, head_dim, EDGE, WHOLE)
+        v = _load_rows(v_ptrs, d, j < seq_kv, head_dim, EDGE, WHOLE)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee")
+        p = tl.exp2(s * scale - weight[:, None])
+        ds = p * (tl.dot(do, tl.trans(v), input_precision="ieee") - delta[:, None])
+        if EDGE:
+            visible = (j < seq_kv)[None, :]
+            if CAUSAL:
+                visible = visible & (j[None, :] <= i[:, None] + shift)
+            ds = tl.where(visible, ds, 0.0)
+        dq = tl.dot(ds.to(k.dtype), k, dq, input_precision="ieee")
+        k_ptrs += ahead * k_s
+        v_ptrs += ahead * v_s
+    return dq
+
+
+@triton.jit
 def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, heads, group, seq_q,
                             seq_kv, head_dim, scale,
                             q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s,
-                            do_d, lse_b, lse_h, lse_s,
-                            CAUSAL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+                            do_d, lse_b, lse_h, lse_s, CAUSAL: tl.constexpr, WHOLE: tl.constexpr,
+                            M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
     """grad_q of M queries of one head."""
     bh = tl.program_id(1).to(tl.int64)
     batch = bh // heads
     head = bh % heads
-    i = tl.program_id(0) * M + tl.arange(0, M)
+    tile = tl.num_programs(0) - 1 - tl.program_id(0)
+    i = tile * M + tl.arange(0, M)
     d = tl.arange(0, D)
     row = i.to(tl.int64)[:, None]
     inside_q = (i < seq_q)[:, None] & (d < head_dim)[None, :]
@@ -130,38 +211,62 @@ def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_
     k_ptr += batch * k_b + (head // group) * k_h
     v_ptr += batch * v_b + (head // group) * v_h
     shift = seq_kv - seq_q
-    stop = seq_kv
+    end = seq_kv
+    all_see = seq_kv // N * N
     if CAUSAL:
-        stop = tl.minimum(seq_kv, (tl.program_id(0) + 1) * M + shift)
+        end = tl.minimum(seq_kv, (tile + 1) * M + shift)
+        all_see = tl.minimum(all_see, tl.maximum(tile * M + shift + 1, 0) // N * N)
     dq = tl.zeros([M, D], tl.float32)
-    for start in range(0, stop, N):
-        j = start + tl.arange(0, N)
-        inside = (j < seq_kv)[:, None] & (d < head_dim)[None, :]
-        k = tl.load(k_ptr + j.to(tl.int64)[:, None] * k_s + d[None, :] * k_d, mask=inside, other=0.0)
-        v = tl.load(v_ptr + j.to(tl.int64)[:, None] * v_s + d[None, :] * v_d, mask=inside, other=0.0)
-        visible = (j < seq_kv)[None, :] & (lse != float("-inf"))[:, None]
-        if CAUSAL:
-            visible = visible & (j[None, :] <= i[:, None] + shift)
-        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-        p = tl.where(visible, tl.exp(s - lse[:, None]), 0.0)
-        dp = tl.dot(do, tl.trans(v), input_precision="ieee")
-        ds = tl.where(visible, p * (dp - delta[:, None]), 0.0)
-        dq = tl.dot(ds.to(k.dtype), k, dq, input_precision="ieee")
+    dq = _grad_q_steps(dq, q, do, _weight_of(lse), delta, i, k_ptr, v_ptr, 0, all_see, seq_kv, shift,
+                       head_dim, scale * LOG2_E, k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
+    dq = _grad_q_steps(dq, q, do, _weight_of(lse), delta, i, k_ptr, v_ptr, all_see, end, seq_kv, shift,
+                       head_dim, scale * LOG2_E, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
     out = dq_ptr + (bh * seq_q + i)[:, None] * head_dim + d[None, :]
     tl.store(out, (dq * scale).to(dq_ptr.dtype.element_ty), mask=inside_q)
+
+
+@triton.jit
+def _grad_kv_steps(dk, dv, k, v, j, q_ptr, do_ptr, lse_ptr, delta_ptr, begin, end, seq_q, shift, head_dim,
+                   scale, q_s, q_d, do_s, do_d, lse_s, CAUSAL: tl.constexpr, EDGE: tl.constexpr,
+                   WHOLE: tl.constexpr, M: tl.constexpr, D: tl.constexpr):
+    """dk + dS^T q and dv + P^T do of the queries from begin to end. Without EDGE all of them see every
+    key."""
+    d = tl.arange(0, D)
+    first = (begin + tl.arange(0, M)).to(tl.int64)[:, None]
+    q_ptrs = q_ptr + first * q_s + d[None, :] * q_d
+    do_ptrs = do_ptr + first * do_s + d[None, :] * do_d
+    ahead = tl.full([1, 1], M, tl.int64)
+    for start in range(begin, end, M):
+        i = start + tl.arange(0, M)
+        q = _load_rows(q_ptrs, d, i < seq_q, head_dim, EDGE, WHOLE)
+        do = _load_rows(do_ptrs, d, i < seq_q, head_dim, EDGE, WHOLE)
+        lse = tl.load(lse_ptr + i.to(tl.int64) * lse_s, mask=i < seq_q, other=float("-inf"))
+        delta = tl.load(delta_ptr + i, mask=i < seq_q, other=0.0)
+        s = tl.dot(k, tl.trans(q), input_precision="ieee")
+        p = tl.exp2(s * scale - _weight_of(lse)[None, :])
+        if EDGE and CAUSAL:
+            p = tl.where(j[:, None] <= i[None, :] + shift, p, 0.0)
+        dv = tl.dot(p.to(do.dtype), do, dv, input_precision="ieee")
+        ds = p * (tl.dot(v, tl.trans(do), input_precision="ieee") - delta[None, :])
+        dk = tl.dot(ds.to(q.dtype), q, dk, input_precision="ieee")
+        q_ptrs += ahead * q_s
+        do_ptrs += ahead * do_s
+    return dk, dv
 
 
 @triton.jit
 def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, heads_kv, group,
                              seq_q, seq_kv, head_dim, scale,
                              q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s,
-                             do_d, lse_b, lse_h, lse_s,
-                             CAUSAL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
-    """grad_k and grad_v of N keys of one head, summed over the group of query heads that read it."""
+                             do_d, lse_b, lse_h, lse_s, CAUSAL: tl.constexpr, WHOLE: tl.constexpr,
+                             M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """grad_k and grad_v of N keys of one head, summed over the group of query heads that read it: of each the
+    queries that see some of the keys, those that see all, and what is left of a step."""
     bh = tl.program_id(1).to(tl.int64)
     batch = bh // heads_kv
     head_kv = bh % heads_kv
-    j = tl.program_id(0) * N + tl.arange(0, N)
+    tile = tl.program_id(0)
+    j = tile * N + tl.arange(0, N)
     d = tl.arange(0, D)
     inside_kv = (j < seq_kv)[:, None] & (d < head_dim)[None, :]
     k = tl.load(k_ptr + batch * k_b + head_kv * k_h + j.to(tl.int64)[:, None] * k_s + d[None, :] * k_d,
@@ -169,56 +274,64 @@ def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk
     v = tl.load(v_ptr + batch * v_b + head_kv * v_h + j.to(tl.int64)[:, None] * v_s + d[None, :] * v_d,
                 mask=inside_kv, other=0.0)
     shift = seq_kv - seq_q
+    steps = seq_q // M * M
     begin = 0
+    all_see = 0
     if CAUSAL:
-        begin = tl.maximum(tl.program_id(0) * N - shift, 0)
+        begin = tl.minimum(tl.maximum(tile * N - shift, 0) // M * M, steps)
+        all_see = tl.minimum((tl.maximum((tile + 1) * N - 1 - shift, 0) + M - 1) // M * M, steps)
     dk = tl.zeros([N, D], tl.float32)
     dv = tl.zeros([N, D], tl.float32)
     for member in range(0, group):
         head = head_kv * group + member
-        for start in range(begin, seq_q, M):
-            i = start + tl.arange(0, M)
-            row = i.to(tl.int64)[:, None]
-            inside = (i < seq_q)[:, None] & (d < head_dim)[None, :]
-            q = tl.load(q_ptr + batch * q_b + head * q_h + row * q_s + d[None, :] * q_d,
-                        mask=inside, other=0.0)
-            do = tl.load(do_ptr + batch * do_b + head * do_h + row * do_s + d[None, :] * do_d,
-                         mask=inside, other=0.0)
-            lse = tl.load(lse_ptr + batch * lse_b + head * lse_h + i.to(tl.int64) * lse_s, mask=i < seq_q,
-                          other=float("-inf"))
-            delta = tl.load(delta_ptr + (batch * heads_kv * group + head) * seq_q + i, mask=i < seq_q,
-                            other=0.0)
-            visible = (j < seq_kv)[:, None] & (lse != float("-inf"))[None, :]
-            if CAUSAL:
-                visible = visible & (j[:, None] <= i[None, :] + shift)
-            s = tl.dot(k, tl.trans(q), input_precision="ieee") * scale
-            p = tl.where(visible, tl.exp(s - lse[None, :]), 0.0)
-            dv = tl.dot(p.to(do.dtype), do, dv, input_precision="ieee")
-            dp = tl.dot(v, tl.trans(do), input_precision="ieee")
-            ds = tl.where(visible, p * (dp - delta[None, :]), 0.0)
-            dk = tl.dot(ds.to(q.dtype), q, dk, input_precision="ieee")
+        q_of = q_ptr + batch * q_b + head * q_h
+        do_of = do_ptr + batch * do_b + head * do_h
+        lse_of = lse_ptr + batch * lse_b + head * lse_h
+        delta_of = delta_ptr + (batch * heads_kv * group + head) * seq_q
+        if CAUSAL:
+            dk, dv = _grad_kv_steps(dk, dv, k, v, j, q_of, do_of, lse_of, delta_of, begin, all_see, seq_q,
+                                    shift, head_dim, scale * LOG2_E, q_s, q_d, do_s, do_d, lse_s, CAUSAL,
+                                    True, WHOLE, M, D)
+        dk, dv = _grad_kv_steps(dk, dv, k, v, j, q_of, do_of, lse_of, delta_of, all_see, steps, seq_q,
+                                shift, head_dim, scale * LOG2_E, q_s, q_d, do_s, do_d, lse_s, CAUSAL, False,
+                                WHOLE, M, D)
+        dk, dv = _grad_kv_steps(dk, dv, k, v, j, q_of, do_of, lse_of, delta_of, steps, seq_q, seq_q, shift,
+                                head_dim, scale * LOG2_E, q_s, q_d, do_s, do_d, lse_s, CAUSAL, True, WHOLE,
+                                M, D)
     out = (bh * seq_kv + j)[:, None] * head_dim + d[None, :]
     tl.store(dk_ptr + out, (dk * scale).to(dk_ptr.dtype.element_ty), mask=inside_kv)
     tl.store(dv_ptr + out, dv.to(dv_ptr.dtype.element_ty), mask=inside_kv)
 
 
-def _tile(head_dim: int, dtype: torch.dtype, backward: bool) -> tuple[int, int]:
-    """Queries and keys of a step on a GPU: what registers and shared memory hold, less for wide heads and for
-    the backward. IEEE products of fp32 take no tensor core: their tiles are small, or the compiler unrolls
-    for half a minute."""
-    narrow = head_dim <= 128
-    if dtype == torch.float32:
-        return ((32, 32) if narrow else (16, 16)) if backward else ((64, 32) if narrow else (32, 16))
-    if backward:
-        return (64, 64) if head_dim <= 64 else (64, 32) if narrow else (32, 32)
-    return (128, 64) if narrow else (64, 32)
+_MUCH_SHARED_MEMORY = {(8, 0), (9, 0), (10, 0), (10, 3)}
+"""Compute capabilities of GPUs where a block may have 163 KB, for three stages of tiles; elsewhere 99."""
 
 
-def _steps(q, k, backward: bool) -> tuple[int, int]:
-    """Queries and keys of a step; the interpreter takes up to 128 of each, and no more than there are."""
+def _plan(kernel: str, q, k) -> dict[str, int]:
+    """Queries and keys of a step of "forward", "grad_q" or "grad_kv", warps and stages: what was fastest on
+    an H200 in 16 bits, and less where a block has less shared memory or head_dim is wide. IEEE products of
+    fp32 take no tensor core: their tiles are small, or the compiler unrolls for half a minute. The
+    interpreter takes up to 128 of each, and no more than there are."""
+    head_dim, backward = q.shape[3], kernel != "forward"
     if INTERPRETED:
-        return min(128, next_power_of_2(q.shape[2])), min(128, next_power_of_2(k.shape[2]))
-    return _tile(q.shape[3], q.dtype, backward)
+        m, n = (min(128, next_power_of_2(x.shape[2])) for x in (q, k))
+        warps, stages = 4, 1
+    elif q.dtype == torch.float32 or head_dim > 128 or capability(q.device) not in _MUCH_SHARED_MEMORY:
+        narrow, warps, stages = head_dim <= 128, 4 if head_dim <= 64 else 8, 1 if backward else 2
+        if q.dtype == torch.float32:
+            m, n = ((32, 32) if narrow else (16, 16)) if backward else ((64, 32) if narrow else (32, 16))
+        elif backward:
+            m, n = (64, 64) if head_dim <= 64 else (64, 32) if narrow else (32, 32)
+        else:
+            m, n = (128, 64) if narrow else (64, 32)
+    else:
+        m, n, warps, stages = {
+            "forward": (128, 64, 8, 3) if head_dim <= 64 else (64, 64, 4, 3),
+            "grad_q": (64, 64, 4, 3) if head_dim <= 64 else (128, 64, 8, 3),
+            "grad_kv": (32, 64, 4, 1) if head_dim <= 64 else (64, 64, 4, 2),
+        }[kernel]
+    width = next_power_of_2(head_dim)
+    return {"WHOLE": width == head_dim, "M": m, "N": n, "D": width, "num_warps": warps, "num_stages": stages}
 
 
 def forward(q, k, v, *, causal, scale):
@@ -228,12 +341,10 @@ def forward(q, k, v, *, causal, scale):
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     lse = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
     if lse.numel():
-        m, n = _steps(q, k, False)
-        _attention_fwd_kernel[(ceildiv(seq_q, m), batch * heads)](
+        plan = _plan("forward", q, k)
+        _attention_fwd_kernel[(ceildiv(seq_q, plan["M"]), batch * heads)](
             q, k, v, o, lse, heads, heads // k.shape[1], seq_q, k.shape[2], head_dim, scale, *q.stride(),
-            *k.stride(), *v.stride(),
-            CAUSAL=causal, M=m, N=n, D=next_power_of_2(head_dim), num_warps=4 if head_dim <= 64
-            else 8, num_stages=2)
+            *k.stride(), *v.stride(), CAUSAL=causal, **plan)
     return o, lse
 
 
@@ -241,25 +352,24 @@ def backward(q, k, v, o, lse, grad_o, *, causal, scale):
     """The forward's inputs and outputs and grad_o of o's shape -> grad_q, grad_k, grad_v of the shapes and
     dtypes of q, k, v."""
     (batch, heads, seq_q, head_dim), (_, heads_kv, seq_kv, _) = q.shape, k.shape
-    group, width = heads // heads_kv, next_power_of_2(head_dim)
+    group = heads // heads_kv
     grad_q = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     grad_k = torch.empty(k.shape, dtype=k.dtype, device=k.device)
     grad_v = torch.empty(v.shape, dtype=v.dtype, device=v.device)
     delta = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
-    m, n = _steps(q, k, True)
+    sizes = (group, seq_q, seq_kv, head_dim, scale)
     strides = (*q.stride(), *k.stride(), *v.stride(), *grad_o.stride(), *lse.stride())
-    options = {"CAUSAL": causal, "M": m, "N": n, "D": width, "num_warps": 4 if head_dim <= 64 else 8,
-               "num_stages": 1}
     if delta.numel():
-        grid = (ceildiv(seq_q, m), batch * heads)
+        plan = _plan("grad_q", q, k)
+        grid = (ceildiv(seq_q, plan["M"]), batch * heads)
         _attention_delta_kernel[grid](o, grad_o, delta, heads, seq_q, head_dim, *o.stride(), *grad_o.stride(),
-                                      M=m, D=width)
-        _attention_bwd_q_kernel[grid](q, k, v, grad_o, lse, delta, grad_q, heads, group, seq_q, seq_kv,
-                                      head_dim, scale, *strides, **options)
+                                      M=plan["M"], D=plan["D"])
+        _attention_bwd_q_kernel[grid](q, k, v, grad_o, lse, delta, grad_q, heads, *sizes, *strides,
+                                      CAUSAL=causal, **plan)
     if grad_k.numel():
-        _attention_bwd_kv_kernel[(ceildiv(seq_kv, n), batch * heads_kv)](q, k, v, grad_o, lse, delta, grad_k,
-            grad_v, heads_kv, group, seq_q, seq_kv,
-                                                                         head_dim, scale, *strides, **options)
+        plan = _plan("grad_kv", q, k)
+        _attention_bwd_kv_kernel[(ceildiv(seq_kv, plan["N"]), batch * heads_kv)](
+            q, k, v, grad_o, lse, delta, grad_k, grad_v, heads_kv, *sizes, *strides, CAUSAL=causal, **plan)
     return grad_q, grad_k, grad_v
 
 
@@ -270,62 +380,18 @@ def _accepts_tiled(direction, q, *rest, causal, scale):
     return too_old(q.device, "a block, with 96 KB of shared memory,", (8, 0))
 
 
-# ---- flash-attn-4
-
-
-def _fa4_forward(q, k, v, *, causal, scale):
-    """It takes [batch, seq, heads, head_dim], with any strides but the last, and writes into what it is
-    given: nothing is copied."""
-    from flash_attn.cute.interface import _flash_attn_fwd
-    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
-    _flash_attn_fwd(*(t.transpose(1, 2) for t in (q, k, v)), softmax_scale=scale, causal=causal,
-                    return_lse=True, out=o.transpose(1, 2), lse=lse)
-    return o, lse
-
-
-def _fa4_backward(q, k, v, o, lse, grad_o, *, causal, scale):
-    from flash_attn.cute.interface import _flash_attn_bwd
-    grads = tuple(torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
-    q, k, v, o, grad_o, *into = (t.transpose(1, 2) for t in (q, k, v, o, grad_o, *grads))
-    _flash_attn_bwd(q, k, v, o, grad_o, lse.contiguous(), softmax_scale=scale, causal=causal, dq=into[0],
-                    dk=into[1], dv=into[2])
-    return grads
-
-
-def _accepts_fa4(direction, q, k, *rest, causal, scale):
-    head_dim = q.shape[3]
-    if head_dim % 8 or not 8 <= head_dim <= 256:
-        return f"flash_attention/fa4/kernel: head_dim {head_dim} is not a multiple of 8 in 8..256"
-    if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device)[0] < 9:
-        return "flash_attention/fa4/kernel: it needs compute capability 9.0 or higher"
-    return None if q.numel() and k.numel() else "flash_attention/fa4/kernel: an empty tensor"
-
-
 # ---- torch
-
-
-def _blind(q, k, causal: bool) -> int:
-    """How many of the first queries see no key. The torch functions leave them out: softmax over nothing is
-    NaN, and so would its gradient be."""
-    seq_q, seq_kv = q.shape[2], k.shape[2]
-    return seq_q if seq_kv == 0 else max(0, seq_q - seq_kv) if causal else 0
-
-
-def _mask(seq_q: int, seq_kv: int, device) -> torch.Tensor:
-    """[seq_q, seq_kv], true where key j <= i + seq_kv - seq_q."""
-    return torch.ones((seq_q, seq_kv), dtype=torch.bool, device=device).tril(seq_kv - seq_q)
 
 
 def _scores(q, k, causal: bool, scale: float):
     """Scaled, masked scores of every query head, in q's dtype."""
     s = (q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).transpose(2, 3)) * scale
-    return s.masked_fill(~_mask(q.shape[2], k.shape[2], q.device), float("-inf")) if causal else s
+    return s.masked_fill(~visible(q.shape[2], k.shape[2], q.device), float("-inf")) if causal else s
 
 
 def reference(q, k, v, *, causal, scale):
     """The composition in torch, in the dtype of q: o and lse; differentiable."""
-    blind = _blind(q, k, causal)
+    blind = blind_queries(q, k, causal)
     if blind == q.shape[2]:
         return torch.zeros(q.shape, dtype=q.dtype, device=q.device), torch.full(q.shape[:3], float("-inf"),
             dtype=q.dtype, device=q.device)
@@ -355,103 +421,6 @@ def forward_eager(q, k, v, *, causal, scale):
     return reference(q, k, v, causal=causal, scale=scale)[0].contiguous()
 
 
-def _masking(q, k, causal: bool, blind: int):
-    """How torch's attention is called: the queries that see a key, a mask, and is_causal, which it aligns
-    top-left: it is used for equal lengths alone."""
-    seeing, seq_kv = q[:, :, blind:], k.shape[2]
-    aligned = causal and seeing.shape[2] == seq_kv
-    return seeing, _mask(seeing.shape[2], seq_kv, q.device) if causal and not aligned else None, aligned
-
-
-def forward_sdpa(q, k, v, *, causal, scale):
-    """o of torch's attention."""
-    blind = _blind(q, k, causal)
-    if blind == q.shape[2]:
-        return torch.zeros(q.shape, dtype=q.dtype, device=q.device)
-    seeing, mask, aligned = _masking(q, k, causal, blind)
-    o = F.scaled_dot_product_attention(seeing, k, v, attn_mask=mask, is_causal=aligned, scale=scale,
-                                       enable_gqa=q.shape[1] != k.shape[1])
-    if o is None:
-        raise TypeError("scaled_dot_product_attention returned None")
-    return (F.pad(o, (0, 0, blind, 0)) if blind else o).contiguous()  # to pad by nothing is a copy
-
-
-def _accepts_sdpa(direction, *tensors, causal, scale):
-    """torch's GPU kernels read 16 bytes at once without asking whether they may: a misaligned address, or
-    NaN."""
-    if tensors[0].device.type == "cuda":
-        for name, t in zip("qkv", tensors):
-            rows = [s for s, n in zip(t.stride()[:-1], t.shape) if n > 1]
-            if t.data_ptr() % 16 or t.stride(-1) == 1 and any(s * t.itemsize % 16 for s in rows):
-                return f"flash_attention: {name} has rows that do not begin at a multiple of 16 bytes"
-    return None
-
-
-_TAKEN = {SDPBackend.FLASH_ATTENTION: torch.backends.cuda.can_use_flash_attention,
-          SDPBackend.EFFICIENT_ATTENTION: torch.backends.cuda.can_use_efficient_attention,
-          SDPBackend.CUDNN_ATTENTION: torch.backends.cuda.can_use_cudnn_attention}
-
-_HEADINGS = {SDPBackend.FLASH_ATTENTION: "flash", SDPBackend.EFFICIENT_ATTENTION: "memory efficient",
-             SDPBackend.CUDNN_ATTENTION: "cudnn"}
-
-
-def _held_to(backend: SDPBackend):
-    """forward_sdpa with one of its kernels."""
-    def forward(q, k, v, **attributes):
-        with sdpa_kernel(backend):
-            return forward_sdpa(q, k, v, **attributes)
-    return forward
-
-
-def _reasons(backend: SDPBackend, said: list[str]) -> str:
-    """Of what torch warned of, kernel after kernel, why it does not take this one."""
-    heading, ours, reasons = " not used because:", False, []
-    for sentence in (text.partition("(Triggered internally")[0].strip() for text in said):
-        if sentence.endswith(heading):
-            ours = sentence.lower().startswith(_HEADINGS[backend])
-        elif ours:
-            reasons.append(sentence.rstrip("."))
-    return "; ".join(reasons)
-
-
-@functools.cache
-def _untaken(backend: SDPBackend, backward: bool, tensors: tuple, dtype: torch.dtype, device: torch.device,
-             causal: bool, scale: float) -> str:
-    """Why torch's attention does not take this kernel of its own, in torch's words, "" where it does. tensors
-    are shapes and strides of q, k and v; torch is asked with memory of its own that has those."""
-    extents = [1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0 for shape,
-               stride in tensors]
-    memory = torch.zeros(max(extents), dtype=dtype, device=device)
-    q, k, v = (memory.as_strided(shape, stride).requires_grad_(backward) for shape, stride in tensors)
-    blind = _blind(q, k, causal)
-    if blind == q.shape[2]:
-        return ""  # torch's attention is not asked
-    seeing, mask, aligned = _masking(q, k, causal, blind)
-    asked = torch.backends.cuda.SDPAParams(seeing, k, v, mask, 0.0, aligned, q.shape[1] != k.shape[1])
-    with sdpa_kernel(backend):
-        if _TAKEN[backend](asked):
-            return ""
-        with warnings.catch_warnings(record=True) as said, suppress(RuntimeError):
-            # torch tells the reasons at the call itself, which launches nothing then
-            warnings.simplefilter("always")
-            F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale,
-                                           enable_gqa=q.shape[1] != k.shape[1])
-    why = _reasons(backend, [str(w.message) for w in said])
-    return (f"{backend.name} does not take q {list(q.shape)}, k {list(k.shape)} in {q.dtype}"
-            + (f": {why}" if why else ""))
-
-
-def _accepts_held_to(backend: SDPBackend):
-    """What torch's attention asks before it takes this kernel of its own."""
-    def accepts(direction, *tensors, causal, scale):
-        if why := _accepts_sdpa(direction, *tensors, causal=causal, scale=scale):
-            return why
-        q = tensors[0]
-        kinds = tuple((tuple(t.shape), tuple(t.stride())) for t in tensors[:3])
-        return _untaken(backend, direction == "backward", kinds, q.dtype, q.device, causal, scale) or None
-    return accepts
-
-
 def _row(name: str, function, contract: str, **more) -> Implementation:
     """A torch row: o, and the gradients through autograd."""
     # Where heads share a key's head, autograd rounds grad_k and grad_v of each to the dtype before it adds
@@ -471,25 +440,26 @@ IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS,
                    contract=sixteen_bit("p16"), accepts=_accepts_tiled,
                    constraint="head_dim a multiple of 8 in 16..256; a GPU of capability 8.0 or higher"),
-    _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, nondeterministic=_ANY_SUM,
-         constraint="on a GPU rows that begin at a multiple of 16 bytes"),
+    _row("torch/sdpa", library.attention, "p16", accepts=library.reads_whole_vectors,
+         nondeterministic=_ANY_SUM, constraint="on a GPU rows that begin at a multiple of 16 bytes"),
     _row("torch/eager", forward_eager, "eager"),
-    Implementation("fa4/kernel", _fa4_forward, _fa4_backward, outputs=("o", "lse"), gradients=_GRADIENTS,
-                   contract=sixteen_bit("p16"), dtypes=("fp16", "bf16"),
-                   module="flash_attn.cute.interface", accepts=_accepts_fa4, nondeterministic=_GRADIENTS,
+    Implementation("fa4/kernel", library.fa4_forward, library.fa4_backward, outputs=("o", "lse"),
+                   gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=("fp16", "bf16"),
+                   module="flash_attn.cute.interface", accepts=library.accepts_fa4,
+                   nondeterministic=_GRADIENTS,
                    constraint="head_dim a multiple of 8 in 8..256, compute capability 9.0 or higher, no "
                               "empty tensor"),
 ]
 if torch.cuda.is_available() and not INTERPRETED:
     IMPLEMENTATIONS += [
-        _row("torch/cudnn", _held_to(SDPBackend.CUDNN_ATTENTION), "p16",
-             accepts=_accepts_held_to(SDPBackend.CUDNN_ATTENTION), nondeterministic=_ATOMIC,
+        _row("torch/cudnn", library.held_to(SDPBackend.CUDNN_ATTENTION), "p16",
+             accepts=library.accepts_held_to(SDPBackend.CUDNN_ATTENTION), nondeterministic=_ATOMIC,
              constraint=_TAKES),
-        _row("torch/flash", _held_to(SDPBackend.FLASH_ATTENTION), "p16",
-             accepts=_accepts_held_to(SDPBackend.FLASH_ATTENTION), nondeterministic=_ATOMIC,
+        _row("torch/flash", library.held_to(SDPBackend.FLASH_ATTENTION), "p16",
+             accepts=library.accepts_held_to(SDPBackend.FLASH_ATTENTION), nondeterministic=_ATOMIC,
              constraint=_TAKES),
-        _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16",
-             accepts=_accepts_held_to(SDPBackend.EFFICIENT_ATTENTION), nondeterministic=_ANY_SUM,
+        _row("torch/efficient", library.held_to(SDPBackend.EFFICIENT_ATTENTION), "p16",
+             accepts=library.accepts_held_to(SDPBackend.EFFICIENT_ATTENTION), nondeterministic=_ANY_SUM,
              constraint=_TAKES),
         # The scores are a product of the dtype. Where Inductor recognises attention it calls sdpa, whose
         # backward adds grad_q up by atomics.

@@ -56,13 +56,17 @@ private:
 // group_warps is the length of the scratch memory that group_reduce asks for.
 template <int Group> constexpr int group_warps = Group <= 32 ? 1 : Group / 32;
 
-// group_block<Group> is the block size where Group threads share a row: groups of less than 128 threads share a block.
-template <int Group> constexpr int group_block = Group < 128 ? 128 : Group;
+// group_block<Group> is the block size where Group threads share a row: groups of at most a warp share a block.
+template <int Group> constexpr int group_block = Group <= 32 ? 128 : Group;
 
 // by_row_length calls the kernel whose registers hold a row of so many columns: Kernel::registers<Group, Items>, with Group threads a row
 // and Items values a thread, or Kernel::longer. More threads only where a row needs them: short rows should share a block, and the
-// items of a thread are its loads in flight.
-template <class Kernel> int by_row_length(const triad_call *call, int64_t cols) {
+// items of a thread are its loads in flight. Brief kernels, of one reduction a row, are faster with twice the threads here and there.
+template <class Kernel, bool Brief = false> int by_row_length(const triad_call *call, int64_t cols) {
+	if constexpr (Brief) {
+		if (cols > 64 * 8 && cols <= 64 * 16) return Kernel::template registers<64, 16>(call);
+		if (cols > 128 * 16 && cols <= 256 * 16) return Kernel::template registers<256, 16>(call);
+	}
 	if (cols <= 8 * 8) return Kernel::template registers<8, 8>(call);
 	if (cols <= 32 * 8) return Kernel::template registers<32, 8>(call);
 	if (cols <= 32 * 16) return Kernel::template registers<32, 16>(call);

@@ -142,64 +142,73 @@ __global__ void __launch_bounds__(Threads)
 }
 
 // Blocks of so many threads that should share a multiprocessor: 40 warps keep as many bytes on their way as memory needs, with rows of 16 bits in
-// at most 48 registers a thread. fp32 takes what it takes.
-template <class T, int Threads> constexpr int vec_blocks = sizeof(T) == 4 ? 1 : 1280 / Threads;
+// at most 48 registers a thread; where a warp has a row, weight and bias too, 24 warps do. fp32 takes what it takes.
+template <class T, int Group> constexpr int vec_blocks = sizeof(T) == 4 ? 1 : (Group <= 32 ? 768 : 1280) / triad::group_block<Group>;
 
 // Group threads share a row and keep all of it in registers, Items values each, as it lies in memory, in runs of 16 bytes: one read, one write.
+// Where a row is a warp's, weight and bias are asked for along with it: nothing else hides that they come late.
 template <class T, int Group, int Items>
-__global__ void __launch_bounds__(triad::group_block<Group>, vec_blocks<T, triad::group_block<Group>>)
+__global__ void __launch_bounds__(triad::group_block<Group>, vec_blocks<T, Group>)
     layernorm_fwd_vec_kernel(triad::Rows<const T> x, const T *weight, const T *bias, Output<T> out, int64_t rows, int cols, float eps) {
 	constexpr int V = triad::vector<T>, Packs = Items / V, RowsPerBlock = triad::group_block<Group> / Group;
+	constexpr bool early = Group <= 32 && sizeof(T) < 4;
 	__shared__ float sums[triad::group_warps<Group>];
 	__shared__ Two pairs[triad::group_warps<Group>];
 	const int member = threadIdx.x % Group;
-	for (int64_t first = blockIdx.x * static_cast<int64_t>(RowsPerBlock); first < rows; first += gridDim.x * static_cast<int64_t>(RowsPerBlock)) {
-		const int64_t row = first + threadIdx.x / Group;
-		const int here = row < rows ? cols : 0; // a group without a row still takes part in the shuffles
-		uint4 held[Packs] = {}; // zeros beyond the row add nothing to the sum
-		const uint4 *from = reinterpret_cast<const uint4 *>(x.row(row)) + member;
+	const int64_t row = blockIdx.x * static_cast<int64_t>(RowsPerBlock) + threadIdx.x / Group;
+	const int here = row < rows ? cols : 0; // a group without a row still takes part in the shuffles
+	uint4 held[Packs] = {};                 // zeros beyond the row add nothing to the sum
+	uint4 weights[early ? Packs : 1] = {}, biases[early ? Packs : 1] = {};
+	const uint4 *from = reinterpret_cast<const uint4 *>(x.row(row)) + member;
 #pragma unroll
-		for (int p = 0; p < Packs; p++)
-			if ((member + p * Group) * V < here) held[p] = __ldcs(from + p * Group);
-		float v[V], sum = 0;
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			triad::unpack_here<T>(held[p], v);
-#pragma unroll
-			for (int j = 0; j < V; j++) sum += v[j];
+	for (int p = 0; p < Packs; p++) {
+		if ((member + p * Group) * V >= here) continue;
+		held[p] = __ldcs(from + p * Group);
+		if constexpr (early) {
+			weights[p] = reinterpret_cast<const uint4 *>(weight)[member + p * Group];
+			biases[p] = reinterpret_cast<const uint4 *>(bias)[member + p * Group];
 		}
-		// Each reduction has scratch memory of its own, and the other's barrier lies between two uses of it.
-		const float mean = triad::group_reduce_in_turn<Group>(sum, triad::Sum(), sums) / static_cast<float>(cols);
-		Two mine = {0, 0};
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			if ((member + p * Group) * V < here) {
-				triad::unpack_here<T>(held[p], v);
-#pragma unroll
-				for (int j = 0; j < V; j++) {
-					const float d = v[j] - mean;
-					mine.first += d;
-					mine.second += d * d;
-				}
-			}
-		}
-		const Two both = triad::group_reduce_in_turn<Group>(mine, triad::SumTwo(), pairs);
-		const Statistics s = triad::corrected(mean, both, static_cast<float>(cols), eps);
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (member + p * Group) * V;
-			if (c < here) {
-				float w[V], b[V];
-				triad::unpack_here<T>(held[p], v);
-				triad::load(weight + c, w);
-				triad::load(bias + c, b);
-#pragma unroll
-				for (int j = 0; j < V; j++) v[j] = normalise(v[j], s, w[j], b[j]);
-				triad::store(out.y + row * cols + c, v);
-			}
-		}
-		if (member == 0 && row < rows) keep(out, row, s);
 	}
+	float v[V], sum = 0;
+#pragma unroll
+	for (int p = 0; p < Packs; p++) {
+		triad::unpack_here<T>(held[p], v);
+#pragma unroll
+		for (int j = 0; j < V; j++) sum += v[j];
+	}
+	const float mean = triad::group_reduce_in_turn<Group>(sum, triad::Sum(), sums) / static_cast<float>(cols);
+	Two mine = {0, 0};
+#pragma unroll
+	for (int p = 0; p < Packs; p++) {
+		if ((member + p * Group) * V >= here) continue;
+		triad::unpack_here<T>(held[p], v);
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			const float d = v[j] - mean;
+			mine.first += d;
+			mine.second += d * d;
+		}
+	}
+	const Two both = triad::group_reduce_in_turn<Group>(mine, triad::SumTwo(), pairs);
+	const Statistics s = triad::corrected(mean, both, static_cast<float>(cols), eps);
+#pragma unroll
+	for (int p = 0; p < Packs; p++) {
+		const int c = (member + p * Group) * V;
+		if (c >= here) continue;
+		float w[V], b[V];
+		triad::unpack_here<T>(held[p], v);
+		if constexpr (early) {
+			triad::unpack<T>(weights[p], w);
+			triad::unpack<T>(biases[p], b);
+		} else {
+			triad::load(weight + c, w);
+			triad::load(bias + c, b);
+		}
+#pragma unroll
+		for (int j = 0; j < V; j++) v[j] = normalise(v[j], s, w[j], b[j]);
+		triad::store(out.y + row * cols + c, v);
+	}
+	if (member == 0 && row < rows) keep(out, row, s);
 }
 
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------

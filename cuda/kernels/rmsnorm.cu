@@ -69,9 +69,10 @@ __global__ void rmsnorm_fwd_naive_kernel(Forward<T> f, triad::Matrix<const T> x,
 }
 
 // Writes V neighbours of y, and of h where there is a residual.
-template <int V, class T> __device__ inline void write_row(const Forward<T> &f, int64_t row, int64_t c, float rstd, float (&v)[V]) {
+template <int V, class T>
+__device__ inline void write_row(const Forward<T> &f, int64_t row, int64_t c, float rstd, float (&v)[V], const triad::Pack<T, V> &weight) {
 	float w[V];
-	triad::load(f.weight + c, w);
+	triad::unpack(weight, w);
 	if (f.add) triad::store(f.h + row * f.cols + c, v);
 #pragma unroll
 	for (int j = 0; j < V; j++) v[j] = v[j] * rstd * w[j];
@@ -92,58 +93,56 @@ template <class T, int V, int Threads> __global__ void __launch_bounds__(Threads
 		const float rstd = reciprocal_root(triad::block_reduce<Threads>(squares, triad::Sum(), scratch), f.cols, f.eps);
 		for (int64_t c = threadIdx.x * V; c < f.cols; c += Threads * V) {
 			load_sum(f.x, f.residual, f.add, row, c, v);
-			write_row(f, row, c, rstd, v);
+			write_row(f, row, c, rstd, v, triad::fetch<V>(f.weight + c));
 		}
 		if (threadIdx.x == 0 && f.rstd != nullptr) f.rstd[row] = rstd;
 	}
 }
 
-// Group threads share a row and keep all of it in registers, Items values each, as it lies in memory, in runs of 16 bytes.
-template <class T, bool Add, int Group, int Items>
-__global__ void __launch_bounds__(triad::group_block<Group>) rmsnorm_fwd_vec_kernel(Forward<T> f) {
+// Group threads share a row and keep all of it in registers, Items values each, as it lies in memory, in runs of 16 bytes. In 16 bits the weight is
+// asked for along with it, and is there when the sum is.
+template <class T, bool Add, int Group, int Items> __global__ void __launch_bounds__(triad::group_block<Group>) rmsnorm_fwd_vec_kernel(Forward<T> f) {
 	constexpr int V = triad::vector<T>, Packs = Items / V, RowsPerBlock = triad::group_block<Group> / Group;
-	__shared__ float scratch[2][triad::group_warps<Group>];
+	constexpr bool early = sizeof(T) < 4;
+	__shared__ float scratch[triad::group_warps<Group>];
 	const int member = threadIdx.x % Group;
-	int turn = 0;
-	for (int64_t first = blockIdx.x * static_cast<int64_t>(RowsPerBlock); first < f.rows; first += gridDim.x * static_cast<int64_t>(RowsPerBlock)) {
-		const int64_t row = first + threadIdx.x / Group;
-		const int64_t here = row < f.rows ? f.cols : 0; // a group without a row still takes part in the shuffles
-		uint4 x[Packs] = {}, residual[Add ? Packs : 1] = {}; // zeros beyond the row add nothing to the sum
+	const int64_t row = blockIdx.x * static_cast<int64_t>(RowsPerBlock) + threadIdx.x / Group;
+	const int64_t here = row < f.rows ? f.cols : 0; // a group without a row still takes part in the shuffles
+	uint4 x[Packs] = {}, residual[Add ? Packs : 1] = {}; // zeros beyond the row add nothing to the sum
+	triad::Pack<T, V> weights[early ? Packs : 1] = {};
 #pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int64_t c = (member + p * Group) * V;
-			if (c >= here) continue;
-			x[p] = __ldcs(reinterpret_cast<const uint4 *>(f.x.row(row) + c));
-			if constexpr (Add) residual[p] = __ldcs(reinterpret_cast<const uint4 *>(f.residual.row(row) + c));
-		}
-		const auto sum = [&](int p, float(&v)[V]) {
-			triad::unpack_here<T>(x[p], v);
-			if constexpr (Add) {
-				float r[V];
-				triad::unpack_here<T>(residual[p], r);
-#pragma unroll
-				for (int j = 0; j < V; j++) v[j] += r[j];
-			}
-		};
-		float v[V], squares = 0;
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			sum(p, v);
-#pragma unroll
-			for (int j = 0; j < V; j++) squares += v[j] * v[j];
-		}
-		const float total = triad::group_reduce_in_turn<Group>(squares, triad::Sum(), scratch[turn]);
-		const float rstd = reciprocal_root(total, f.cols, f.eps);
-		turn ^= 1;
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int64_t c = (member + p * Group) * V;
-			if (c >= here) continue;
-			sum(p, v);
-			write_row(f, row, c, rstd, v);
-		}
-		if (member == 0 && row < f.rows && f.rstd != nullptr) f.rstd[row] = rstd;
+	for (int p = 0; p < Packs; p++) {
+		const int64_t c = (member + p * Group) * V;
+		if (c >= here) continue;
+		x[p] = __ldcs(reinterpret_cast<const uint4 *>(f.x.row(row) + c));
+		if constexpr (Add) residual[p] = __ldcs(reinterpret_cast<const uint4 *>(f.residual.row(row) + c));
+		if constexpr (early) weights[p] = triad::fetch<V>(f.weight + c);
 	}
+	const auto sum = [&](int p, float(&v)[V]) {
+		triad::unpack_here<T>(x[p], v);
+		if constexpr (Add) {
+			float r[V];
+			triad::unpack_here<T>(residual[p], r);
+#pragma unroll
+			for (int j = 0; j < V; j++) v[j] += r[j];
+		}
+	};
+	float v[V], squares = 0;
+#pragma unroll
+	for (int p = 0; p < Packs; p++) {
+		sum(p, v);
+#pragma unroll
+		for (int j = 0; j < V; j++) squares += v[j] * v[j];
+	}
+	const float rstd = reciprocal_root(triad::group_reduce_in_turn<Group>(squares, triad::Sum(), scratch), f.cols, f.eps);
+#pragma unroll
+	for (int p = 0; p < Packs; p++) {
+		const int64_t c = (member + p * Group) * V;
+		if (c >= here) continue;
+		sum(p, v);
+		write_row(f, row, c, rstd, v, early ? weights[early ? p : 0] : triad::fetch<V>(f.weight + c));
+	}
+	if (member == 0 && row < f.rows && f.rstd != nullptr) f.rstd[row] = rstd;
 }
 
 // A block takes every gridDim.x-th row. The next rows are on their way into shared memory, stages of them, while it works on one. A thread
@@ -185,8 +184,9 @@ template <class T, int Threads, int Stages> __global__ void __launch_bounds__(Th
 		}
 		const float rstd = reciprocal_root(triad::block_reduce_in_turn<Threads>(squares, triad::Sum(), scratch[turn]), f.cols, f.eps);
 		for (int at = threadIdx.x * 16; at < row_bytes; at += Threads * 16) {
+			const int64_t c = at / static_cast<int>(sizeof(T));
 			read(stage, at, v);
-			write_row(f, row, at / static_cast<int>(sizeof(T)), rstd, v);
+			write_row(f, row, c, rstd, v, triad::fetch<V>(f.weight + c));
 		}
 		if (threadIdx.x == 0 && f.rstd != nullptr) f.rstd[row] = rstd;
 		ask(row + Stages * static_cast<int64_t>(gridDim.x), stage);
@@ -238,7 +238,7 @@ template <class T> struct ForwardVec {
 };
 
 template <class T> int rmsnorm_fwd_vec(const triad_call *call) {
-	return call->in[0].shape[0] == 0 ? TRIAD_OK : triad::by_row_length<ForwardVec<T>>(call, call->in[0].shape[1]);
+	return call->in[0].shape[0] == 0 ? TRIAD_OK : triad::by_row_length<ForwardVec<T>, true>(call, call->in[0].shape[1]);
 }
 
 // A block a multiprocessor and more where several fit; rows of which not two fit a block are read twice.

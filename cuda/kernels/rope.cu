@@ -74,7 +74,7 @@ __global__ void rope_naive_kernel(Heads<T> q, Heads<T> k, triad::Matrix<const fl
 	}
 }
 
-constexpr int threads = 256;
+constexpr int threads = 128;
 
 // What one thread of the vec kernel holds of one head: the firsts of its pairs and the seconds in two packs, or interleaved in one.
 template <class T, bool Interleaved> struct Share {
@@ -119,7 +119,7 @@ __device__ inline int64_t position(int64_t token, int64_t seq) {
 // counted over q and then k, a block's worth of heads apart, so that a warp reads in a row. All its packs are fetched before the first
 // is used. No index is divided but the token's: divisions come before the first load and cost more here than the rotation.
 template <class T, bool Interleaved, int PerThread>
-__global__ void __launch_bounds__(threads, Interleaved ? 3 : 2)
+__global__ void __launch_bounds__(threads, Interleaved ? 6 : 4)
     rope_vec_kernel(const T *__restrict__ q, const T *__restrict__ k, T *__restrict__ q_out, T *__restrict__ k_out, const float *__restrict__ cos,
                     const float *__restrict__ sin, Shape s, int heads_q, int heads_k) {
 	using Piece = Share<T, Interleaved>;
