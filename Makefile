@@ -113,7 +113,7 @@ test-long:
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestKernelsCompile.*|TestEmulatorWarpMatrix|Test.*AttentionForHopper)$$' ./cuda
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestOwnFiles|TestFakeGPUWrongFiles)$$' ./cmd/triad
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestSanitizersAreSilent$$' ./internal/check
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'ByRows' ./internal/truth
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'ByRows|InvariantsOfParts|ComplexStepAgrees' ./internal/truth
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPython$$/gpu_code' ./pybridge
 	TRIAD_TEST_PYTHONS="$(PYTHONS)" $(GO) test -count=1 -timeout 60m -run '^TestPackage$$/wheel' ./pybridge/python
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPower$$' -v ./internal/run
