@@ -121,7 +121,8 @@ func TestCIStartsFromNothing(t *testing.T) {
 	}
 }
 
-// Without packages all is tested, the dear tests of what a GPU reaches once: where what they reach is counted.
+// Without packages all is tested, the dear tests of what a GPU reaches once: where what they reach is
+// counted.
 func TestCICountsWhatTheFakeGPUReaches(t *testing.T) {
 	cmd, played := ciRun(t, "well", t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil {

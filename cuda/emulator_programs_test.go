@@ -27,8 +27,8 @@ type emulated struct {
 	library  func() (string, error)
 }
 
-// emulators are those that were compiled, as functions that do it once: by the compiler and its flags. Tests that
-// compile programs alike share one.
+// emulators are those that were compiled, as functions that do it once: by the compiler and its flags.
+// Tests that compile programs alike share one.
 var emulators sync.Map
 
 // emulatorsFolder is where they lie, until TestMain removes it.
@@ -81,8 +81,8 @@ func (e *emulated) compileEmulator() (string, error) {
 	}, sources...)...)
 }
 
-// newWatched is newEmulated for programs whose ordinary accesses are reported to the emulator; flags are those of
-// the programs.
+// newWatched is newEmulated for programs whose ordinary accesses are reported to the emulator; flags
+// are those of the programs.
 func newWatched(t testing.TB, flags ...string) *emulated {
 	t.Helper()
 	e := newEmulated(t, "g++", "-O1")

@@ -161,7 +161,8 @@ func smallMatrix(t *testing.T, e *emulated) {
 	}
 }
 
-// The warp-function matrix under compilers, optimisation levels and orders: every time under one in two of each.
+// The warp-function matrix under compilers, optimisation levels and orders: every time under one in
+// two of each.
 func TestEmulatorWarpMatrix(t *testing.T) {
 	t.Parallel()
 	for i, way := range []struct {

@@ -111,10 +111,11 @@ func TestEveryKernelFileRegisters(t *testing.T) {
 	}
 }
 
-// TestKernelsCompileForGPUs compiles kernel files with nvcc for sm_90a: those whose loops TestHopperLoops reads
-// anyway, those that have a variant for sm_80, for it too where they are not among the former, and one in three. With
-// TRIAD_TEST_LONG it compiles all of them for both, and for the others. A kernel may spill what its file permits
-// with TRIAD_SPILLS(kernel, bytes, "reason"), and no more.
+// TestKernelsCompileForGPUs compiles kernel files with nvcc for sm_90a: those whose loops
+// TestHopperLoops reads anyway, those that have a variant for sm_80, for it too where they are not
+// among the former, and one in three. With TRIAD_TEST_LONG it compiles all of them for both, and for
+// the others. A kernel may spill what its file permits with TRIAD_SPILLS(kernel, bytes, "reason"), and
+// no more.
 func TestKernelsCompileForGPUs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: nvcc takes minutes for all kernels")
@@ -170,8 +171,8 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	}
 }
 
-// gpuBuilder compiles a kernel file for sm_90a, and for sm_80 too where it has a variant of that name that is not
-// among the largest, or time allows.
+// gpuBuilder compiles a kernel file for sm_90a, and for sm_80 too where it has a variant of that name
+// that is not among the largest, or time allows.
 func gpuBuilder(t *testing.T, nvcc NVCC, kernel string) *GPUBuilder {
 	t.Helper()
 	b := &GPUBuilder{

@@ -168,8 +168,8 @@ func only(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("VIRTUAL_ENV", "")
 }
 
-// alone is a folder that has this compiler alone, the same for every script and every run of them: what is built
-// is kept by the path of the compiler too.
+// alone is a folder that has this compiler alone, the same for every script and every run of them:
+// what is built is kept by the path of the compiler too.
 func alone(ts *testscript.TestScript, compiler string) string {
 	folder := filepath.Join(ts.Getenv("SHARED_CACHE"), "triad-tests", "compiler")
 	ts.Check(os.MkdirAll(folder, 0o755))

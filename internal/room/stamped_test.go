@@ -16,12 +16,12 @@ import (
 	"triad/pybridge"
 )
 
-// everyTime are the families whose templates run on kernels in every run of the tests, in one dtype; the others' and
-// the other dtypes do with TRIAD_TEST_LONG, as each costs half a minute.
+// everyTime are the families whose templates run on kernels in every run of the tests, in one dtype;
+// the others' and the other dtypes do with TRIAD_TEST_LONG, as each costs half a minute.
 var everyTime = []string{"elementwise"}
 
-// stampedTree is a copy of the repository in which families' templates have been made operators: every time of one
-// family in three, the first among them.
+// stampedTree is a copy of the repository in which families' templates have been made operators: every
+// time of one family in three, the first among them.
 type stampedTree struct {
 	root, triad string   // the copy, and the program that is built from it
 	operators   []string // all of them
@@ -120,8 +120,8 @@ func copyTree(t *testing.T, to string) {
 }
 
 // TestStampedOperator: an operator of a family's template needs no other file to be edited than the
-// generated ones. In a copy of the tree it passes what is asked of every operator. With TRIAD_TEST_LONG those of all
-// families are made, and every other suite runs in the copy too.
+// generated ones. In a copy of the tree it passes what is asked of every operator. With
+// TRIAD_TEST_LONG those of all families are made, and every other suite runs in the copy too.
 func TestStampedOperator(t *testing.T) {
 	s := stamp(t)
 	t.Run("repository", func(t *testing.T) {

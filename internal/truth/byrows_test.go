@@ -49,15 +49,17 @@ func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract s
 	}
 }
 
-// TestVerdictByRowsIsThatOfTheWhole: a truth that is computed row by row while it is judged gives the verdict
-// that the whole truth gives, with all its figures and to the bit: of right outputs and of wrong ones, whose
-// wrong element lies in the first run, the last, or between. Every time an operator's pass has all of these on the
-// first case of a shape, and on the others one of each kind.
+// TestVerdictByRowsIsThatOfTheWhole: a truth that is computed row by row while it is judged gives the
+// verdict that the whole truth gives, with all its figures and to the bit: of right outputs and of
+// wrong ones, whose wrong element lies in the first run, the last, or between. Every time an
+// operator's pass has all of these on the first case of a shape, and on the others one of each kind.
 func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 	streamed := map[string]int{}
 	wrong := map[op.Status]int{}
 	seen := map[string]int{}
-	short := []string{"right", "noisy", "last element off", "middle element differs", "first element unwritten"}
+	short := []string{
+		"right", "noisy", "last element off", "middle element differs", "first element unwritten",
+	}
 	byRowCases(t, func(o *truth.Operator, c op.Case, contract string, in []tensor.Tensor) {
 		whole := truthtest.TruthFor(t, c, contract, in)
 		rows, err := o.TruthByRows(c, contract, in)

@@ -18,9 +18,9 @@ WORKER: Client
 
 
 def some(cases: list, dtype: int) -> list[tuple[bool, Case]]:
-    """The cases of the dtype-th dtype of a row in the order in which they are run, and whether one is left out
-    where an earlier one was taken: of the first dtype and with TRIAD_TEST_LONG none, of the others two in
-    three."""
+    """The cases of the dtype-th dtype of a row in the order in which they are run, and whether one is left
+    out where an earlier one was taken: of the first dtype and with TRIAD_TEST_LONG none, of the others two
+    in three."""
     if dtype == 0 or os.environ.get("TRIAD_TEST_LONG"):
         return [(False, case) for case in cases]
     return [(False, case) for case in cases[::3]] + [(True, case) for i, case in enumerate(cases) if i % 3]
