@@ -76,35 +76,15 @@ func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 			}
 			streamed[fmt.Sprint(c.Op, " ", c.Pass, " ", target.Name)]++
 			right := tensor.Encode(target.DType, target.Sim)
-			for what, a := range truthtest.PlantedAnswers(target, right) {
+			for what, answer := range truthtest.PlantedAnswers(target, right) {
 				if c.Distribution != "normal" && what != "right" && what != "noisy" &&
-					what != "last element off" {
+					what != "last element off" || !all && !slices.Contains(short, what) {
 					continue
 				}
-				if !all && !slices.Contains(short, what) {
-					continue
-				}
-				plan := judge.Plan{
-					Outputs:  []op.TensorType{{Name: target.Name, DType: target.DType, Shape: target.Shape}},
-					Launches: 2,
-				}
-				verdict := func(truth judge.Truth, i int) judge.Verdict {
-					return judge.Judge(plan, a,
-						judge.Truth{Contract: contract, Outputs: truth.Outputs[i : i+1]})[0]
-				}
-				want, got := verdict(whole, i), verdict(rows, i)
-				if !sameBits(want, got) {
-					t.Errorf("%s %v %s %s, %s:\n  by rows  %+v\n  of all   %+v", c.Op, c.Pass, c.Key(),
-						target.Name, what, got, want)
-				}
+				where := fmt.Sprintf("%s %v %s %s, %s", c.Op, c.Pass, c.Key(), target.Name, what)
+				got := sameVerdicts(t, where, contract, answer, target, rows.Outputs[i])
 				if what != "right" {
 					wrong[got.Status]++
-				}
-				data := a.Launches[0].Outputs[0].Data
-				of, by := judge.WrongsOf(target, data), judge.WrongsOf(rows.Outputs[i], data)
-				if of != by {
-					t.Errorf("%s %v %s %s, %s: wrong by rows %+v, of all %+v", c.Op, c.Pass, c.Key(),
-						target.Name, what, by, of)
 				}
 			}
 		}
@@ -123,6 +103,30 @@ func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 	if wrong[op.StatusFail] == 0 || wrong[op.StatusRace] == 0 {
 		t.Errorf("wrong outputs ended %v, want some FAIL and some RACE", wrong)
 	}
+}
+
+// sameVerdicts judges an answer by the whole truth and by that of rows, which must say the same, and gives
+// what the latter says.
+func sameVerdicts(t *testing.T, where, contract string, a judge.Answer,
+	whole, rows judge.Target,
+) judge.Verdict {
+	t.Helper()
+	plan := judge.Plan{
+		Outputs:  []op.TensorType{{Name: whole.Name, DType: whole.DType, Shape: whole.Shape}},
+		Launches: 2,
+	}
+	verdict := func(target judge.Target) judge.Verdict {
+		return judge.Judge(plan, a, judge.Truth{Contract: contract, Outputs: []judge.Target{target}})[0]
+	}
+	want, got := verdict(whole), verdict(rows)
+	if !sameBits(want, got) {
+		t.Errorf("%s:\n  by rows  %+v\n  of all   %+v", where, got, want)
+	}
+	data := a.Launches[0].Outputs[0].Data
+	if of, by := judge.WrongsOf(whole, data), judge.WrongsOf(rows, data); of != by {
+		t.Errorf("%s: wrong by rows %+v, of all %+v", where, by, of)
+	}
+	return got
 }
 
 // sameBits compares what two verdicts hold, NaN being NaN.
