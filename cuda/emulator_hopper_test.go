@@ -92,7 +92,7 @@ var lateOrders = []string{"forward", "greedy:3"}
 // and every right place of a fence is silent.
 func TestHopperZoo(t *testing.T) {
 	t.Parallel()
-	program := newWatched(t, "-O1").buildWithKernels(t, "hopper_zoo.cu")
+	program := newWatched(t).buildWithKernels(t, "hopper_zoo.cu")
 	bugsAreReported(t, program, "hopper_zoo.cu", hopperBugs)
 	for _, name := range []string{"writer_fences", "issuer_fences", "path_fences", "expect_late"} {
 		hopperIsRight(t, program, name)
@@ -102,14 +102,14 @@ func TestHopperZoo(t *testing.T) {
 // TestMulticastZoo: the same of what blocks of a cluster do to each other.
 func TestMulticastZoo(t *testing.T) {
 	t.Parallel()
-	program := newWatched(t, "-O1").buildWithKernels(t, "multicast_zoo.cu")
+	program := newWatched(t).buildWithKernels(t, "multicast_zoo.cu")
 	bugsAreReported(t, program, "multicast_zoo.cu", multicastBugs)
 }
 
 // TestBulkZoo: the same of bytes in a row that the copy engine brings and adds to sums.
 func TestBulkZoo(t *testing.T) {
 	t.Parallel()
-	program := newWatched(t, "-O1").buildWithKernels(t, "bulk_zoo.cu")
+	program := newWatched(t).buildWithKernels(t, "bulk_zoo.cu")
 	bugsAreReported(t, program, "bulk_zoo.cu", bulkBugs)
 }
 

@@ -11,7 +11,7 @@ import (
 // show in every order.
 func TestEmulatorMatrices(t *testing.T) {
 	t.Parallel()
-	program := newWatched(t, "-O1", "-I"+emulatorFolder, "-Iinclude", "-I.").build(t, "matrix.cu")
+	program := newWatched(t, "-I"+emulatorFolder, "-Iinclude", "-I.").build(t, "matrix.cu")
 	for _, order := range allOrders {
 		for _, right := range []string{"products", "copies"} {
 			if out, status := runEmulated(t, order, program, right); status != 0 || out != "ok\n" {
@@ -30,7 +30,7 @@ func TestEmulatorMatrices(t *testing.T) {
 func hopperModel(t *testing.T, program, part, from, to string, flags ...string) string {
 	t.Helper()
 	folder := editedKernels(t, "flash_attention", part, from, to)
-	flags = append(flags, "-O1", "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")
+	flags = append(flags, "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")
 	return newWatched(t, flags...).build(t, program)
 }
 

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,9 +22,22 @@ import (
 type emulated struct {
 	compiler string
 	flags    []string
-	watched  []string // flags of the programs alone, and not of the emulator
-	folder   string
+	programs []string // flags of the programs alone, and not of the emulator
+	folder   string   // of the programs
 	library  func() (string, error)
+}
+
+// emulators are those that were compiled, as functions that do it once: by the compiler and its flags.
+// Tests that compile programs alike share one.
+var emulators sync.Map
+
+// emulatorsFolder is where they lie, until TestMain removes it.
+var emulatorsFolder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "emulators") })
+
+// removeEmulators removes what the tests compiled.
+func removeEmulators() error {
+	folder, err := emulatorsFolder()
+	return errors.Join(err, os.RemoveAll(folder))
 }
 
 var emulatorFolder, emulatorTests = "emulator", filepath.Join("testdata", "emulator")
@@ -40,25 +54,39 @@ func newEmulated(t testing.TB, compiler string, flags ...string) *emulated {
 		"-std=c++17", "-g1", "-pthread",
 		"-ffp-contract=off", "-Wno-unknown-pragmas",
 	}, flags...), folder: t.TempDir()}
-	e.library = sync.OnceValues(func() (string, error) {
-		sources, err := filepath.Glob(filepath.Join(emulatorFolder, "*.cc"))
-		if err != nil || len(sources) == 0 {
-			return "", fmt.Errorf("find the emulator's sources: %d, %v", len(sources), err)
-		}
-		library := filepath.Join(e.folder, "libtriad_emulator.so")
-		return library, e.compile(append([]string{
-			"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I",
-			emulatorFolder, "-o", library, "-ldl",
-		}, sources...)...)
-	})
+	shared, _ := emulators.LoadOrStore(strings.Join(append([]string{path}, e.flags...), " "),
+		sync.OnceValues(e.compileEmulator))
+	e.library = shared.(func() (string, error))
 	return e
 }
 
-// newWatched is newEmulated for programs whose ordinary accesses are reported to the emulator.
+// compileEmulator makes the library that programs are compiled against.
+func (e *emulated) compileEmulator() (string, error) {
+	sources, err := filepath.Glob(filepath.Join(emulatorFolder, "*.cc"))
+	if err != nil || len(sources) == 0 {
+		return "", fmt.Errorf("find the emulator's sources: %d, %v", len(sources), err)
+	}
+	base, err := emulatorsFolder()
+	if err != nil {
+		return "", err
+	}
+	folder, err := os.MkdirTemp(base, "")
+	if err != nil {
+		return "", err
+	}
+	library := filepath.Join(folder, "libtriad_emulator.so")
+	return library, e.compile(append([]string{
+		"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I",
+		emulatorFolder, "-o", library, "-ldl",
+	}, sources...)...)
+}
+
+// newWatched is newEmulated for programs whose ordinary accesses are reported to the emulator; flags
+// are those of the programs.
 func newWatched(t testing.TB, flags ...string) *emulated {
 	t.Helper()
-	e := newEmulated(t, "g++", flags...)
-	e.watched = (&Builder{}).watched()
+	e := newEmulated(t, "g++", "-O1")
+	e.programs = append((&Builder{}).watched(), flags...)
 	return e
 }
 
@@ -92,9 +120,9 @@ func (e *emulated) build(t testing.TB, name string, extra ...string) string {
 		t.Fatal(err)
 	}
 	args := append([]string{"-I", emulatorFolder, "-include", "cuda_runtime.h", unit, "-o", program},
-		append(slices.Clone(e.watched), extra...)...)
+		append(slices.Clone(e.programs), extra...)...)
 	if len(extra) == 0 {
-		args = append(args, library, "-Wl,-rpath,"+e.folder)
+		args = append(args, library, "-Wl,-rpath,"+filepath.Dir(library))
 	}
 	if err := e.compile(args...); err != nil {
 		t.Fatal(err)
@@ -110,7 +138,7 @@ func (e *emulated) buildWithKernels(t testing.TB, name string, folders ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{library, "-Wl,-rpath," + e.folder}
+	args := []string{library, "-Wl,-rpath," + filepath.Dir(library)}
 	for _, folder := range folders {
 		args = append(args, "-I", folder)
 	}

@@ -161,7 +161,8 @@ func smallMatrix(t *testing.T, e *emulated) {
 	}
 }
 
-// The warp-function matrix under compilers, optimisation levels and orders.
+// The warp-function matrix under compilers, optimisation levels and orders: every time under one in
+// two of each.
 func TestEmulatorWarpMatrix(t *testing.T) {
 	t.Parallel()
 	for i, way := range []struct {
@@ -181,7 +182,10 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 		t.Run(way.compiler+strings.Join(way.flags, ""), func(t *testing.T) {
 			program := newEmulated(t, way.compiler, way.flags...).build(t, "warp.cu")
 			counts := map[string]bool{}
-			for _, order := range way.orders {
+			for j, order := range way.orders {
+				if !need.Part(j, 2) {
+					continue
+				}
 				out, status := runEmulated(t, order, program)
 				if status != 0 || !strings.HasPrefix(out, "ok ") {
 					t.Errorf("order %s: status %d\n%s", order, status, out)

@@ -31,7 +31,7 @@ func kernelNames(t *testing.T) []string {
 	return names
 }
 
-// TestKernelsCompileForTheEmulator compiles every kernel file with g++, and one in five with clang++, the one
+// TestKernelsCompileForTheEmulator compiles every kernel file with g++, and one in ten with clang++, the one
 // that TRIAD_TEST_CLANG names or any; with TRIAD_TEST_LONG all of them with both.
 func TestKernelsCompileForTheEmulator(t *testing.T) {
 	compilers := map[string]func(testing.TB) string{
@@ -49,7 +49,7 @@ func TestKernelsCompileForTheEmulator(t *testing.T) {
 				t.Error(err)
 			}
 			for i, kernel := range kernelNames(t) {
-				if name == "clang++" && !need.Part(i, 5) {
+				if name == "clang++" && !need.Part(i, 10) {
 					continue
 				}
 				t.Run(kernel, func(t *testing.T) {
@@ -111,9 +111,11 @@ func TestEveryKernelFileRegisters(t *testing.T) {
 	}
 }
 
-// TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_90a, for sm_80 too those that have a
-// variant of that name, and where time allows all of them, and for the others. A kernel may spill what its
-// file permits with TRIAD_SPILLS(kernel, bytes, "reason"), and no more.
+// TestKernelsCompileForGPUs compiles kernel files with nvcc for sm_90a: those whose loops
+// TestHopperLoops reads anyway, those that have a variant for sm_80, for it too where they are not
+// among the former, and one in three. With TRIAD_TEST_LONG it compiles all of them for both, and for
+// the others. A kernel may spill what its file permits with TRIAD_SPILLS(kernel, bytes, "reason"), and
+// no more.
 func TestKernelsCompileForGPUs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: nvcc takes minutes for all kernels")
@@ -122,7 +124,10 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	if os.Getenv("TRIAD_TEST_LONG") != "" {
 		compileForOthers(t, nvcc)
 	}
-	for _, kernel := range kernelNames(t) {
+	for i, kernel := range kernelNames(t) {
+		if !hasLoopsForHopper(t, kernel) && !registers(t, kernel, "sm80_") && !need.Part(i, 3) {
+			continue
+		}
 		t.Run(kernel, func(t *testing.T) {
 			b := gpuBuilder(t, nvcc, kernel)
 			library, err := b.Kernels(t.Context(), kernel)
@@ -166,21 +171,34 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	}
 }
 
-// gpuBuilder compiles a kernel file for sm_90a, and for sm_80 too where it has a variant of that name or time
-// allows.
+// gpuBuilder compiles a kernel file for sm_90a, and for sm_80 too where it has a variant of that name
+// that is not among the largest, or time allows.
 func gpuBuilder(t *testing.T, nvcc NVCC, kernel string) *GPUBuilder {
+	t.Helper()
+	b := &GPUBuilder{
+		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_90a"},
+	}
+	if os.Getenv("TRIAD_TEST_LONG") != "" ||
+		registers(t, kernel, "sm80_") && !hasLoopsForHopper(t, kernel) {
+		b.Architectures = []string{"sm_80", "sm_90a"}
+	}
+	return b
+}
+
+// registers says whether a kernel file registers a variant whose name begins so.
+func registers(t *testing.T, kernel, prefix string) bool {
 	t.Helper()
 	text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+kernel+".cu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &GPUBuilder{
-		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_90a"},
-	}
-	if strings.Contains(string(text), ", sm80_") || os.Getenv("TRIAD_TEST_LONG") != "" {
-		b.Architectures = []string{"sm_80", "sm_90a"}
-	}
-	return b
+	return strings.Contains(string(text), ", "+prefix)
+}
+
+// hasLoopsForHopper says whether a kernel file registers a variant that only Hopper's instructions can run.
+func hasLoopsForHopper(t *testing.T, kernel string) bool {
+	t.Helper()
+	return registers(t, kernel, "sm90_wgmma, ") || registers(t, kernel, "sm90_tma, ")
 }
 
 // olderAndNewer are the architectures besides those that are shipped: the GPUs that nvcc 13 knows and people

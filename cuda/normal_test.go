@@ -7,7 +7,7 @@ import (
 
 // TestNormalDistribution: normal.cuh is as good as GELU and its gradient ask for, at every exponent of fp32.
 func TestNormalDistribution(t *testing.T) {
-	program := newEmulated(t, "g++", "-O1", "-Iinclude", "-I.").build(t, "normal.cu")
+	program := newEmulated(t, "g++", "-O1").buildWithKernels(t, "normal.cu")
 	out, status := runEmulated(t, "forward", program)
 	if status != 0 || !strings.HasPrefix(out, "ok ") {
 		t.Errorf("status %d: %s", status, out)

@@ -1,11 +1,8 @@
 package cuda
 
 import (
-	"io/fs"
-	"strings"
 	"testing"
 
-	"triad"
 	"triad/internal/need"
 	"triad/internal/sass"
 )
@@ -25,12 +22,7 @@ func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel
 		need.MissingSetUp(t, err)
 	}
 	for _, operator := range kernelNames(t) {
-		text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+operator+".cu")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(text), ", sm90_wgmma, ") &&
-			!strings.Contains(string(text), ", sm90_tma, ") {
+		if !hasLoopsForHopper(t, operator) {
 			continue
 		}
 		library, err := gpuBuilder(t, nvcc, operator).Kernels(t.Context(), operator)

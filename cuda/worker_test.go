@@ -51,7 +51,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	testCache = filepath.Join(folder, "triad", "cuda")
-	os.Exit(m.Run())
+	status := m.Run()
+	if err := removeEmulators(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(status)
 }
 
 // testSpec knows the operator of testdata/worker/scale.cu.

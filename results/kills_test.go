@@ -205,7 +205,7 @@ func kill(cmd *exec.Cmd, random *rand.Rand, planned bool) (childFirst bool) {
 // creation of its database on. What another process had read of it is there afterwards, the database is
 // sound, and --resume completes the plan: each entry once. With TRIAD_TEST_LONG there are 1,000 kills.
 func TestKillsOfTheCommand(t *testing.T) {
-	kills := 12
+	kills := 6
 	if os.Getenv("TRIAD_TEST_LONG") != "" {
 		kills = 1000
 	}

@@ -268,7 +268,7 @@ func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 	}
 	steps := readSteps(t, log)
 	chance := rand.New(rand.NewPCG(7, 8))
-	cuts, acknowledged := powerCuts(30), 0
+	cuts, acknowledged := powerCuts(15), 0
 	cutSomewhere(t, steps, cuts, chance, func(d *disk, folder string, cut int) {
 		acknowledged += len(d.acknowledged)
 		path := filepath.Join(folder, "r.db")

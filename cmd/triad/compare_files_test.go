@@ -90,8 +90,8 @@ func filesJudged(t *testing.T, args ...string) (out, errors string, code int) {
 	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// manyFiles is how many files TestManyFiles judges; TRIAD_TEST_FILES says another number.
-const manyFiles = 100
+// manyFiles is how many files TestManyFiles judges every time; TRIAD_TEST_FILES says another number.
+const manyFiles = 50
 
 // Of many files, right and wrong, each is judged once and ends as it should, although the driver and a worker
 // are killed on the way.

@@ -18,7 +18,7 @@ type ownMutants struct {
 }
 
 // A mutant that is written as a file of one's own ends FAIL, or another bad status, or NOT_UNDERSTOOD: no
-// other reading of it is taken. The file itself passes.
+// other reading of it is taken. The file itself passes. Every time one in two is tried.
 func TestOwnMutants(t *testing.T) {
 	need.Tool(t, "g++")
 	if testing.Short() {
@@ -40,7 +40,12 @@ func TestOwnMutants(t *testing.T) {
 				args = append(args, "--add", path)
 			}
 			add("right", string(text))
-			for _, m := range mutants.Mutants {
+			asked := mutants.Mutants[:0:0]
+			for i, m := range mutants.Mutants {
+				if !need.Part(i, 2) {
+					continue
+				}
+				asked = append(asked, m)
 				if strings.Count(string(text), m.Old) != 1 {
 					t.Fatalf("%s: %q is not there once", m.Name, m.Old)
 				}
@@ -51,7 +56,7 @@ func TestOwnMutants(t *testing.T) {
 			if w := ends["mine/right"]; w != op.StatusPass {
 				t.Errorf("right: %v, want PASS\n%s", w, out)
 			}
-			for _, m := range mutants.Mutants {
+			for _, m := range asked {
 				w := ends["mine/"+m.Name]
 				if w.Weight() != op.Bad && w != op.StatusNotUnderstood || w == op.StatusUnknown ||
 					w == op.StatusBuildFail {

@@ -150,6 +150,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 func only(ts *testscript.TestScript, neg bool, args []string) {
 	bin, err := os.MkdirTemp(ts.Getenv("WORK"), "bin")
 	ts.Check(err)
+	ts.Setenv("PATH", bin)
 	for _, name := range append(args, "triad") {
 		path, err := exec.LookPath(name)
 		ts.Check(err)
@@ -158,10 +159,28 @@ func only(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Check(err)
 			path = strings.TrimSpace(string(itself))
 		}
+		if name == "g++" {
+			ts.Setenv("PATH", bin+string(filepath.ListSeparator)+alone(ts, path))
+			continue
+		}
 		ts.Check(os.Symlink(path, filepath.Join(bin, name)))
 	}
-	ts.Setenv("PATH", bin)
 	ts.Setenv("VIRTUAL_ENV", "")
+}
+
+// alone is a folder that has this compiler alone, the same for every script and every run of them:
+// what is built is kept by the path of the compiler too.
+func alone(ts *testscript.TestScript, compiler string) string {
+	folder := filepath.Join(ts.Getenv("SHARED_CACHE"), "triad-tests", "compiler")
+	ts.Check(os.MkdirAll(folder, 0o755))
+	link := filepath.Join(folder, filepath.Base(compiler))
+	if target, err := os.Readlink(link); err == nil && target == compiler {
+		return folder
+	}
+	made := filepath.Join(folder, filepath.Base(ts.Getenv("WORK")))
+	ts.Check(os.Symlink(compiler, made))
+	ts.Check(os.Rename(made, link))
+	return folder
 }
 
 // take NAME PATTERN sets a variable to what the pattern's group finds in the last stdout.

@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/judge"
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -23,7 +24,7 @@ import (
 const agreement = 2
 
 // Two truths that share no code, ours in Go and torch's in fp64, agree on every element of every quick case,
-// forward and backward.
+// forward and backward; every time of one case in three.
 func TestSecondTruth(t *testing.T) {
 	python := testPython(t)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
@@ -53,8 +54,8 @@ func TestSecondTruth(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			worst, planted := 0.0, 0
-			for _, c := range plan.Cases {
+			worst, planted, asked := 0.0, 0, every(plan.Cases, 3)
+			for _, c := range asked {
 				both, err := truthsOf(second, o.Spec, c)
 				if err != nil {
 					t.Fatalf("%v: %v", c, err)
@@ -74,12 +75,22 @@ func TestSecondTruth(t *testing.T) {
 				}
 			}
 			t.Logf("%d cases, at most %.3g roundings of fp64 apart; %d planted errors are seen",
-				len(plan.Cases), worst, planted)
-			if planted*2 < len(plan.Cases) {
-				t.Errorf("an error could be planted in %d of %d cases", planted, len(plan.Cases))
+				len(asked), worst, planted)
+			if planted*2 < len(asked) {
+				t.Errorf("an error could be planted in %d of %d cases", planted, len(asked))
 			}
 		})
 	}
+}
+
+// every is one in n of the cases, and all of them in a long run.
+func every(cases []op.Case, n int) (some []op.Case) {
+	for i, c := range cases {
+		if need.Part(i, n) {
+			some = append(some, c)
+		}
+	}
+	return some
 }
 
 // truths are both truths of a case, output by output, and how far fp64 may round each element.

@@ -5,16 +5,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"triad/internal/need"
 )
 
 // TestPrograms: ordinary programs in the manner of courses run in every order, are right by their own check,
-// and nothing is found in them.
+// and nothing is found in them; every time one in four.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("../../cuda/emulator/testdata/programs/*.cu")
 	if err != nil || len(files) < 60 {
 		t.Fatalf("%d programs, %v: want at least 60", len(files), err)
 	}
-	for _, file := range files {
+	for i, file := range files {
+		if !need.Part(i, 4) {
+			continue
+		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {
 			t.Parallel()
 			r, output := checked(t, file, time.Minute)

@@ -110,13 +110,13 @@ func sides(f Finding) []string {
 }
 
 // TestZoo: every planted bug is found at its line, with nothing else, and every mended twin is silent in
-// every order.
+// every order; every time one in four of the twins.
 func TestZoo(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(zoo, "*.cu"))
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d programs, %v: want at least 40", len(files), err)
 	}
-	for _, file := range files {
+	for i, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {
 			t.Parallel()
 			want := bugs(t, file)
@@ -140,6 +140,9 @@ func TestZoo(t *testing.T) {
 				if (f.Kind == Race || f.Kind == Divergence && len(want) > 1) && len(sides(f)) != 2 {
 					t.Errorf("%s has lines %v, want both", f.Sentence(), sides(f))
 				}
+			}
+			if !need.Part(i, 4) {
+				return
 			}
 			mended, _ := checked(t, file, time.Minute, "MENDED")
 			for _, f := range mended.Findings {

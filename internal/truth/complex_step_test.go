@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -11,7 +12,7 @@ import (
 )
 
 // TestComplexStepAgrees takes every operator's backward, every combination of attributes, to the complex step
-// of its plain forward.
+// of its plain forward; every time of an operator's cases one in three.
 func TestComplexStepAgrees(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {
@@ -28,7 +29,10 @@ func TestComplexStepAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range plan.Cases {
+		for i, c := range plan.Cases {
+			if !need.Part(i, 3) {
+				continue
+			}
 			in, err := workload.Inputs(o.Spec, c, 5)
 			if err != nil {
 				t.Fatal(err)

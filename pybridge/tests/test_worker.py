@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import tempfile
@@ -282,7 +283,10 @@ class Misbehaviour(Folder):
         ref = self.client.put("x", self.x)
         run = {"op": "planted", "implementation": "torch/planted", "pass": "forward", "attrs": [],
                "launches": [{"poison": "a", "outputs": []}]}
-        for broken in ({"crc32": 1}, {"bytes": 1 << 40}, {"stride": [400, 1]}, {"offset": -4}):
+        wrong = [{"crc32": 1}, {"stride": [400, 1]}]
+        if os.environ.get("TRIAD_TEST_LONG"):  # each costs a worker
+            wrong += [{"bytes": 1 << 40}, {"offset": -4}]
+        for broken in wrong:
             with self.subTest(broken):
                 client = Client(operators=self.folder)
                 self.addCleanup(client.close)
@@ -297,8 +301,10 @@ class Misbehaviour(Folder):
 
 class Protocol(Folder):
     def test_a_broken_line_ends_the_worker(self):
-        for line in (b"{not json\n", b'{"id": 9, "do": "probe"}\n', b"[1]\n", b'"' + b"x"
-                     * (1 << 20) + b'"\n'):
+        lines = [b"{not json\n", b'"' + b"x" * (1 << 20) + b'"\n']
+        if os.environ.get("TRIAD_TEST_LONG"):  # each costs a worker
+            lines += [b'{"id": 9, "do": "probe"}\n', b"[1]\n"]
+        for line in lines:
             with self.subTest(line[:20]):
                 client = self.start()
                 client.socket.sendall(line)

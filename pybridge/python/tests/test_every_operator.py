@@ -1,6 +1,7 @@
 """Every operator of the catalog as a torch operator: what torch asks of one, and its values, on small cases
 that its spec makes."""
 
+import os
 import sys
 import unittest
 from pathlib import Path
@@ -40,7 +41,10 @@ def called(name, family):
 
 class EveryOperator(unittest.TestCase):
     def test_opcheck(self):
-        for name, family in EACH:
+        """Every time of each operator one family, in turn: what is registered is the same for all."""
+        for i, (name, family) in enumerate(EACH):
+            if i // 3 % 3 != i % 3 and not os.environ.get("TRIAD_TEST_LONG"):
+                continue
             with self.subTest(name, family=family):
                 _, impl, arguments = called(name, family)
                 torch.library.opcheck(getattr(torch.ops.triad, name).default, (*arguments, impl))
