@@ -65,7 +65,7 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	}
 	found, err := check.Run(ctx, check.Request{
 		Program: program, Args: args, Input: input, Limit: o.run, Stall: o.stall, Budget: o.all, Output: out,
-		Orders: check.Orders[:1],
+		Orders: check.Orders[:1], Native: true,
 		Locate: func(context.Context, []uint64) (map[uint64]check.Place, error) { return nil, nil },
 	})
 	if err != nil {

@@ -81,9 +81,20 @@ var badInputs = map[string]badInput{
 	},
 	"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
 	"never ends": {
-		with(
-			"for (volatile int i = 0;;) i = i + 1;",
-		), "the program does not end", 1, []string{"--limit", "run=1s"},
+		"#include <unistd.h>\n" + with("for (;;) pause();"),
+		"the program does not end", 1, []string{"--limit", "run=1s"},
+	},
+	"waits for the host": {
+		"__global__ void until(volatile int *stop, int *turns) { while (!*stop) atomicAdd(turns, 1); }\n" +
+			"__global__ void twice(float *x) { x[0] *= 2; }\n" +
+			"int main() { int *flags; cudaMallocManaged(&flags, 8); flags[0] = flags[1] = 0;\n" +
+			"until<<<1, 1>>>(flags, flags + 1); flags[0] = 1; cudaDeviceSynchronize(); cudaFree(flags); }\n",
+		"the kernel until, launched at program.cu:4, waits for what the host writes meanwhile", 3,
+		[]string{"--limit", "stall=2s"},
+	},
+	"long work of the host": {
+		with("for (volatile int i = 0;;) i = i + 1;"),
+		"Its host code was at work", 3, []string{"--limit", "run=2s"},
 	},
 	"long work": {
 		with("for (;;) twice<<<64, 64>>>(x, 0);"),

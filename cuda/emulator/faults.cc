@@ -200,6 +200,14 @@ bool is_in_kernel(void *context) {
 	return found;
 }
 
+// tell_wait_for_host: a launch ends before the host goes on, so that a kernel which waits for the host does so for ever here, and not on a GPU.
+void tell_wait_for_host() {
+	const Job &job = current_launch.job;
+	const char *name = strrchr(job.file, '/');
+	Finding("unfinished").message("the kernel %s, launched at %s:%d, waits for what the host writes meanwhile into memory that both reach",
+	                              job.kernel ? job.kernel : "", name ? name + 1 : job.file, job.line).write();
+}
+
 // on_host: a fault of a program's host code, for `triad check`.
 void on_host(int number, siginfo_t *info, void *context) {
 	const Machine m = machine_of(static_cast<const ucontext_t *>(context));
@@ -220,7 +228,8 @@ void handler(int number, siginfo_t *info, void *context) {
 	if (cuemu_report *r = open_report(watchdog_fired.load() ? CUEMU_WATCHDOG : CUEMU_OUT_OF_BOUNDS))
 		describe(r, *w, number, info, machine_of(static_cast<const ucontext_t *>(context)));
 	if (checking && watchdog_fired.load()) {           // the thread may hold a lock of the C library: nothing can go on
-		report_to_finding();
+		if (watching && waits_for_host()) tell_wait_for_host();
+		else report_to_finding();
 		_exit(WATCHDOG_STATUS);
 	}
 	if (number == SIGBUS && w->at_home.load()) return;             // the watchdog's signal between two blocks of a cluster: who chooses them sees that it is over

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cuemu/check.h"
-#include "cuemu/runtime_api.h"
+#include "cuemu/device_api.h"
 
 namespace cuemu {
 
@@ -263,6 +263,20 @@ CUEMU_PLAIN static bool is_index(const char *at) {
 	return false;
 }
 
+// The last volatile and atomic accesses: what a thread that waits asks again and again is among them.
+static const unsigned MOST_ASKED = 16;
+static const char *asked[MOST_ASKED];
+static unsigned asks;
+
+bool waits_for_host() {
+	for (const char *at : asked) {
+		const Memory *m = at ? buffer_of(at) : nullptr;
+		if (!m || m->freed || sort_of_memory(m->begin) == cudaMemoryTypeDevice) continue;
+		if (m->cells[static_cast<size_t>(at - m->begin) / 4].write.time < launch_time) return true;
+	}
+	return false;
+}
+
 void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 	settle_pending();
 	const char *at = static_cast<const char *>(p);
@@ -278,6 +292,7 @@ void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 		count_access(w, reinterpret_cast<const void *>(begin + static_cast<uintptr_t>(at - m->begin)), bytes, how, pc, false);
 	}
 	const bool flag = how & (ATOMIC | VOLATILE);
+	if (flag) asked[asks++ % MOST_ASKED] = at;
 	if (flag) order_acquire(w, p);
 	visit(w, m, at, bytes, how, pc, launch_time);
 	if (flag && how & WRITES) order_release(w, p);

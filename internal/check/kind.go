@@ -215,8 +215,8 @@ var abouts = map[Kind]about{
 	},
 	NeverEnds: {
 		"the program does not end",
-		"It was stopped at the limit of time, outside of a kernel.",
-		"Look for a loop of the host that never ends; --limit run=DURATION changes how long is " +
+		"It was stopped at the limit of time, outside of a kernel, where it did nothing but wait.",
+		"Look for what the host waits for and nobody gives; --limit run=DURATION changes how long is " +
 			"waited.",
 	},
 }
