@@ -49,7 +49,7 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	}
 	defer os.RemoveAll(folder)
 	b := cuda.GPUBuilder{Sources: a.files, Compiler: nvcc, Architectures: []string{"native"}}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define}
+	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std}
 	program, err := b.Program(ctx, source, folder)
 	var mistake *cuda.BuildError
 	var unfit *cuda.ProgramError

@@ -102,6 +102,19 @@ var badInputs = map[string]badInput{
 		3,
 		[]string{"--limit", "run=4s"},
 	},
+	"newer language": {
+		"#include <string>\n" + with("if (std::string(\"a\").starts_with(\"b\")) return 1;"),
+		"if this is newer than C++17, say so by --std c++20", 2, nil,
+	},
+	"newer language named": {
+		"#include <string>\n" + with("if (std::string(\"a\").starts_with(\"b\")) return 1;"),
+		"Nothing was found", 0, []string{"--std", "c++20"},
+	},
+	"older language": {with(""), "want c++17, c++20 or c++23", 2, []string{"--std", "c++98"}},
+	"warp functions without a mask": {
+		"__global__ void k(int *x) { *x = __shfl_down(*x, 1); }\nint main() { k<<<1, 32>>>(nullptr); }\n",
+		"program.cu:1: warp functions without a mask are gone from every GPU since sm_70", 2, nil,
+	},
 	"textures": {
 		with("cudaTextureObject_t t;"),
 		"program.cu:16: textures, surfaces and CUDA arrays are not in the emulator", 2, nil,
