@@ -27,5 +27,6 @@
 #include "cuemu/program_api.h"
 #include "cuemu/device_api.h"
 #include "cuemu/ptx.h"
+#include "cuemu/ptx_arithmetic.h"
 
 #endif
