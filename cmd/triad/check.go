@@ -92,7 +92,7 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 			"a pointer has, NAME=PRODUCT of ints, e.g. N=1000, A=N*M",
 	)
 	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall "+
-		"(of a launch in which no block finishes, 10s), all (orders are left out after it, 60s)")
+		"(of a launch in which nothing moves on, 10s), all (orders are left out after it, 60s)")
 	return cmd
 }
 

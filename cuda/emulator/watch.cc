@@ -2,6 +2,7 @@
 // stretch of memory has a cell for every four bytes, with the last write and two reads, and a bit for every byte that says it was written.
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <unordered_map>
@@ -143,6 +144,7 @@ void note_read(Cell &c, const Access &a) {
 void order_cell(Worker &w, const Memory *m, Cell &c, const char *at, size_t bytes, uint8_t mask, int how, Pc pc, uint32_t since) {
 	const uint32_t block = block_of(w), thread = thread_of(w);
 	const bool atomic = how & (ATOMIC | VOLATILE);
+	if (c.write.time < since && c.read[0].time < since) step();   // nobody has come so far in this launch
 	const Access a = {now, offset_in_program(pc), block, static_cast<uint16_t>(thread), mask, static_cast<uint8_t>(atomic)};
 	// An atomic of this thread came after the others' atomics, and what the thread does now comes after its own.
 	const bool mine = c.write.atomic && !differs(c.write, block, thread);
@@ -276,6 +278,11 @@ bool waits_for_host() {
 	}
 	return false;
 }
+
+// The watchdog's thread reads it.
+static std::atomic<uint64_t> stepped{0};
+void step() { stepped.store(stepped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+uint64_t steps() { return stepped.load(std::memory_order_relaxed); }
 
 void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 	settle_pending();

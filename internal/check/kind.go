@@ -209,7 +209,7 @@ var abouts = map[Kind]about{
 	},
 	Unfinished: {
 		"the program was stopped amid long work",
-		"Its blocks did finish, one after the other; only what it did until then was checked.",
+		"Its blocks did go on; only what they did until then was checked.",
 		"Check it with smaller sizes, which show the same mistakes; --limit run=DURATION changes how " +
 			"long is waited.",
 	},

@@ -58,6 +58,8 @@ void set_initialised(const void *p, size_t bytes);
 void copy_initialised(const void *to, const void *from, size_t bytes);
 void watch_block(Worker &w);                     // a block starts
 void watch_copied(Worker &w, uint32_t to, uint32_t bytes);  // an asynchronous copy to shared memory starts
+void step();                                    // a launch moved on, although no block ended: its watchdog is patient
+uint64_t steps();
 bool waits_for_host();                          // a thread asks for what the host may write meanwhile, and no kernel does
 void settle_pending();                          // a write that raced is looked at once it is made
 
