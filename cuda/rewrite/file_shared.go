@@ -12,9 +12,9 @@ type fileShared struct {
 	at, line int
 }
 
-// ofFile gives the struct of a static declaration outside functions. Each function for the device that names a
-// variable of it gets a reference of that name, for it is the memory of the block that runs. A scope of its own
-// lets the function have a variable of the name as well.
+// ofFile gives the struct of a static declaration outside functions. Each function for the device that names
+// a variable of it gets a reference of that name, for it is the memory of the block that runs. A scope of its
+// own lets the function have a variable of the name as well.
 //
 //	__shared__ int a[4];            ->  namespace { struct cuemu_sh_a { int a[4]; }; }
 //	__global__ void k() { a[0]; }   ->  __global__ void k() { auto& a =
@@ -40,7 +40,8 @@ func (f *file) bindShared(code []byte) {
 		var b strings.Builder
 		for _, s := range f.fileShared {
 			if s.at < body.from && names(code[body.from:body.to], s.name) {
-				fmt.Fprintf(&b, " auto& %s = ::cuemu::shared<%s>(__FILE__, %d).%s;", s.name, s.of, s.line, s.name)
+				fmt.Fprintf(&b, " auto& %s = ::cuemu::shared<%s>(__FILE__, %d).%s;", s.name, s.of, s.line,
+					s.name)
 			}
 		}
 		if b.Len() > 0 {

@@ -183,7 +183,8 @@ func TestInstructions(t *testing.T) {
 	}
 	var families []string // of functions that a macro makes, as patterns of their names
 	for _, name := range regexp.MustCompile(`\w*##[\w#]+`).FindAllString(string(arithmetic), -1) {
-		families = append(families, strings.NewReplacer("##name##", `\w+`, "##n", "(32|64)", "##s", `\w+`).Replace(name))
+		families = append(families,
+			strings.NewReplacer("##name##", `\w+`, "##n", "(32|64)", "##s", `\w+`).Replace(name))
 	}
 	made := regexp.MustCompile("^(" + strings.Join(families, "|") + ")$")
 	pasted := strings.NewReplacer("##kind", "", "##type##_##type##_f32", "", "##", "").Replace(string(header))
