@@ -63,9 +63,10 @@ var absentFeatures = []struct {
 			"cudaMalloc",
 	},
 	{
-		regexp.MustCompile(`\b__(shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all)\s*\(|'__(shfl\w*|ballot|any|all)'`),
-		"warp functions without a mask are gone from every GPU since sm_70: write the one with _sync, as in " +
-			"__shfl_down_sync(0xffffffff, value, 1)",
+		regexp.MustCompile(`\b__(shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all)\s*\(|` +
+			`'__(shfl\w*|ballot|any|all)'`),
+		"warp functions without a mask are gone from every GPU since sm_70: write the one with _sync, as " +
+			"in __shfl_down_sync(0xffffffff, value, 1)",
 	},
 	{
 		regexp.MustCompile(`\bcudaIpc\w+`),
@@ -74,8 +75,8 @@ var absentFeatures = []struct {
 }
 
 // newerLanguage matches what compilers say of what C++ has since 2020.
-var newerLanguage = regexp.MustCompile(`C\+\+2[0-9a-c]|c\+\+2[0-9a-c]|'(starts_with|ends_with|contains|concept|` +
-	`requires|consteval|constinit|span|ranges|views|format|numbers|bit_cast|popcount|source_location)'`)
+var newerLanguage = regexp.MustCompile(`[Cc]\+\+2[0-9a-c]|'(starts_with|ends_with|contains|concept|requires|` +
+	`consteval|constinit|span|ranges|views|format|numbers|bit_cast|popcount|source_location)'`)
 
 // absentFeature says what a line that does not compile wants and the emulator does not have; "": nothing that
 // is known.

@@ -228,7 +228,9 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 	if err != nil {
 		return nil, err
 	}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std, Counts: o.explain}
+	source := cuda.ProgramSource{
+		File: file, Include: o.include, Define: o.define, Std: o.std, Counts: o.explain,
+	}
 	if solve != nil {
 		source.Main = solve.main()
 	}

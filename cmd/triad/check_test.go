@@ -87,7 +87,8 @@ var badInputs = map[string]badInput{
 	"a slow block": {
 		"__global__ void slow(int *x) { for (int i = 0; i < 1 << 30; i++) {\n" +
 			"if (threadIdx.x == i % 32) x[0]++; __syncthreads(); } }\n" +
-			"int main() { int *x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4); slow<<<1, 32>>>(x); cudaFree(x); }\n",
+			"int main() { int *x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4);\n" +
+			"slow<<<1, 32>>>(x); cudaFree(x); }\n",
 		"the program was stopped amid long work", 3, []string{"--limit", "run=8s", "--limit", "stall=2s"},
 	},
 	"waits for the host": {

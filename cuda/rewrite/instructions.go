@@ -32,7 +32,8 @@ var ptxInstructions = wordSet(`
 	min.f32 max.f32 abs.f32 neg.f32 min.f64 max.f64 abs.f64 neg.f64 mov.f32 mov.f64 mov.s32 mov.s64
 	cvt.rn.f32.s32 cvt.rn.f32.u32 cvt.f64.f32 cvt.rn.f32.f64 cvt.s64.s32 cvt.u64.u32
 	setp.lt.s32 setp.le.s32 setp.gt.s32 setp.ge.s32 setp.eq.s32
-	setp.lt.u32 setp.le.u32 setp.gt.u32 setp.ge.u32 setp.eq.u32 setp.lt.f32 setp.le.f32 setp.gt.f32 setp.ge.f32 setp.eq.f32 setp.eq.b32
+	setp.lt.u32 setp.le.u32 setp.gt.u32 setp.ge.u32 setp.eq.u32
+	setp.lt.f32 setp.le.f32 setp.gt.f32 setp.ge.f32 setp.eq.f32 setp.eq.b32
 	selp.b32 selp.s32 selp.u32 selp.f32
 	shfl.sync.bfly.b32 shfl.sync.down.b32 shfl.sync.up.b32 shfl.sync.idx.b32
 `)

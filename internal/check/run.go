@@ -238,8 +238,8 @@ func (r *Report) noteUnfinished(one *run) {
 	}
 	if one.waits != "" {
 		a.title = "the program was stopped: " + one.waits
-		a.means = "Here a launch ends before the host goes on, on a GPU it does not: whether it is right is " +
-			"not known. Only what was done until then was checked."
+		a.means = "Here a launch ends before the host goes on, on a GPU it does not: whether it is " +
+			"right is not known. Only what was done until then was checked."
 		a.mend = "Check it with what the kernel waits for set before the launch."
 	}
 	r.Unfinished = append(r.Unfinished, one.order)
