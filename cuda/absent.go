@@ -75,8 +75,8 @@ var absentFeatures = []struct {
 }
 
 // newerLanguage matches what compilers say of what C++ has since 2020.
-var newerLanguage = regexp.MustCompile(`[Cc]\+\+2[0-9a-c]|'(starts_with|ends_with|contains|concept|requires|` +
-	`consteval|constinit|span|ranges|views|format|numbers|bit_cast|popcount|source_location)'`)
+var newerLanguage = regexp.MustCompile(`[Cc]\+\+2[0-9a-c]|'(starts_with|ends_with|contains|concept|` +
+	`requires|consteval|constinit|span|ranges|views|format|numbers|bit_cast|popcount|source_location)'`)
 
 // absentFeature says what a line that does not compile wants and the emulator does not have; "": nothing that
 // is known.

@@ -82,14 +82,16 @@ var badInputs = map[string]badInput{
 	"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
 	"never ends": {
 		"#include <unistd.h>\n" + with("for (;;) pause();"),
-		"the program does not end", 1, []string{"--limit", "run=1s"},
+		"the program does not end", 1,
+		[]string{"--limit", "run=1s"},
 	},
 	"a slow block": {
 		"__global__ void slow(int *x) { for (int i = 0; i < 1 << 30; i++) {\n" +
 			"if (threadIdx.x == i % 32) x[0]++; __syncthreads(); } }\n" +
 			"int main() { int *x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4);\n" +
 			"slow<<<1, 32>>>(x); cudaFree(x); }\n",
-		"the program was stopped amid long work", 3, []string{"--limit", "run=8s", "--limit", "stall=2s"},
+		"the program was stopped amid long work", 3,
+		[]string{"--limit", "run=8s", "--limit", "stall=2s"},
 	},
 	"waits for the host": {
 		"__global__ void until(volatile int *stop, int *turns) { while (!*stop) atomicAdd(turns, 1); }\n" +
@@ -101,7 +103,8 @@ var badInputs = map[string]badInput{
 	},
 	"long work of the host": {
 		with("for (volatile int i = 0;;) i = i + 1;"),
-		"Its host code was at work", 3, []string{"--limit", "run=2s"},
+		"Its host code was at work", 3,
+		[]string{"--limit", "run=2s"},
 	},
 	"long work": {
 		with("for (;;) twice<<<64, 64>>>(x, 0);"),
@@ -115,7 +118,8 @@ var badInputs = map[string]badInput{
 	},
 	"newer language named": {
 		"#include <string>\n" + with("if (std::string(\"a\").starts_with(\"b\")) return 1;"),
-		"Nothing was found", 0, []string{"--std", "c++20"},
+		"Nothing was found", 0,
+		[]string{"--std", "c++20"},
 	},
 	"older language": {with(""), "want c++17, c++20 or c++23", 2, []string{"--std", "c++98"}},
 	"warp functions without a mask": {
