@@ -84,8 +84,8 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to stderr")
 	f.BoolVar(&o.watch, "watch", false, "check again when the file, or one that it includes, is saved")
-	f.StringArrayVar(&o.sizes, "size", nil, "of a solve(): an int's value, NAME=NUMBER, or how many elements "+
-		"a pointer has, NAME=PRODUCT of ints, e.g. N=1000, A=N*M")
+	f.StringArrayVar(&o.sizes, "size", nil, "of a solve(): an int's value, NAME=NUMBER, or how many "+
+		"elements a pointer has, NAME=PRODUCT of ints, e.g. N=1000, A=N*M")
 	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall "+
 		"(of a launch in which nothing moves on, 10s), all (orders are left out after it, 60s)")
 	return cmd
