@@ -398,7 +398,7 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 }
 
 // await waits for the end of the program, or until it has taken too long or too much memory. A program that
-// used a processor in the last quarter of its time, a tenth of that at least, was at work.
+// used a processor for a hundredth of the last quarter of its time was at work: this machine may be busy.
 func (r *run) await(ctx context.Context, p *subprocess.Process, limit time.Duration) error {
 	began := time.Now()
 	used := time.Duration(-1) // at three quarters of the limit
@@ -411,7 +411,7 @@ func (r *run) await(ctx context.Context, p *subprocess.Process, limit time.Durat
 			used = processorTime(p.PID())
 		}
 		if r.late = r.took > limit; r.late {
-			r.working = used >= 0 && processorTime(p.PID())-used > limit/40
+			r.working = used >= 0 && processorTime(p.PID())-used > limit/400
 			break
 		}
 		if resident := residentBytes(p.PID()); resident > mostResident() {
