@@ -63,10 +63,20 @@ var absentFeatures = []struct {
 			"cudaMalloc",
 	},
 	{
+		regexp.MustCompile(`\b__(shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all)\s*\(|` +
+			`'__(shfl\w*|ballot|any|all)'`),
+		"warp functions without a mask are gone from every GPU since sm_70: write the one with _sync, as " +
+			"in __shfl_down_sync(0xffffffff, value, 1)",
+	},
+	{
 		regexp.MustCompile(`\bcudaIpc\w+`),
 		"memory that several processes share (cudaIpc...) is not in the emulator: run it in one process",
 	},
 }
+
+// newerLanguage matches what compilers say of what C++ has since 2020.
+var newerLanguage = regexp.MustCompile(`[Cc]\+\+2[0-9a-c]|'(starts_with|ends_with|contains|concept|` +
+	`requires|consteval|constinit|span|ranges|views|format|numbers|bit_cast|popcount|source_location)'`)
 
 // absentFeature says what a line that does not compile wants and the emulator does not have; "": nothing that
 // is known.
@@ -89,6 +99,9 @@ func (s *sourceSet) absentFeature(mistake *BuildError) string {
 		if f.words.MatchString(lines) {
 			return fmt.Sprintf("%s (%s)", f.text, mistake.Message)
 		}
+	}
+	if newerLanguage.MatchString(mistake.Message) {
+		return mistake.Message + ": if this is newer than C++17, say so by --std c++20"
 	}
 	if strings.Contains(mistake.Message, "undefined reference") && len(s.beside) == 0 {
 		return strings.TrimPrefix(mistake.Message, s.name+":") + ": if another file of the program has it, " +

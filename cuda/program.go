@@ -26,6 +26,7 @@ type ProgramSource struct {
 	Main    string   // C++ behind the file's text, which has the main() that the file lacks; "": it has one
 	Include []string // folders, as a compiler's -I
 	Define  []string // NAME or NAME=VALUE, as a compiler's -D
+	Std     string   // the language, as a compiler's -std; "": c++17, as nvcc's
 	Debug   bool     // for a debugger: not optimised, and its accesses are not reported
 	Counts  bool     // the emulator is told of every stretch of code that a thread comes to
 
@@ -227,9 +228,7 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 		set.search = append(set.search, path.Join(onDisk, filepath.ToSlash(at)))
 		flags = append(flags, "-I"+path.Join(onDisk, filepath.ToSlash(at)), "-I"+at)
 	}
-	for _, d := range p.Define {
-		flags = append(flags, "-D"+d)
-	}
+	flags = append(flags, p.macros()...)
 	for _, unit := range units {
 		at := path.Join(onDisk, filepath.ToSlash(unit))
 		if info, err := os.Stat(unit); err == nil && !info.Mode().IsRegular() { // reading it might never end
@@ -252,6 +251,15 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 		}
 	}
 	return set, flags, set.isProgram(p.Main != "")
+}
+
+// macros are the flags of the source's macros and language, which compilers and nvcc take alike.
+func (p *ProgramSource) macros() []string {
+	flags := []string{"-std=" + cmp.Or(p.Std, "c++17")}
+	for _, d := range p.Define {
+		flags = append(flags, "-D"+d)
+	}
+	return flags
 }
 
 // unitsOf lists what is compiled: the file, or the .cu, .cpp and .cc files of a folder.

@@ -18,7 +18,7 @@ func (b *GPUBuilder) Program(ctx context.Context, p ProgramSource, folder string
 		return "", err
 	}
 	target := filepath.Join(folder, "program")
-	flags := []string{"-std=c++17", "-O1", "-lineinfo", "-arch=" + b.Architectures[0], "-o", target}
+	flags := []string{"-O1", "-lineinfo", "-arch=" + b.Architectures[0], "-o", target}
 	for _, i := range p.Include {
 		at, err := filepath.Abs(i)
 		if err != nil {
@@ -26,9 +26,7 @@ func (b *GPUBuilder) Program(ctx context.Context, p ProgramSource, folder string
 		}
 		flags = append(flags, "-I"+at)
 	}
-	for _, d := range p.Define {
-		flags = append(flags, "-D"+d)
-	}
+	flags = append(flags, p.macros()...)
 	log, err := compile(ctx, folder, b.Compiler.Path, append(flags, units...))
 	if ctx.Err() != nil {
 		return "", err

@@ -27,7 +27,7 @@ func (b *GPUBuilder) Registers(ctx context.Context, p ProgramSource) ([]backend.
 		return nil, fmt.Errorf("make a folder for nvcc: %w", err)
 	}
 	defer os.RemoveAll(folder)
-	flags := []string{"-std=c++17", "-O3", "-arch=" + b.Architectures[0], "-Xptxas", "-v", "-cubin"}
+	flags := []string{"-O3", "-arch=" + b.Architectures[0], "-Xptxas", "-v", "-cubin"}
 	for _, i := range p.Include {
 		at, err := filepath.Abs(i)
 		if err != nil {
@@ -35,9 +35,7 @@ func (b *GPUBuilder) Registers(ctx context.Context, p ProgramSource) ([]backend.
 		}
 		flags = append(flags, "-I"+at)
 	}
-	for _, d := range p.Define {
-		flags = append(flags, "-D"+d)
-	}
+	flags = append(flags, p.macros()...)
 	var all []backend.KernelFact
 	for i, unit := range units {
 		if !strings.HasSuffix(unit, ".cu") {

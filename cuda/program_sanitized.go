@@ -62,7 +62,7 @@ func (b *Builder) sanitizedProgram(ctx context.Context, set *sourceSet, flags []
 		return Program{}, b.withoutRuntime(p.Sanitizer, fmt.Errorf("build the emulator: %w", err))
 	}
 	program, err := b.programWith(ctx, set, slices.Concat(sanitizedFlags, own, flags),
-		p.Main+"\n#include \"cuemu/sanitized_main.h\"\n", []string{emulator.Path})
+		p.Main+"\n#include \"cuemu/sanitized_main.h\"\n", []string{emulator.Path, "-Wl,--wrap=clock"})
 	return program, b.withoutRuntime(p.Sanitizer, err)
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ import (
 type checkOptions struct {
 	include, define, limits, sizes []string
 	sanitizers                     []string
-	sarif, arch, device            string
+	sarif, arch, device, std       string
 	debug, explain, json, watch    bool
 
 	run, stall, all time.Duration
@@ -65,6 +66,7 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.include, "include", "I", nil, "a folder in which included files are looked for")
 	f.StringArrayVarP(&o.define, "define", "D", nil, "a macro, NAME or NAME=VALUE")
+	f.StringVar(&o.std, "std", "", "the language, c++17 where nothing is said, or a newer one, e.g. c++20")
 	f.BoolVar(&o.explain, "explain", false, "show for each line of a kernel its requests, with the sectors "+
 		"or the wavefronts that they need, and where warps diverge")
 	f.StringVar(
@@ -82,15 +84,10 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to stderr")
 	f.BoolVar(&o.watch, "watch", false, "check again when the file, or one that it includes, is saved")
-	f.StringArrayVar(
-		&o.sizes,
-		"size",
-		nil,
-		"of a solve(): an int's value, NAME=NUMBER, or how many elements "+
-			"a pointer has, NAME=PRODUCT of ints, e.g. N=1000, A=N*M",
-	)
+	f.StringArrayVar(&o.sizes, "size", nil, "of a solve(): an int's value, NAME=NUMBER, or how many "+
+		"elements a pointer has, NAME=PRODUCT of ints, e.g. N=1000, A=N*M")
 	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall "+
-		"(of a launch in which no block finishes, 10s), all (orders are left out after it, 60s)")
+		"(of a launch in which nothing moves on, 10s), all (orders are left out after it, 60s)")
 	return cmd
 }
 
@@ -109,9 +106,15 @@ func (o *checkOptions) deadlines() error {
 	return nil
 }
 
+// languages are those of C++ that the emulator takes, by the names that compilers have for them.
+var languages = regexp.MustCompile(`^(c|gnu)\+\+(17|1z|20|2a|23|2b)$`)
+
 func (a *app) check(ctx context.Context, file string, args []string, o *checkOptions) error {
 	if err := o.deadlines(); err != nil {
 		return err
+	}
+	if o.std != "" && !languages.MatchString(o.std) {
+		return usage("--std %q: want c++17, c++20 or c++23", o.std)
 	}
 	if err := o.checkSanitizers(file); err != nil {
 		return err
@@ -220,7 +223,9 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 	if err != nil {
 		return nil, err
 	}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Counts: o.explain}
+	source := cuda.ProgramSource{
+		File: file, Include: o.include, Define: o.define, Std: o.std, Counts: o.explain,
+	}
 	if solve != nil {
 		source.Main = solve.main()
 	}

@@ -39,7 +39,7 @@ func (a *app) debug(ctx context.Context, file string, args []string, o *checkOpt
 	if err != nil {
 		return err
 	}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Debug: true}
+	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std, Debug: true}
 	if solve != nil {
 		source.Main = solve.main()
 	}

@@ -49,7 +49,7 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	}
 	defer os.RemoveAll(folder)
 	b := cuda.GPUBuilder{Sources: a.files, Compiler: nvcc, Architectures: []string{"native"}}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define}
+	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std}
 	program, err := b.Program(ctx, source, folder)
 	var mistake *cuda.BuildError
 	var unfit *cuda.ProgramError
@@ -65,7 +65,7 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	}
 	found, err := check.Run(ctx, check.Request{
 		Program: program, Args: args, Input: input, Limit: o.run, Stall: o.stall, Budget: o.all, Output: out,
-		Orders: check.Orders[:1],
+		Orders: check.Orders[:1], Native: true,
 		Locate: func(context.Context, []uint64) (map[uint64]check.Place, error) { return nil, nil },
 	})
 	if err != nil {

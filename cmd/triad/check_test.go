@@ -81,15 +81,50 @@ var badInputs = map[string]badInput{
 	},
 	"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
 	"never ends": {
-		with(
-			"for (volatile int i = 0;;) i = i + 1;",
-		), "the program does not end", 1, []string{"--limit", "run=1s"},
+		"#include <unistd.h>\n" + with("for (;;) pause();"),
+		"the program does not end", 1,
+		[]string{"--limit", "run=1s"},
+	},
+	"a slow block": {
+		"__global__ void slow(int *x) { for (int i = 0; i < 1 << 30; i++) {\n" +
+			"if (threadIdx.x == i % 32) x[0]++; __syncthreads(); } }\n" +
+			"int main() { int *x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4);\n" +
+			"slow<<<1, 32>>>(x); cudaFree(x); }\n",
+		"the program was stopped amid long work", 3,
+		[]string{"--limit", "run=8s", "--limit", "stall=2s"},
+	},
+	"waits for the host": {
+		"__global__ void until(volatile int *stop, int *turns) { while (!*stop) atomicAdd(turns, 1); }\n" +
+			"__global__ void twice(float *x) { x[0] *= 2; }\n" +
+			"int main() { int *flags; cudaMallocManaged(&flags, 8); flags[0] = flags[1] = 0;\n" +
+			"until<<<1, 1>>>(flags, flags + 1); flags[0] = 1; cudaDeviceSynchronize(); cudaFree(flags); }\n",
+		"the kernel until, launched at program.cu:4, waits for what the host writes meanwhile", 3,
+		[]string{"--limit", "stall=2s"},
+	},
+	"long work of the host": {
+		with("for (volatile int i = 0;;) i = i + 1;"),
+		"Its host code was at work", 3,
+		[]string{"--limit", "run=2s"},
 	},
 	"long work": {
 		with("for (;;) twice<<<64, 64>>>(x, 0);"),
 		"the program was stopped amid long work",
 		3,
 		[]string{"--limit", "run=4s"},
+	},
+	"newer language": {
+		"#include <string>\n" + with("if (std::string(\"a\").starts_with(\"b\")) return 1;"),
+		"if this is newer than C++17, say so by --std c++20", 2, nil,
+	},
+	"newer language named": {
+		"#include <string>\n" + with("if (std::string(\"a\").starts_with(\"b\")) return 1;"),
+		"Nothing was found", 0,
+		[]string{"--std", "c++20"},
+	},
+	"older language": {with(""), "want c++17, c++20 or c++23", 2, []string{"--std", "c++98"}},
+	"warp functions without a mask": {
+		"__global__ void k(int *x) { *x = __shfl_down(*x, 1); }\nint main() { k<<<1, 32>>>(nullptr); }\n",
+		"program.cu:1: warp functions without a mask are gone from every GPU since sm_70", 2, nil,
 	},
 	"textures": {
 		with("cudaTextureObject_t t;"),

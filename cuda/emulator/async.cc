@@ -104,6 +104,7 @@ Async &activate(Worker &w) {
 	a->atomics_async.assign(width, 0);
 	a->barriers.clear();
 	for (NamedBarrier &b : a->named) b = NamedBarrier();
+	for (NamedBarrier &b : a->tiles) b = NamedBarrier();
 	a->copies.clear();
 	a->free_copies.clear();
 	a->of_thread.assign(w.threads, {});

@@ -1,4 +1,6 @@
 // mbarriers, and named barriers of some of a block's warps.
+#include <cstring>
+
 #include "cuemu/async_state.h"
 #include "cuemu/fiber_hooks.h"
 
@@ -185,6 +187,26 @@ void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int l
 	hook_barrier_leave(barrier);
 }
 
+// meet: the running thread comes to a barrier, and waits for the others.
+static void meet(Worker &w, Async &a, NamedBarrier &b, int waits, const char *what, Origin at) {
+	hook_barrier_arrive(&b);
+	let_know(a, w.current, b.generic, b.async);
+	const uint32_t phase = b.phase;
+	if (++b.arrived == b.threads) {
+		b.arrived = 0;
+		b.phase++;
+		b.ended_generic = b.generic, b.ended_async = b.async;
+		wake(w, b.waiting);
+	}
+	if (!waits) return;
+	if (b.phase == phase) {
+		b.waiting.push_back(w.current);
+		wait_in_async(w, what, at);
+	}
+	learn(a, w.current, b.ended_generic, b.ended_async);
+	hook_barrier_leave(&b);
+}
+
 // cuemu_named_barrier: bar.sync, or bar.arrive, which does not wait.
 void cuemu_named_barrier(int number, int threads, int waits, const char *file, int line) {
 	Unseen books;
@@ -198,22 +220,34 @@ void cuemu_named_barrier(int number, int threads, int waits, const char *file, i
 	if (b.arrived == 0) b.threads = threads, b.first = at;
 	else if (b.threads != threads)
 		wrong(w, at, "named barrier %d of %d threads, which is one of %d at %s:%d", number, threads, b.threads, b.first.file, b.first.line);
-	hook_barrier_arrive(&b);
-	let_know(a, w.current, b.generic, b.async);
-	const uint32_t phase = b.phase;
-	if (++b.arrived == b.threads) {
-		b.arrived = 0;
-		b.phase++;
-		b.ended_generic = b.generic, b.ended_async = b.async;
-		wake(w, b.waiting);
-	}
-	if (!waits) return;
-	if (b.phase == phase) {
-		b.waiting.push_back(w.current);
-		wait_in_async(w, "a named barrier", at);
-	}
-	learn(a, w.current, b.ended_generic, b.ended_async);
-	hook_barrier_leave(&b);
+	meet(w, a, b, waits, "a named barrier", at);
+}
+
+// The tiles of 64 threads have the first 16 barriers, those of 128 the next 8.
+void cuemu_tile_barrier(unsigned threads, const char *file, int line) {
+	Unseen books;
+	Worker &w = *this_worker;
+	const Origin at = {file, line};
+	if (threads >= w.threads) return __syncthreads(file, line);
+	Async &a = activate(w);
+	unsigned number = w.current / threads;
+	for (unsigned smaller = 64; smaller < threads; smaller *= 2) number += MAX_THREADS / smaller;
+	NamedBarrier &b = a.tiles[number];
+	const unsigned first = w.current / threads * threads;
+	b.threads = static_cast<int>(w.threads - first < threads ? w.threads - first : threads);
+	meet(w, a, b, 1, "the barrier of a tile", at);
+}
+
+void cuemu_tile_put(const void *value, size_t bytes) {
+	Unseen books;
+	Async &a = activate(*this_worker);
+	if (bytes > sizeof a.of_tiles[0]) wrong(*this_worker, {nullptr, 0}, "a tile of several warps exchanges values of at most 64 bytes, and these have %zu", bytes);
+	memcpy(a.of_tiles[this_worker->current / 32], value, bytes);
+}
+
+void cuemu_tile_get(unsigned warp, void *value, size_t bytes) {
+	Unseen books;
+	memcpy(value, activate(*this_worker).of_tiles[warp], bytes);
 }
 
 }  // extern "C"

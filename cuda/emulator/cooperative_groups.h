@@ -1,4 +1,4 @@
-// Stands in for CUDA's header of this name: thread blocks, tiles of up to 32 threads, coalesced groups, clusters, the grid,
+// Stands in for CUDA's header of this name: thread blocks, tiles, coalesced groups, clusters, the grid,
 // which has a barrier in a cooperative launch. Member functions take the caller's file and line for reports.
 #ifndef CUEMU_COOPERATIVE_GROUPS_H
 #define CUEMU_COOPERATIVE_GROUPS_H
@@ -22,6 +22,12 @@ public:
 	static dim3 dim_threads() { return blockDim; }
 };
 inline thread_block this_thread_block() { return {}; }
+
+// Memory that tiles of several warps take on GPUs before sm_80. Here they have their own.
+template <unsigned MostThreads = 1024> struct block_tile_memory {
+	alignas(16) char bytes[16];
+};
+template <unsigned MostThreads> inline thread_block this_thread_block(block_tile_memory<MostThreads> &) { return {}; }
 
 // The cluster of a block: without one in the launch, the block alone.
 class cluster_group {
@@ -57,6 +63,8 @@ public:
 	static dim3 group_dim() { return gridDim; }
 };
 inline grid_group this_grid() { return {}; }
+
+template <unsigned N, class Parent = void> class thread_block_tile;
 
 // A group of lanes of one warp, given by a mask. Rank r is the r-th set bit.
 class coalesced_group {
@@ -108,19 +116,20 @@ template <class Group> inline coalesced_group binary_partition(const Group &grou
 }
 inline coalesced_group coalesced_threads(CUEMU_HERE) { return coalesced_group(__activemask(file, line)); }
 
-// A tile: N neighbouring threads, N a power of two up to 32.
-template <unsigned N, class Parent = void> class thread_block_tile {
-	static_assert(N >= 1 && N <= 32 && (N & (N - 1)) == 0, "a tile has a power of two of threads, at most 32");
+// How often threads of a tile fit into what it is a part of: the block, or a larger tile.
+template <unsigned N, class Parent> struct cuemu_tiles_of {
+	static unsigned rank() { return cuemu_linear_thread() / N; }
+	static unsigned size() { return (cuemu_block_threads() + N - 1) / N; }
+};
+template <unsigned N, unsigned M, class Above> struct cuemu_tiles_of<N, thread_block_tile<M, Above>> {
+	static unsigned rank() { return cuemu_linear_thread() % M / N; }
+	static unsigned size() { return M / N; }
+};
 
+// What a tile of a warp's lanes can do.
+template <unsigned N> class cuemu_tile_of_lanes {
 public:
-	thread_block_tile() = default;
-	template <class Other> thread_block_tile(const thread_block_tile<N, Other> &) {} // a tile of any parent is one of no particular parent
 	static void sync(CUEMU_HERE) { __syncwarp(mask(), file, line); }
-	static constexpr unsigned size() { return N; }
-	static constexpr unsigned num_threads() { return N; }
-	static unsigned thread_rank() { return cuemu_linear_thread() % N; }
-	static unsigned meta_group_rank() { return cuemu_linear_thread() / N; }
-	static unsigned meta_group_size() { return (cuemu_block_threads() + N - 1) / N; }
 	template <class T> T shfl(T value, int rank, CUEMU_HERE) const { return __shfl_sync(mask(), value, rank, N, file, line); }
 	template <class T> T shfl_up(T value, unsigned delta, CUEMU_HERE) const { return __shfl_up_sync(mask(), value, delta, N, file, line); }
 	template <class T> T shfl_down(T value, unsigned delta, CUEMU_HERE) const { return __shfl_down_sync(mask(), value, delta, N, file, line); }
@@ -140,6 +149,58 @@ private:
 	static unsigned first() { return cuemu_lane() & ~(N - 1); }
 	static unsigned mask() { return (N == 32 ? 0xffffffffu : (1u << (N % 32)) - 1) << first(); }
 };
+
+// What a tile of several warps can do. Its threads meet at a barrier, and each warp has a place for one value that all of them read.
+template <unsigned N> class cuemu_tile_of_warps {
+public:
+	static void sync(CUEMU_HERE) { cuemu_tile_barrier(N, file, line); }
+	template <class T> T shfl(T value, unsigned rank, CUEMU_HERE) const {
+		if (cuemu_linear_thread() % N == rank) cuemu_tile_put(&value, sizeof value);
+		sync(file, line);
+		cuemu_tile_get(first_warp() + rank / 32, &value, sizeof value);
+		sync(file, line);
+		return value;
+	}
+	int any(int predicate, CUEMU_HERE) const {
+		return cuemu_together(__any_sync(0xffffffffu, predicate, file, line), [](int a, int b) { return a | b; }, file, line);
+	}
+	int all(int predicate, CUEMU_HERE) const {
+		return cuemu_together(__all_sync(0xffffffffu, predicate, file, line), [](int a, int b) { return a & b; }, file, line);
+	}
+	// The values of the warps, which all their lanes have, from the first warp on.
+	template <class T, class Op> T cuemu_together(T value, Op op, CUEMU_HERE) const {
+		if (cuemu_linear_thread() % 32 == 0) cuemu_tile_put(&value, sizeof value);
+		sync(file, line);
+		cuemu_tile_get(first_warp(), &value, sizeof value);
+		for (unsigned warp = 1; warp < N / 32 && 32 * (first_warp() + warp) < cuemu_block_threads(); warp++) {
+			T other;
+			cuemu_tile_get(first_warp() + warp, &other, sizeof other);
+			value = op(value, other);
+		}
+		sync(file, line);
+		return value;
+	}
+
+private:
+	static unsigned first_warp() { return cuemu_linear_thread() / N * (N / 32); }
+};
+
+// A tile: N neighbouring threads, N a power of two. One of no particular parent knows where it lies in the one that it is made from.
+template <unsigned N, class Parent> class thread_block_tile : public std::conditional_t<(N <= 32), cuemu_tile_of_lanes<N>, cuemu_tile_of_warps<N>> {
+	static_assert(N >= 1 && N <= 1024 && (N & (N - 1)) == 0, "a tile has a power of two of threads, at most 1024");
+
+public:
+	thread_block_tile() : rank_(cuemu_tiles_of<N, Parent>::rank()), size_(cuemu_tiles_of<N, Parent>::size()) {}
+	template <class Other> thread_block_tile(const thread_block_tile<N, Other> &tile) : rank_(tile.meta_group_rank()), size_(tile.meta_group_size()) {}
+	static constexpr unsigned size() { return N; }
+	static constexpr unsigned num_threads() { return N; }
+	static unsigned thread_rank() { return cuemu_linear_thread() % N; }
+	unsigned meta_group_rank() const { return rank_; }
+	unsigned meta_group_size() const { return size_; }
+
+private:
+	unsigned rank_, size_;
+};
 template <unsigned N, class Parent> inline thread_block_tile<N, Parent> tiled_partition(const Parent &) { return {}; }
 
 // A group of which only the size is known when the kernel runs: a block, or a tile of it.
@@ -151,6 +212,8 @@ public:
 	void sync(CUEMU_HERE) const {
 		if (block_) {
 			__syncthreads(file, line);
+		} else if (threads_ > 32) {
+			cuemu_tile_barrier(threads_, file, line);
 		} else {
 			__syncwarp((threads_ == 32 ? 0xffffffffu : (1u << (threads_ % 32)) - 1) << (cuemu_lane() & ~(threads_ - 1)), file, line);
 		}
@@ -183,8 +246,13 @@ template <class T> struct bit_xor { T operator()(T a, T b) const { return a ^ b;
 
 template <unsigned N, class Parent, class T, class Op>
 inline T reduce(const thread_block_tile<N, Parent> &tile, T value, Op op, CUEMU_HERE) {
-	for (unsigned lanes = N / 2; lanes > 0; lanes /= 2) value = op(value, tile.shfl_xor(value, lanes, file, line));
-	return value;
+	if constexpr (N > 32) {
+		const thread_block_tile<32> warp = tiled_partition<32>(tile);
+		return tile.cuemu_together(reduce(warp, value, op, file, line), op, file, line);
+	} else {
+		for (unsigned lanes = N / 2; lanes > 0; lanes /= 2) value = op(value, tile.shfl_xor(value, lanes, file, line));
+		return value;
+	}
 }
 // Any number of lanes: the ranks in order.
 template <class T, class Op> inline T reduce(const coalesced_group &group, T value, Op op, CUEMU_HERE) {

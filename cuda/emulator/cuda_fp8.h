@@ -57,6 +57,10 @@ template <class One, __nv_fp8_interpretation_t format> struct __cuemu_fp8x2 {
 	alignas(2) __nv_fp8x2_storage_t __x;
 	__cuemu_fp8x2() = default;
 	explicit __cuemu_fp8x2(float2 v) : __x(__nv_cvt_float2_to_fp8x2(v, __NV_SATFINITE, format)) {}
+	explicit __cuemu_fp8x2(double2 v) : __cuemu_fp8x2(float2{cuemu::to_odd(v.x), cuemu::to_odd(v.y)}) {}
+	explicit __cuemu_fp8x2(__half2 v) : __cuemu_fp8x2(__half22float2(v)) {}
+	explicit __cuemu_fp8x2(__nv_bfloat162 v) : __cuemu_fp8x2(__bfloat1622float2(v)) {}
+	explicit operator __half2() const { return __float22half2_rn(static_cast<float2>(*this)); }
 	explicit operator float2() const {
 		One low, high;
 		low.__x = static_cast<__nv_fp8_storage_t>(__x);
@@ -70,6 +74,12 @@ template <class One, __nv_fp8_interpretation_t format> struct __cuemu_fp8x4 {
 	explicit __cuemu_fp8x4(float4 v)
 	    : __x(__nv_cvt_float2_to_fp8x2({v.x, v.y}, __NV_SATFINITE, format) |
 	          static_cast<unsigned>(__nv_cvt_float2_to_fp8x2({v.z, v.w}, __NV_SATFINITE, format)) << 16) {}
+	explicit __cuemu_fp8x4(double4 v)
+	    : __cuemu_fp8x4(float4{cuemu::to_odd(v.x), cuemu::to_odd(v.y), cuemu::to_odd(v.z), cuemu::to_odd(v.w)}) {}
+	__cuemu_fp8x4(__half2 low, __half2 high)
+	    : __cuemu_fp8x4(float4{float(low.x), float(low.y), float(high.x), float(high.y)}) {}
+	__cuemu_fp8x4(__nv_bfloat162 low, __nv_bfloat162 high)
+	    : __cuemu_fp8x4(float4{float(low.x), float(low.y), float(high.x), float(high.y)}) {}
 	explicit operator float4() const {
 		float f[4];
 		for (int i = 0; i < 4; i++) {

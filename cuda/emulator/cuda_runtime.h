@@ -5,6 +5,9 @@
 // By these, which nvcc and CUDA's own headers define, a program knows that it is CUDA and that the runtime API is there.
 #define __CUDACC__ 1
 #define __NVCC__ 1
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 8
+#define __CUDACC_VER_BUILD__ 0
 #define CUDART_VERSION 12080
 #define __CUDA_RUNTIME_H__
 #define __DRIVER_TYPES_H__
@@ -24,5 +27,6 @@
 #include "cuemu/program_api.h"
 #include "cuemu/device_api.h"
 #include "cuemu/ptx.h"
+#include "cuemu/ptx_arithmetic.h"
 
 #endif

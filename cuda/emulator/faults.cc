@@ -126,6 +126,23 @@ bool wants_alignment(uintptr_t pc) {
 #endif
 }
 
+// is_atomic says whether an instruction of host code reads and writes memory at once: x86's with a lock prefix and xchg, AArch64's of its
+// large system extensions and its exclusive loads and stores.
+bool is_atomic(uintptr_t pc) {
+#if defined(__x86_64__)
+	const unsigned char *code = reinterpret_cast<const unsigned char *>(pc);
+	bool locks = false;
+	while (*code == 0x66 || *code == 0xf0 || *code == 0xf2 || *code == 0xf3 || (*code >= 0x40 && *code <= 0x4f)) locks |= *code++ == 0xf0;
+	return locks || *code == 0x86 || *code == 0x87;
+#elif defined(__aarch64__)
+	const uint32_t code = *reinterpret_cast<const uint32_t *>(pc);
+	return (code & 0x3b200c00) == 0x38200000 || (code & 0x3fa07c00) == 0x08a07c00 || (code & 0x3fa00000) == 0x08000000;
+#else
+	(void)pc;
+	return false;
+#endif
+}
+
 // words_above keeps the words on the stack of a thread that made a fault: its return addresses are among them. They may be read although the
 // fault has left the stack in a state that cannot be unwound.
 void words_above(uintptr_t sp) {
@@ -183,11 +200,19 @@ bool is_in_kernel(void *context) {
 	return found;
 }
 
+// tell_wait_for_host: a launch ends before the host goes on, so that a kernel which waits for the host does so for ever here, and not on a GPU.
+void tell_wait_for_host() {
+	const Job &job = current_launch.job;
+	const char *name = strrchr(job.file, '/');
+	Finding("unfinished").message("the kernel %s, launched at %s:%d, waits for what the host writes meanwhile into memory that both reach",
+	                              job.kernel ? job.kernel : "", name ? name + 1 : job.file, job.line).write();
+}
+
 // on_host: a fault of a program's host code, for `triad check`.
 void on_host(int number, siginfo_t *info, void *context) {
 	const Machine m = machine_of(static_cast<const ucontext_t *>(context));
 	const Pc pc = program_address(m.pc, m.sp);
-	if (number == SIGSEGV && host_fault(static_cast<const char *>(info->si_addr), m.access == 2, pc)) return;
+	if (number == SIGSEGV && host_fault(static_cast<const char *>(info->si_addr), m.access == 2, is_atomic(m.pc), pc)) return;
 	Finding f("host-crash");
 	if (pc) f.place("place", pc);
 	f.text("access", m.access == 2 ? "write" : "read").message("%s", strsignal(number)).write();
@@ -203,7 +228,8 @@ void handler(int number, siginfo_t *info, void *context) {
 	if (cuemu_report *r = open_report(watchdog_fired.load() ? CUEMU_WATCHDOG : CUEMU_OUT_OF_BOUNDS))
 		describe(r, *w, number, info, machine_of(static_cast<const ucontext_t *>(context)));
 	if (checking && watchdog_fired.load()) {           // the thread may hold a lock of the C library: nothing can go on
-		report_to_finding();
+		if (watching && waits_for_host()) tell_wait_for_host();
+		else report_to_finding();
 		_exit(WATCHDOG_STATUS);
 	}
 	if (number == SIGBUS && w->at_home.load()) return;             // the watchdog's signal between two blocks of a cluster: who chooses them sees that it is over

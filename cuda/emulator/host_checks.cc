@@ -273,8 +273,9 @@ void check_reset() {
 	bytes_in_use = 0;
 }
 
-// host_fault: host code reached for memory that it cannot reach. It is told, and the access made possible.
-bool host_fault(const char *address, bool writes, Pc pc) {
+// host_fault: host code reached for memory that it cannot reach. It is told, and the access made possible. An atomic operation on managed memory
+// is meant for what a kernel does at the same time; from then on the host reaches that allocation, for its further accesses cannot be told apart.
+bool host_fault(const char *address, bool writes, bool atomic, Pc pc) {
 	Allocation *a = allocation_of(address);
 	if (!a) {
 		for (unsigned i = 0; i < allocation_count; i++) {
@@ -286,6 +287,11 @@ bool host_fault(const char *address, bool writes, Pc pc) {
 		return false;
 	}
 	if (a->sort != DEVICE && !a->busy) return false;
+	if (a->busy && a->sort == MANAGED && atomic) {
+		a->busy = false;
+		let_host_reach(a->data, PROT_READ | PROT_WRITE);
+		return true;
+	}
 	Finding f(a->busy ? "not-waited-for" : "device-pointer-on-host");
 	f.place("place", pc).text("access", writes ? "write" : "read").number("byte", address - a->data);
 	f.number("memory_bytes", static_cast<long long>(a->bytes)).place("allocated", a->file, a->line);

@@ -215,7 +215,7 @@ uint64_t progress() {
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < worker_count.load(); i++)
 		if (workers[i]) sum += workers[i]->progress.load(std::memory_order_relaxed);
-	return sum + cuemu_launch_serial;
+	return sum + cuemu_launch_serial + steps();
 }
 
 // interrupt_workers asks the fault handler to report where it hangs and to leave the block.

@@ -62,7 +62,7 @@ CUEMU_PLAIN void release_barrier(Worker &w) {
 	w.votes = 0;
 	w.cursor = 0;
 	hook_barrier_complete(&w.arrived, &w.votes);
-	if (watching) order_barrier(w);
+	if (watching) order_barrier(w), step();
 	if (counting) count_meeting(w);
 	async_barrier(w);
 	for (unsigned i = 0; i < w.warps; i++) {
@@ -90,7 +90,7 @@ CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 	}
 	if (v[lane].kind <= SHFL_XOR && v[lane].mask & ~p.live) tell_ended_lane(w, warp, group);
 	compute(v, v[lane].kind, group);
-	if (watching && v[lane].kind == SYNCWARP) order_warp(w, warp, group);
+	if (watching && v[lane].kind == SYNCWARP) order_warp(w, warp, group), step();
 	if (v[lane].kind == SYNCWARP) hook_syncwarp_complete(&p, &p.started), async_warp_barrier(w, warp, group);
 	p.in_collective &= ~group;
 	make_runnable(w, warp, group);
@@ -194,6 +194,7 @@ CUEMU_PLAIN void leave_kernel(Worker &w) {
 	Warp &p = w.warp[warp];
 	p.live &= ~bit;
 	w.live--;
+	if (watching) step();
 	leave_runnable(w, warp, bit);
 	void *dead;
 	if (w.live == 0) {

@@ -2,13 +2,14 @@
 // stretch of memory has a cell for every four bytes, with the last write and two reads, and a bit for every byte that says it was written.
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <unordered_map>
 #include <vector>
 
 #include "cuemu/check.h"
-#include "cuemu/runtime_api.h"
+#include "cuemu/device_api.h"
 
 namespace cuemu {
 
@@ -143,6 +144,7 @@ void note_read(Cell &c, const Access &a) {
 void order_cell(Worker &w, const Memory *m, Cell &c, const char *at, size_t bytes, uint8_t mask, int how, Pc pc, uint32_t since) {
 	const uint32_t block = block_of(w), thread = thread_of(w);
 	const bool atomic = how & (ATOMIC | VOLATILE);
+	if (c.write.time < since && c.read[0].time < since) step();   // nobody has come so far in this launch
 	const Access a = {now, offset_in_program(pc), block, static_cast<uint16_t>(thread), mask, static_cast<uint8_t>(atomic)};
 	// An atomic of this thread came after the others' atomics, and what the thread does now comes after its own.
 	const bool mine = c.write.atomic && !differs(c.write, block, thread);
@@ -263,6 +265,25 @@ CUEMU_PLAIN static bool is_index(const char *at) {
 	return false;
 }
 
+// The last volatile and atomic accesses: what a thread that waits asks again and again is among them.
+static const unsigned MOST_ASKED = 16;
+static const char *asked[MOST_ASKED];
+static unsigned asks;
+
+bool waits_for_host() {
+	for (const char *at : asked) {
+		const Memory *m = at ? buffer_of(at) : nullptr;
+		if (!m || m->freed || sort_of_memory(m->begin) == cudaMemoryTypeDevice) continue;
+		if (m->cells[static_cast<size_t>(at - m->begin) / 4].write.time < launch_time) return true;
+	}
+	return false;
+}
+
+// The watchdog's thread reads it.
+static std::atomic<uint64_t> stepped{0};
+void step() { stepped.store(stepped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+uint64_t steps() { return stepped.load(std::memory_order_relaxed); }
+
 void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 	settle_pending();
 	const char *at = static_cast<const char *>(p);
@@ -278,6 +299,7 @@ void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 		count_access(w, reinterpret_cast<const void *>(begin + static_cast<uintptr_t>(at - m->begin)), bytes, how, pc, false);
 	}
 	const bool flag = how & (ATOMIC | VOLATILE);
+	if (flag) asked[asks++ % MOST_ASKED] = at;
 	if (flag) order_acquire(w, p);
 	visit(w, m, at, bytes, how, pc, launch_time);
 	if (flag && how & WRITES) order_release(w, p);

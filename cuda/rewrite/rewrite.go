@@ -45,6 +45,7 @@ func Source(name string, text []byte) (Result, error) {
 		return Result{}, err
 	}
 	f.architecture(code, inFunction)
+	f.bindShared(code)
 	for _, macro := range macros {
 		if err := f.rewrite(macro, nil); err != nil {
 			return Result{}, err
@@ -123,7 +124,8 @@ type file struct {
 	notes []Note
 	count int // of the structs made for shared memory, which gives each its name
 
-	outside []string // names of shared memory that is declared outside functions
+	outside    []string // names of dynamic shared memory that is declared outside functions
+	fileShared []fileShared
 
 	kernels kernels
 }

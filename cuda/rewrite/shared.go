@@ -14,6 +14,7 @@ import (
 //	                                   outside functions static constexpr ::cuemu::Dynamic<float> s{};
 //	__shared__ float a[16], b;     ->  struct cuemu_sh1 { float a[16], b; };
 //	                                   auto& a = ::cuemu::shared<cuemu_sh1>().a; auto& b = ...
+//	                                   outside functions the struct alone; file_shared.go has the rest
 //
 // A local struct is a type of its own in every instantiation of a template.
 func (f *file) shared(view []byte, word int, inFunction func(int) bool) error {
@@ -33,22 +34,22 @@ func (f *file) shared(view []byte, word int, inFunction func(int) bool) error {
 	d := declaration{file: f, view: view, start: start, end: end}
 	d.read()
 	outside := inFunction != nil && !inFunction(word)
-	if outside && !d.external {
-		return f.errorf(word, "the emulator has no static shared memory outside functions: declare it "+
-			"in the kernel that uses it")
-	}
 	if len(d.declarators) == 0 {
 		return f.errorf(word, "cannot read the name that this __shared__ declares; write one declaration "+
 			"of the form __shared__ type name[size]")
 	}
-	text, err := d.static(f.count + 1)
-	if d.external {
-		text, err = d.dynamic(outside)
-	} else {
+	var text string
+	switch {
+	case d.external:
+		var err error
+		if text, err = d.dynamic(outside); err != nil {
+			return err
+		}
+	case outside:
+		text = d.ofFile()
+	default:
 		f.count++
-	}
-	if err != nil {
-		return err
+		text = d.static(f.count)
 	}
 	f.edits = append(f.edits, edit{start, end + 1, text})
 	return nil
@@ -186,14 +187,18 @@ func isSpecifier(word string) bool {
 }
 
 // static gives the struct and the references of a static declaration.
-func (d *declaration) static(number int) (string, error) {
+func (d *declaration) static(number int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "struct cuemu_sh%d { %s; };", number,
-		strings.TrimLeft(d.without(d.file.text, d.start, d.end, "__shared__", "static"), " "))
+	fmt.Fprintf(&b, "struct cuemu_sh%d { %s; };", number, d.members())
 	for _, x := range d.declarators {
 		fmt.Fprintf(&b, " auto& %s = ::cuemu::shared<cuemu_sh%d>().%s;", x.name, number, x.name)
 	}
-	return b.String(), nil
+	return b.String()
+}
+
+// members is the declaration without the words that a struct's members do not have.
+func (d *declaration) members() string {
+	return strings.TrimLeft(d.without(d.file.text, d.start, d.end, "__shared__", "static"), " ")
 }
 
 // dynamic gives a constant pointer for each name, outside functions an object that becomes that pointer; all

@@ -28,10 +28,6 @@ var buildLimits = []struct {
 		op.StatusUnavailable, "it includes cub/cub.cuh,",
 	},
 	{
-		"x.cu:2: the emulator has no shared memory outside functions: declare it in the kernel",
-		"", false, op.StatusUnsupported, "the emulator has no shared memory outside functions",
-	},
-	{
 		"x.cu:1: 'my.h' file not found", "x.cu:1:10: fatal error: 'my.h' file not found", false,
 		op.StatusUnavailable, "it includes my.h,",
 	},

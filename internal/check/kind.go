@@ -209,14 +209,14 @@ var abouts = map[Kind]about{
 	},
 	Unfinished: {
 		"the program was stopped amid long work",
-		"Its blocks did finish, one after the other; only what it did until then was checked.",
+		"Its blocks did go on; only what they did until then was checked.",
 		"Check it with smaller sizes, which show the same mistakes; --limit run=DURATION changes how " +
 			"long is waited.",
 	},
 	NeverEnds: {
 		"the program does not end",
-		"It was stopped at the limit of time, outside of a kernel.",
-		"Look for a loop of the host that never ends; --limit run=DURATION changes how long is " +
+		"It was stopped at the limit of time, outside of a kernel, where it did nothing but wait.",
+		"Look for what the host waits for and nobody gives; --limit run=DURATION changes how long is " +
 			"waited.",
 	},
 }

@@ -29,6 +29,7 @@ type Request struct {
 	Budget    time.Duration // orders are left out when it is used up
 	Output    io.Writer     // gets what the program prints in the first run
 	Orders    []string      // in which it runs, of Orders; nil: all
+	Native    bool          // it was not built for the emulator, and is not slow
 	Counts    bool          // count requests, sectors and wavefronts in the first run
 	Call      string        // which of several calls this is, for its findings; "" where there is one
 	Variant   string        // the implementation that is called, for its counts; "" where there is one
@@ -73,9 +74,11 @@ type run struct {
 	status   int    // its exit status; -1: a signal
 	signal   string // that ended it
 	late     bool   // it was stopped at the limit
+	working  bool   // its host code was at work then
 
 	printed    []byte // of output, what kernels printed, whose lines come in the order of threads
 	unfinished bool   // that was amid work that went on
+	waits      string // for what a kernel of it waits and the emulator does not give; "": for nothing
 	memory     int64  // bytes at which it was stopped; 0: it was not
 	took       time.Duration
 }
@@ -118,7 +121,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 			if _, err := q.Output.Write(r.output); err != nil {
 				return nil, fmt.Errorf("print the program's output: %w", err)
 			}
-			if r.unfinished {
+			if r.unfinished || r.working {
 				report.Skipped = orders[1:]
 			}
 			if r.late || r.memory > 0 || r.status == hangStatus || r.signal != "" {
@@ -167,7 +170,7 @@ func (r *Report) Merge(other *Report) {
 
 // add takes up what one run found. A finding of an earlier order gets the order's name.
 func (r *Report) add(ctx context.Context, q Request, one *run) error {
-	if one.unfinished {
+	if one.unfinished || one.working {
 		r.noteUnfinished(one)
 	} else {
 		r.Orders = append(r.Orders, one.order)
@@ -200,7 +203,7 @@ func (f *Finding) atLaunch() bool {
 // ending is what the end of a run tells. A program that ends badly after a finding says nothing new.
 func (r *run) ending() []Finding {
 	switch {
-	case r.unfinished:
+	case r.unfinished, r.working:
 		return nil
 	case r.late:
 		return []Finding{
@@ -229,6 +232,16 @@ func (r *Report) notes(first *run) {
 // noteUnfinished notes where a run was stopped amid work that went on.
 func (r *Report) noteUnfinished(one *run) {
 	a := Unfinished.about()
+	if one.working {
+		a.means = "Its host code was at work, which the emulator slows down too: whether that ends is not " +
+			"known. Only what was done until then was checked."
+	}
+	if one.waits != "" {
+		a.title = "the program was stopped: " + one.waits
+		a.means = "Here a launch ends before the host goes on, on a GPU it does not: whether it is " +
+			"right is not known. Only what was done until then was checked."
+		a.mend = "Check it with what the kernel waits for set before the launch."
+	}
 	r.Unfinished = append(r.Unfinished, one.order)
 	r.Notes = append(r.Notes, fmt.Sprintf("In order %s, after %v, %s. %s %s", one.order,
 		one.took.Round(time.Second), a.title, a.means, a.mend))
@@ -240,6 +253,7 @@ func (r *run) takeUnfinished() {
 	if i < 0 {
 		return
 	}
+	r.waits = r.findings[i].Message
 	r.findings = slices.Delete(r.findings, i, i+1)
 	r.unfinished, r.late = true, true
 }
@@ -368,6 +382,7 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	if err := r.await(ctx, p, q.Limit); err != nil {
 		return r, err
 	}
+	r.working = r.working && !q.Native
 	if r.late || r.memory > 0 {
 		p.End()
 		r.status = -1
@@ -382,15 +397,21 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	return r, r.read(name)
 }
 
-// await waits for the end of the program, or until it has taken too long or too much memory.
+// await waits for the end of the program, or until it has taken too long or too much memory. A program that
+// used a processor for a hundredth of the last quarter of its time was at work: this machine may be busy.
 func (r *run) await(ctx context.Context, p *subprocess.Process, limit time.Duration) error {
 	began := time.Now()
+	used := time.Duration(-1) // at three quarters of the limit
 	for !p.Wait(20 * time.Millisecond) {
 		r.took = time.Since(began)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if used < 0 && r.took > limit/4*3 {
+			used = processorTime(p.PID())
+		}
 		if r.late = r.took > limit; r.late {
+			r.working = used >= 0 && processorTime(p.PID())-used > limit/400
 			break
 		}
 		if resident := residentBytes(p.PID()); resident > mostResident() {
@@ -436,6 +457,18 @@ func residentBytes(pid int) int64 {
 	}
 	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
 	return pages * int64(os.Getpagesize())
+}
+
+// processorTime is what a process has used of processors, in steps of 10 ms; 0 where it has ended.
+func processorTime(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // its name may have spaces
+	if err != nil || len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(string(fields[11]), 10, 64)
+	system, _ := strconv.ParseInt(string(fields[12]), 10, 64)
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // mostResident is three quarters of this machine's memory.

@@ -120,7 +120,8 @@ struct Async {
 	std::vector<Clock> generic, async;          // by thread
 	Clock atomics_generic, atomics_async;
 	std::vector<MBarrier> barriers;
-	NamedBarrier named[16];
+	NamedBarrier named[16], tiles[32];           // tiles: 16 of 64 threads, 8 of 128 and so on
+	char of_tiles[MAX_WARPS][64];               // what a thread of each warp lets the others of its tile know
 	std::vector<Copy> copies;
 	std::vector<int> free_copies;
 	std::vector<std::vector<int>> of_thread;    // cp.async: numbers of copies, oldest first

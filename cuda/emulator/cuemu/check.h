@@ -58,6 +58,9 @@ void set_initialised(const void *p, size_t bytes);
 void copy_initialised(const void *to, const void *from, size_t bytes);
 void watch_block(Worker &w);                     // a block starts
 void watch_copied(Worker &w, uint32_t to, uint32_t bytes);  // an asynchronous copy to shared memory starts
+void step();                                    // a launch moved on, although no block ended: its watchdog is patient
+uint64_t steps();
+bool waits_for_host();                          // a thread asks for what the host may write meanwhile, and no kernel does
 void settle_pending();                          // a write that raced is looked at once it is made
 
 // ---- counts.cc
@@ -106,7 +109,7 @@ public:
 void set_sticky_error();                        // the launch died: every later call fails, as on a GPU
 cudaError sticky_error();
 
-bool host_fault(const char *address, bool writes, Pc pc);  // true: told, and the access can be repeated
+bool host_fault(const char *address, bool writes, bool atomic, Pc pc);  // true: told, or right, and the access can be repeated
 void launch_returns();                          // a launch ended, and the host has not waited for it
 void check_end();                               // the program ends
 

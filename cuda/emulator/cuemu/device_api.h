@@ -39,6 +39,32 @@ inline cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr, int,
 inline cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) { return *config = cudaSharedMemBankSizeFourByte, cudaSuccess; }
 inline cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) { return *config = cudaFuncCachePreferNone, cudaSuccess; }
 inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
+
+// What a stream is told of caches and of waiting is kept for the program to read, of all streams together: they are one.
+typedef cudaLaunchAttributeID cudaStreamAttrID;
+typedef cudaLaunchAttributeValue cudaStreamAttrValue;
+#define cudaStreamAttributeAccessPolicyWindow cudaLaunchAttributeAccessPolicyWindow
+#define cudaStreamAttributeSynchronizationPolicy cudaLaunchAttributeSynchronizationPolicy
+#define cudaStreamAttributePriority cudaLaunchAttributePriority
+namespace cuemu {
+inline cudaStreamAttrValue *stream_attribute(cudaStreamAttrID id) {
+	static cudaStreamAttrValue values[cudaLaunchAttributePriority + 1] = {};
+	const bool known = id == cudaStreamAttributeAccessPolicyWindow || id == cudaStreamAttributeSynchronizationPolicy || id == cudaStreamAttributePriority;
+	if (!known) set_last_error(cudaErrorInvalidValue);
+	return known ? &values[id] : nullptr;
+}
+}  // namespace cuemu
+inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID id, const cudaStreamAttrValue *value) {
+	cudaStreamAttrValue *kept = cuemu::stream_attribute(id);
+	return kept ? (*kept = *value, cudaSuccess) : cudaErrorInvalidValue;
+}
+inline cudaError_t cudaStreamGetAttribute(cudaStream_t, cudaStreamAttrID id, cudaStreamAttrValue *value) {
+	const cudaStreamAttrValue *kept = cuemu::stream_attribute(id);
+	return kept ? (*value = *kept, cudaSuccess) : cudaErrorInvalidValue;
+}
+inline cudaError_t cudaStreamCopyAttributes(cudaStream_t, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamGetPriority(cudaStream_t, int *priority) { return *priority = 0, cudaSuccess; }
+inline cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned *flags) { return *flags = cudaStreamDefault, cudaSuccess; }
 template <class Kernel, class Bytes>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, Kernel *kernel, Bytes, int limit = 0) {
 	return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, 0, limit);

@@ -66,6 +66,9 @@ void cuemu_cluster_wait(const char *file, int line);
 void cuemu_grid_sync(const char *file, int line);
 int cuemu_cooperative(void);                               // 1: the grid was launched so that its blocks may wait for each other
 void *cuemu_peer_shared(const void *own, unsigned rank, const char *file, int line);
+void cuemu_tile_barrier(unsigned threads, const char *file, int line);  // of the tile of more than 32 threads that holds this one
+void cuemu_tile_put(const void *value, size_t bytes);      // into the place of this thread's warp, of at most 64 bytes
+void cuemu_tile_get(unsigned warp, void *value, size_t bytes);
 unsigned cuemu_lane(void);
 int cuemu_in_kernel(void); /* 1 on a thread of a kernel, 0 in host code */
 void cuemu_trap(const char *file, int line);

@@ -12,7 +12,8 @@
 enum { cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2 };
 enum { cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1, cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4, cudaDeviceBlockingSync = 4,
 	cudaDeviceMapHost = 8 };
-enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitDevRuntimeSyncDepth };
+enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitDevRuntimeSyncDepth,
+	cudaLimitDevRuntimePendingLaunchCount, cudaLimitMaxL2FetchGranularity, cudaLimitPersistingL2CacheSize };
 enum cudaSharedMemConfig { cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte };
 enum cudaComputeMode { cudaComputeModeDefault, cudaComputeModeExclusive, cudaComputeModeProhibited };
 
@@ -24,7 +25,8 @@ inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 	return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
-	const size_t usual[] = {1024, 1 << 20, 8 << 20, 2};
+	const size_t usual[] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
+	if (limit < 0 || limit > cudaLimitPersistingL2CacheSize) return cudaErrorUnsupportedLimit;
 	return *value = usual[limit], cudaSuccess;
 }
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
@@ -45,6 +47,9 @@ template <class T> inline cudaError_t cudaHostGetDevicePointer(T **device, void 
 // Copies between devices are copies on the one that there is.
 inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes, CUEMU_HERE) {
 	return cuemu_copy_memory(to, from, bytes, cudaMemcpyDeviceToDevice, true, file, line);
+}
+inline cudaError_t cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t = nullptr, CUEMU_HERE) {
+	return cuemu_copy_memory(to, from, bytes, cudaMemcpyDeviceToDevice, false, file, line);
 }
 template <class T> inline cudaError_t cudaMemcpyToSymbolAsync(T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                                               cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = nullptr, CUEMU_HERE) {

@@ -6,11 +6,11 @@
 #include "cuemu/async.h"
 #include "cuemu/atomics.h"
 #include "cuemu/matrix.h"
-#include "../hopper/shared_address.cuh"
+#include "cuemu/shared_address.h"
 
 // An address of shared memory is a number of 32 bits, as on a GPU.
-inline size_t __cvta_generic_to_shared(const void *p) { return triad::hopper::shared_address(p); }
-inline void *__cvta_shared_to_generic(size_t a) { return triad::hopper::pointer_to(static_cast<uint32_t>(a)); }
+inline size_t __cvta_generic_to_shared(const void *p) { return cuemu::shared_address(p); }
+inline void *__cvta_shared_to_generic(size_t a) { return cuemu::pointer_to(static_cast<uint32_t>(a)); }
 
 namespace cuemu {
 namespace ptx {
@@ -48,7 +48,7 @@ inline void assign(Register &to, uint64_t bits) { to.bits = bits; }
 // beyond is an address so many bytes further on.
 template <class T> inline uint64_t beyond(const T &base, long bytes) { return wide(base) + static_cast<uint64_t>(bytes); }
 
-template <class T> inline char *in_shared_memory(const T &a) { return static_cast<char *>(triad::hopper::pointer_to(static_cast<uint32_t>(wide(a)))); }
+template <class T> inline char *in_shared_memory(const T &a) { return static_cast<char *>(pointer_to(static_cast<uint32_t>(wide(a)))); }
 template <class T> inline const char *in_memory(const T &a) { return reinterpret_cast<const char *>(wide(a)); }
 
 template <class D, class S> inline void mov_u32(D &to, const S &from) { assign(to, static_cast<uint32_t>(wide(from))); }

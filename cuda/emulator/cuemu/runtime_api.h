@@ -16,10 +16,22 @@ enum cudaError : int {
 	cudaErrorInvalidValue = 1,
 	cudaErrorMemoryAllocation = 2,
 	cudaErrorInitializationError = 3,
+	cudaErrorCudartUnloading = 4,
+	cudaErrorProfilerDisabled = 5,
+	cudaErrorInvalidPitchValue = 12,
+	cudaErrorInvalidSymbol = 13,
+	cudaErrorInvalidHostPointer = 16,
 	cudaErrorInvalidConfiguration = 9,
 	cudaErrorInvalidDevice = 101,
 	cudaErrorInvalidDeviceFunction = 98,
 	cudaErrorInvalidDevicePointer = 17,
+	cudaErrorInvalidMemcpyDirection = 21,
+	cudaErrorInsufficientDriver = 35,
+	cudaErrorDevicesUnavailable = 46,
+	cudaErrorMissingConfiguration = 52,
+	cudaErrorNoKernelImageForDevice = 209,
+	cudaErrorUnsupportedLimit = 215,
+	cudaErrorInvalidResourceHandle = 400,
 	cudaErrorNoDevice = 100,
 	cudaErrorIllegalState = 401,
 	cudaErrorNotReady = 600,
@@ -34,6 +46,11 @@ enum cudaError : int {
 	cudaErrorAssert = 710,
 	cudaErrorLaunchOutOfResources = 701,
 	cudaErrorLaunchTimeout = 702,
+	cudaErrorHardwareStackError = 714,
+	cudaErrorIllegalInstruction = 715,
+	cudaErrorMisalignedAddress = 716,
+	cudaErrorInvalidAddressSpace = 717,
+	cudaErrorInvalidPc = 718,
 	cudaErrorLaunchFailure = 719,
 	cudaErrorCooperativeLaunchTooLarge = 720,
 	cudaErrorNotSupported = 801,
@@ -82,6 +99,11 @@ struct cudaDeviceProp {
 	int deviceOverlap, asyncEngineCount, ECCEnabled, kernelExecTimeoutEnabled, computeMode, tccDriver, pciDomainID, cooperativeLaunch;
 	int concurrentManagedAccess, pageableMemoryAccess, computePreemptionSupported, streamPrioritiesSupported, maxTexture1D, isMultiGpuBoard;
 	size_t textureAlignment, surfaceAlignment, texturePitchAlignment;
+	int persistingL2CacheMaxSize, accessPolicyMaxWindowSize, singleToDoublePrecisionPerfRatio, hostNativeAtomicSupported;
+	int cooperativeMultiDeviceLaunch, pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost, memoryPoolsSupported;
+	int globalL1CacheSupported, localL1CacheSupported, canUseHostPointerForRegisteredMem, hostRegisterSupported;
+	int maxTexture1DLinear, maxTexture2D[2], maxTexture3D[3], maxTexture1DLayered[2], maxTexture2DLayered[3], multiGpuBoardGroupID;
+	size_t reservedSharedMemPerBlock;
 };
 
 struct cudaFuncAttributes {
@@ -243,10 +265,24 @@ inline int absent(const char *name) {
 }
 }  // namespace cuemu
 
-// cudaLaunchKernelEx knows two attributes, the size of clusters and the cooperative launch; one with any other is refused.
-enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4, cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+// cudaLaunchKernelEx knows two attributes, the size of clusters and the cooperative launch. What a cache shall keep, and in which order work
+// shall begin, changes no result; a launch with any other attribute is refused.
+enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeAccessPolicyWindow = 1, cudaLaunchAttributeCooperative = 2,
+	cudaLaunchAttributeSynchronizationPolicy = 3, cudaLaunchAttributeClusterDimension = 4, cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+	cudaLaunchAttributePriority = 8 };
+enum cudaAccessProperty { cudaAccessPropertyNormal, cudaAccessPropertyStreaming, cudaAccessPropertyPersisting };
+enum cudaSynchronizationPolicy { cudaSyncPolicyAuto = 1, cudaSyncPolicySpin, cudaSyncPolicyYield, cudaSyncPolicyBlockingSync };
+struct cudaAccessPolicyWindow {
+	void *base_ptr;
+	size_t num_bytes;
+	float hitRatio;
+	cudaAccessProperty hitProp, missProp;
+};
 union cudaLaunchAttributeValue {
 	char pad[64];
+	cudaAccessPolicyWindow accessPolicyWindow;
+	cudaSynchronizationPolicy syncPolicy;
+	int priority;
 	struct { unsigned x, y, z; } clusterDim;
 	int programmaticStreamSerializationAllowed;
 	int cooperative;
@@ -278,7 +314,9 @@ inline cudaError_t cudaLaunchKernelEx(cuemu::LaunchAt at, void (*kernel)(Params.
 	const cudaLaunchConfig_t &c = at.config;
 	cuemu::Configuration launch = cuemu::launch(c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream, at.file, at.line);
 	for (unsigned i = 0; i < c.numAttrs; i++) {
-		if (c.attrs[i].id == cudaLaunchAttributeIgnore) continue;
+		if (c.attrs[i].id == cudaLaunchAttributeIgnore || c.attrs[i].id == cudaLaunchAttributeAccessPolicyWindow ||
+		    c.attrs[i].id == cudaLaunchAttributePriority)
+			continue;
 		if (c.attrs[i].id == cudaLaunchAttributeCooperative) {
 			launch.job.cooperative = c.attrs[i].val.cooperative != 0;
 			continue;

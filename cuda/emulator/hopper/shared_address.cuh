@@ -1,20 +1,19 @@
-// Stands in for cuda/include/hopper/shared_address.cuh: a place in shared memory is a 32-bit number, as on a GPU, for descriptors hold such
-// numbers. Dynamic shared memory begins past a multiple of 1024, as it may on a device.
+// Stands in for cuda/include/hopper/shared_address.cuh: a place in shared memory is a number as the emulator's PTX has it.
 #ifndef TRIAD_HOPPER_SHARED_ADDRESS_CUH
 #define TRIAD_HOPPER_SHARED_ADDRESS_CUH
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
+#include "cuemu/shared_address.h"
+
 namespace triad {
 namespace hopper {
 
-using SharedAddress = uint32_t;
-constexpr uint32_t dynamic_begins = 2048 + 16;
-inline SharedAddress shared_address(const void *p) {
-	return static_cast<uint32_t>(static_cast<const char *>(p) - static_cast<const char *>(cuemu::dynsmem())) + dynamic_begins;
-}
-inline void *pointer_to(SharedAddress a) { return static_cast<char *>(cuemu::dynsmem()) + static_cast<int32_t>(a - dynamic_begins); }
+using cuemu::SharedAddress;
+using cuemu::dynamic_begins;
+using cuemu::pointer_to;
+using cuemu::shared_address;
 
 } // namespace hopper
 } // namespace triad

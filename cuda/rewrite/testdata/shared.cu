@@ -33,3 +33,11 @@ extern volatile __shared__ float4 rows[][8];
 }
 extern __shared__ float everywhere[];
 __device__ float4 *in_quads() { return reinterpret_cast<float4 *>(everywhere) + reinterpret_cast<long>(everywhere + 1); }
+__shared__ int counts[4], total;
+namespace parts {
+static __shared__ __align__(16) float4 quads[2];
+__device__ int one(int i) { return counts[i]; }
+__global__ void four() { __shared__ int counted; if (threadIdx.x < 4) counts[threadIdx.x] = 0; total = (int)quads[0].x; }
+__global__ void five() { extern __shared__ int counts_of[]; }
+}
+int host(int total) { return total; }
