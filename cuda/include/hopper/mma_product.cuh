@@ -166,6 +166,19 @@ template <class T> struct MmaSums {
 				}
 	}
 
+	// each_pair calls f(row, col, sum, sum of the next column) for two neighbours at once, of an even number of columns; f may change them.
+	template <class Pair> __device__ void each_pair(Pair f) {
+#pragma unroll
+		for (int i = 0; i < Mma::warp_m / 16; i++)
+#pragma unroll
+			for (int half = 0; half < 2; half++)
+#pragma unroll
+				for (int j = 0; j < Mma::warp_n / 8; j++) {
+					const int64_t row = row0 + 16 * i + 8 * half, col = col0 + 8 * j;
+					if (row < rows && col < cols) f(row, col, sum[i][j][2 * half], sum[i][j][2 * half + 1]);
+				}
+	}
+
 	// store_rows writes scale times the sums to y [rows, cols], which is aligned to 16 bytes and has whole vectors of 16 bytes as rows. The four
 	// lanes of a row exchange what they have of 32 columns, so that each writes 8 neighbours at once.
 	__device__ void store_rows(T *y, float scale) const {
