@@ -1,6 +1,7 @@
 // log_sum.cuh: the maximum of some numbers, and the sum of exp(x - maximum), in one pass over them.
 #ifndef TRIAD_LOG_SUM_CUH
 #define TRIAD_LOG_SUM_CUH
+#include "pack.cuh"
 #include "reduce.cuh"
 
 namespace triad {
@@ -35,6 +36,21 @@ struct MergeLogSums {
 		return {max, a.sum * of_a + b.sum * of_b};
 	}
 };
+
+// block_log_sum is that of the first n elements of a row, which is aligned to 16 bytes and has whole vectors of 16 bytes, the last one beyond n too.
+// Every thread of the block gets it. scratch: as for block_reduce.
+template <int Threads, class T> __device__ inline LogSum block_log_sum(const T *row, int64_t n, LogSum *scratch) {
+	constexpr int V = vector<T>;
+	LogSum mine = {-INFINITY, 0.0f};
+	for (int64_t c = threadIdx.x * V; c < n; c += Threads * V) {
+		float v[V];
+		load(row + c, v);
+#pragma unroll
+		for (int j = 0; j < V; j++) v[j] = c + j < n ? v[j] : -INFINITY;
+		mine.take(v);
+	}
+	return block_reduce<Threads>(mine, MergeLogSums(), scratch);
+}
 
 } // namespace triad
 #endif

@@ -288,8 +288,6 @@ void check_tiles(triad::Check &check, const triad_call *call) {
 
 const triad::Limit few_tiles = triad::limit("at most 2^31 - 1 tiles", check_tiles);
 
-constexpr uint32_t halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
-
 // Of the operands sm80_mma copies 16 bytes of a row at once, and so it stores.
 template <class... Name> triad::Limits mma(Name... operands) {
 	return {triad::capability("mma", 80, true),      few_tiles,
@@ -313,6 +311,6 @@ TRIAD_KERNEL(grouped_gemm, tiled, backward,
 TRIAD_KERNEL(grouped_gemm, persistent, backward,
              .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE(grouped_gemm_persistent)))
 TRIAD_KERNEL(grouped_gemm, sm80_mma, forward,
-             .contract("fp32").dtypes(halves).outputs(1).limits(mma("x", "w")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
+             .contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("x", "w")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
 TRIAD_KERNEL(grouped_gemm, sm80_mma, backward,
-             .contract("fp32").dtypes(halves).outputs(3).limits(mma("x", "w", "grad_y")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
+             .contract("fp32").dtypes(triad::halves).outputs(3).limits(mma("x", "w", "grad_y")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))

@@ -228,19 +228,10 @@ template <class T, Along tokens> __global__ void __launch_bounds__(Mma::threads,
 // A block a row of a chunk, 16 bytes a load.
 template <class T> __global__ void __launch_bounds__(threads)
 linear_cross_entropy_loss_kernel(triad::Strided<T> z, float *losses, float *lse, Tokens part) {
-	constexpr int V = triad::vector<T>;
 	__shared__ triad::LogSum scratch[threads / 32];
 	const int64_t row = blockIdx.x, at = part.first + row;
 	const T *own = z.data + row * z.row_stride;
-	triad::LogSum mine = {-INFINITY, 0.0f};
-	for (int64_t c = threadIdx.x * V; c < part.classes; c += threads * V) {
-		float v[V];
-		triad::load(own + c, v);
-#pragma unroll
-		for (int j = 0; j < V; j++) v[j] = c + j < part.classes ? v[j] : -INFINITY;
-		mine.take(v);
-	}
-	const triad::LogSum all = triad::block_reduce<threads>(mine, triad::MergeLogSums(), scratch);
+	const triad::LogSum all = triad::block_log_sum<threads>(own, part.classes, scratch);
 	if (threadIdx.x != 0) return;
 	if (lse != nullptr) lse[at] = all.max + all.log();
 	losses[at] = part.counts(row) ? loss_of(to_float(own[part.target(at)]), all.max, all.log()) : 0.0f;
@@ -434,7 +425,7 @@ template <class T, class Way> int backward_chunks(const triad_call *call) {
 template <class T> int backward_chunked(const triad_call *call) { return backward_chunks<T, InTiles<T>>(call); }
 template <class T> int backward_mma(const triad_call *call) { return backward_chunks<T, OnTensorCores<T>>(call); }
 
-constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
+constexpr uint32_t full = triad::bit(TRIAD_F32);
 
 template <class... Name> triad::Limits mma(Name... gradients) {
 	return {triad::capability("mma", 80, true), triad::multiple_of("dim", Mma::chunk), triad::contiguous_columns("hidden", "weight"),
@@ -448,21 +439,21 @@ template <class... Name> triad::Limits mma(Name... gradients) {
 TRIAD_KERNEL(linear_cross_entropy, naive, forward,
              .contract("fp32").dtypes(full).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(forward_naive)))
 TRIAD_KERNEL(linear_cross_entropy, naive, forward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(forward_naive)))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(forward_naive)))
 TRIAD_KERNEL(linear_cross_entropy, chunked, forward,
              .contract("fp32").dtypes(full).outputs(3).workspace(forward_bytes).launch(TRIAD_BY_DTYPE(forward_chunked)))
 TRIAD_KERNEL(linear_cross_entropy, chunked, forward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(forward_bytes).launch(TRIAD_BY_DTYPE(forward_chunked)))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(forward_bytes).launch(TRIAD_BY_DTYPE(forward_chunked)))
 TRIAD_KERNEL(linear_cross_entropy, naive, backward,
              .contract("fp32").dtypes(full).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
 TRIAD_KERNEL(linear_cross_entropy, naive, backward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
 TRIAD_KERNEL(linear_cross_entropy, chunked, backward,
              .contract("fp32").dtypes(full).outputs(3).workspace(backward_bytes).launch(TRIAD_BY_DTYPE(backward_chunked)))
 TRIAD_KERNEL(linear_cross_entropy, chunked, backward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(backward_bytes).launch(TRIAD_BY_DTYPE(backward_chunked)))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(backward_bytes).launch(TRIAD_BY_DTYPE(backward_chunked)))
 TRIAD_KERNEL(linear_cross_entropy, mma, forward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(forward_bytes).limits(mma()).launch(TRIAD_BY_HALF(forward_mma)))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(forward_bytes).limits(mma()).launch(TRIAD_BY_HALF(forward_mma)))
 TRIAD_KERNEL(linear_cross_entropy, mma, backward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(backward_bytes).limits(mma("grad_hidden", "grad_weight"))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(backward_bytes).limits(mma("grad_hidden", "grad_weight"))
              .launch(TRIAD_BY_HALF(backward_mma)))

@@ -28,11 +28,12 @@
 #include "order.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
+#include "room.cuh"
 #include "rows.cuh"
 #include "sigmoid.cuh"
 #include "sorted_pairs.cuh"
 #include "spec/moe.cuh"
-#include "tile_product.cuh"
+#include "split_product.cuh"
 
 namespace {
 
@@ -69,27 +70,20 @@ template <class T> __global__ void logits_kernel(State s, triad::Matrix<const T>
 }
 
 // What follows is done by Lanes lanes a token: 1, or a warp.
-template <int Lanes> __device__ inline int64_t first_token() { return begin() / Lanes; }
 template <int Lanes> __device__ inline int lane() { return static_cast<int>(threadIdx.x) % Lanes; }
-
-using Rank = unsigned long long; // of an expert: the larger logit, then the first one; 0 is none's, and no rank is the largest number
-struct Higher {
-	__device__ Rank operator()(Rank a, Rank b) const { return a > b ? a : b; }
-};
-__device__ inline Rank rank_of(float z, int64_t e) { return static_cast<Rank>(triad::key_of(z)) << 32 | (0xfffffffeu - static_cast<uint32_t>(e)); }
 
 // What comes next is the highest of what comes below the last.
 template <int Lanes> __global__ void choose_kernel(State s, int32_t *choice) {
-	for (int64_t t = first_token<Lanes>(); t < s.tokens; t += step() / Lanes) {
-		Rank last = ~Rank{0};
+	for (int64_t t = begin() / Lanes; t < s.tokens; t += step() / Lanes) {
+		triad::Rank last = triad::no_rank;
 		for (int64_t i = 0; i < s.top; i++) {
-			Rank best = 0;
+			triad::Rank best = 0;
 			for (int64_t e = lane<Lanes>(); e < s.experts; e += Lanes) {
-				const Rank own = rank_of(s.z[t * s.experts + e], e);
+				const triad::Rank own = triad::rank_of(s.z[t * s.experts + e], e);
 				if (own < last && own > best) best = own;
 			}
-			last = triad::warp_reduce<Lanes>(best, Higher());
-			if (lane<Lanes>() == 0) choice[t * s.top + i] = static_cast<int32_t>(0xfffffffeu - static_cast<uint32_t>(last));
+			last = triad::warp_reduce<Lanes>(best, triad::Higher());
+			if (lane<Lanes>() == 0) choice[t * s.top + i] = triad::place_of(last);
 		}
 	}
 }
@@ -112,7 +106,7 @@ template <int Lanes> struct Softmax {
 };
 
 template <int Lanes> __global__ void weights_kernel(State s, triad::Matrix<const int32_t> choice, float *weight) {
-	for (int64_t t = first_token<Lanes>(); t < s.tokens; t += step() / Lanes) {
+	for (int64_t t = begin() / Lanes; t < s.tokens; t += step() / Lanes) {
 		for (int64_t i = lane<Lanes>(); i < s.top; i += Lanes) s.expert[t * s.top + i] = choice(t, i);
 		__syncwarp(); // the lanes read each other's
 		const Softmax<Lanes> softmax(s, t);
@@ -125,7 +119,7 @@ template <int Lanes> __global__ void weights_kernel(State s, triad::Matrix<const
 
 // scores_kernel: the gradients of a token's logits.
 template <int Lanes> __global__ void scores_kernel(State s) {
-	for (int64_t t = first_token<Lanes>(); t < s.tokens; t += step() / Lanes) {
+	for (int64_t t = begin() / Lanes; t < s.tokens; t += step() / Lanes) {
 		const Softmax<Lanes> softmax(s, t);
 		float sum = 0;
 		for (int64_t p = t * s.top + lane<Lanes>(); p < (t + 1) * s.top; p += Lanes) sum += s.w[p] * s.d[p];
@@ -156,9 +150,7 @@ __device__ void back(float &g, float &u, float &q, float w, float &d) {
 	const triad::Sigmoid of = triad::sigmoid(g);
 	const float silu = g * of.value, h = silu * u;
 	d += h * q;
-	g = dh * u * (of.value * (1.0f + g * of.rest));
-	u = dh * silu;
-	q = h;
+	g = dh * u * (of.value * (1.0f + g * of.rest)), u = dh * silu, q = h;
 }
 
 // through_kernel: a warp a pair.
@@ -236,10 +228,6 @@ struct Grouped {
 
 // ---- mma ----------------------------------------------------------------------------------------------------------------------------------
 
-using triad::hopper::Mma;
-using triad::hopper::MmaOperand;
-using Operand = triad::hopper::MmaTile<Mma::m, true>;
-
 // Halves are what mma has in the workspace besides: in the order of the experts g, u, h, which is q first, and part; the rows of x and of w dy; where
 // each pair lies; and sums of the router's gradient.
 template <class T> struct Halves {
@@ -248,14 +236,7 @@ template <class T> struct Halves {
 	float *sums;
 };
 
-template <class T> __global__ void __launch_bounds__(Mma::threads, 2) logits_mma_kernel(State s, MmaOperand<T> x, MmaOperand<T> router) {
-	extern __shared__ __align__(16) unsigned char mma_tiles[];
-	const int64_t across = (s.experts + Mma::n - 1) / Mma::n, row0 = blockIdx.x / across * Mma::m, col0 = blockIdx.x % across * Mma::n;
-	const triad::hopper::MmaProduct<MmaOperand<T>> part = {x, router, row0, s.tokens, col0, s.experts, s.dim};
-	triad::hopper::mma_product<T, Operand, Operand>(mma_tiles, part).each([&](int64_t t, int64_t e, float z) { s.z[t * s.experts + e] = z; });
-}
-
-// What becomes of the sums with gate and up: h, or both.
+// Gated makes h of the sums with gate and up.
 template <class T> struct Gated {
 	__device__ static void store(const triad::hopper::MmaSums<T> &sums, T *h, T *) {
 		sums.template store_values<4>(h, [&](int i, int j, int e) {
@@ -264,19 +245,12 @@ template <class T> struct Gated {
 		});
 	}
 };
-template <class T> struct Both {
-	__device__ static void store(const triad::hopper::MmaSums<T> &sums, T *g, T *u) {
-		sums.template store_values<4>(g, [&](int i, int j, int e) { return sums.sum[i][j][e]; });
-		sums.template store_values<4>(u, [&](int i, int j, int e) { return sums.sum[i][j + 4][e]; });
-	}
-};
 
-// through_sorted_kernel: as through_kernel, 16 bytes a load, and the pair's rows of x and w dy.
-template <class T> __global__ void through_sorted_kernel(State s, Halves<T> m, triad::Rows<const T> x, triad::Rows<const T> dy) {
+// through_sorted_kernel: as through_kernel, 16 bytes a load.
+template <class T> __global__ void through_sorted_kernel(State s, Halves<T> m) {
 	constexpr int V = triad::vector<T>;
 	for (int64_t at = begin() / 32; at < s.pairs; at += step() / 32) {
-		const int64_t p = s.order[at], t = static_cast<int32_t>(p) / s.top;
-		const float w = s.w[p];
+		const float w = s.w[s.order[at]];
 		float d = 0;
 		for (int64_t i = at * s.hidden + lane<32>() * V; i < (at + 1) * s.hidden; i += 32 * V) {
 			float g[V], u[V], q[V];
@@ -286,15 +260,7 @@ template <class T> __global__ void through_sorted_kernel(State s, Halves<T> m, t
 			triad::store(m.g + i, g), triad::store(m.u + i, u), triad::store(m.h + i, q);
 		}
 		d = triad::warp_reduce(d, triad::Sum());
-		if (lane<32>() == 0) s.d[p] = d;
-		for (int64_t c = lane<32>() * V; c < s.dim; c += 32 * V) {
-			float v[V];
-			triad::load(dy.row(t) + c, v);
-#pragma unroll
-			for (int j = 0; j < V; j++) v[j] *= w;
-			triad::store(m.dy + at * s.dim + c, v);
-			*reinterpret_cast<uint4 *>(m.x + at * s.dim + c) = *reinterpret_cast<const uint4 *>(x.row(t) + c);
-		}
+		if (lane<32>() == 0) s.d[s.order[at]] = d;
 	}
 }
 
@@ -316,81 +282,31 @@ template <class T> __global__ void combine_sorted_kernel(State s, Halves<T> m, c
 	}
 }
 
-// The router's gradient, in tiles: of some tokens each, which another kernel adds up.
-constexpr int64_t few_tokens = 128;
-__host__ __device__ inline int64_t parts_of(int64_t tokens) { return (tokens + few_tokens - 1) / few_tokens; }
-
-template <class T> struct RouterPart {
-	triad::Strided<float> a;
-	triad::Strided<T> b;
-	int64_t rows, cols, depth;
-	__device__ bool adds(int64_t) const { return true; }
-};
-
-template <class T> __global__ void __launch_bounds__(triad::product_threads) router_parts_kernel(State s, triad::Rows<const T> x, float *sums) {
-	__shared__ triad::ProductTiles tiles;
-	const int64_t down = triad::product_tiles(s.experts), across = triad::product_tiles(s.dim), part = blockIdx.x / (down * across);
-	const int64_t first = part * few_tokens, count = s.tokens - first < few_tokens ? s.tokens - first : few_tokens;
-	const RouterPart<T> p = {{s.dz + first * s.experts, 1, s.experts}, {x.row(first), 1, x.stride}, s.experts, s.dim, count};
-	triad::tile_product(tiles, p, blockIdx.x / across % down * triad::product_side, blockIdx.x % across * triad::product_side,
-	                    [&](int64_t e, int64_t c, float sum) {
-		                    if (e < s.experts && c < s.dim) sums[(part * s.experts + e) * s.dim + c] = sum;
-	                    });
-}
-
-template <class T> __global__ void router_sum_kernel(State s, const float *sums, T *grad) {
-	for (int64_t i = begin(); i < s.experts * s.dim; i += step()) {
-		triad::LongSum sum;
-		for (int64_t part = 0; part < parts_of(s.tokens); part++) sum.add(sums[part * s.experts * s.dim + i]);
-		grad[i] = from_float<T>(sum.total());
-	}
-}
-
 // ---- launchers ----------------------------------------------------------------------------------------------------------------------------
 
 bool is_backward(const triad_call *call) { return call->n_out == 5; }
 
-// Room is a workspace, from whose beginning `used` bytes are taken.
-struct Room {
-	uintptr_t at;
-	int64_t used = 0;
-
-	explicit Room(const triad_call *call) : at(reinterpret_cast<uintptr_t>(call->workspace)) {}
-	template <class V> V *take(int64_t n, bool wanted = true) {
-		V *const first = reinterpret_cast<V *>(at + static_cast<uintptr_t>(used));
-		if (wanted) used += (static_cast<int64_t>(sizeof(V)) * n + 255) / 256 * 256;
-		return first;
-	}
-};
-
 // state_of lays the state of a call out, without what lies between the products if that is not fp32.
-State state_of(const triad_call *call, Room &room, bool between) {
-	const bool backward = is_backward(call);
+State state_of(const triad_call *call, triad::Room &room, bool between) {
 	const int64_t tokens = call->in[0].shape[0], experts = call->in[1].shape[0], dim = call->in[0].shape[1];
 	const int64_t hidden = call->in[2].shape[2], pairs = tokens * static_cast<int64_t>(call->attr[0]);
-	const auto floats = [&](int64_t n, bool wanted) { return room.take<float>(n, wanted); };
-	return {floats(tokens * experts, true), floats(tokens * experts, backward), floats(pairs, true), floats(pairs, backward),
-	        floats(pairs * hidden, between), floats(pairs * hidden, between), floats(pairs * hidden, between && backward), floats(pairs * dim, between),
-	        room.take<int32_t>(pairs), room.take<int64_t>(pairs), room.take<int64_t>(experts + 1),
+	return {room.take<float>(tokens * experts), room.take<float>(tokens * experts, is_backward(call)), room.take<float>(pairs),
+	        room.take<float>(pairs, is_backward(call)), room.take<float>(pairs * hidden, between), room.take<float>(pairs * hidden, between),
+	        room.take<float>(pairs * hidden, between && is_backward(call)), room.take<float>(pairs * dim, between), room.take<int32_t>(pairs), room.take<int64_t>(pairs), room.take<int64_t>(experts + 1),
 	        tokens, experts, dim, hidden, pairs, static_cast<int32_t>(call->attr[0]), call->attr[1] != 0};
 }
 
-template <class T> Halves<T> halves_of(const triad_call *call, const State &s, Room &room) {
+template <class T> Halves<T> halves_of(const triad_call *call, const State &s, triad::Room &room) {
 	const bool backward = is_backward(call);
 	const int64_t in = s.pairs * s.hidden, out = s.pairs * s.dim;
 	return {room.take<T>(in, backward), room.take<T>(in, backward), room.take<T>(in), room.take<T>(out), room.take<T>(out, backward),
-	        room.take<T>(out, backward), room.take<int64_t>(s.pairs), room.take<float>(parts_of(s.tokens) * s.experts * s.dim, backward)};
+	        room.take<T>(out, backward), room.take<int64_t>(s.pairs), room.take<float>(triad::split_floats(s.experts, s.dim, s.tokens), backward)};
 }
 
-int64_t workspace(const triad_call *call) {
-	Room room(call);
-	state_of(call, room, true);
-	return room.used;
-}
-
-int64_t workspace_mma(const triad_call *call) {
-	Room room(call);
-	halves_of<uint16_t>(call, state_of(call, room, false), room);
+template <bool Between> int64_t workspace(const triad_call *call) {
+	triad::Room room(call);
+	const State s = state_of(call, room, Between);
+	if (!Between) halves_of<uint16_t>(call, s, room);
 	return room.used;
 }
 
@@ -406,14 +322,13 @@ template <int Lanes> void weigh(const triad_call *call, const State &s, const tr
 
 // route: the logits; the choice, unless a backward has it; the weights under it.
 template <class T> void route(const triad_call *call, const State &s, const triad_tensor &choice, float *weight) {
-	const cudaStream_t stream = triad::stream_of(call);
 	const triad::Matrix<const T> x(call->in[0]), router(call->in[1]);
-	logits_kernel<<<triad::blocks_for(s.tokens * s.experts, threads), threads, 0, stream>>>(s, x, router);
+	logits_kernel<<<triad::blocks_for(s.tokens * s.experts, threads), threads, 0, triad::stream_of(call)>>>(s, x, router);
 	weigh<1>(call, s, choice, weight);
 }
 
 template <class T, class Products> int moe_fwd(const triad_call *call) {
-	Room room(call);
+	triad::Room room(call);
 	const State s = state_of(call, room, true);
 	const cudaStream_t stream = triad::stream_of(call);
 	const triad::Gathered<T> x{triad::Matrix<const T>(call->in[0]), s.top, nullptr};
@@ -430,7 +345,7 @@ template <class T, class Products> int moe_fwd(const triad_call *call) {
 }
 
 template <class T, class Products> int moe_bwd(const triad_call *call) {
-	Room room(call);
+	triad::Room room(call);
 	const State s = state_of(call, room, true);
 	const cudaStream_t stream = triad::stream_of(call);
 	const triad::Matrix<const T> x(call->in[0]), router(call->in[1]), dy(call->in[6]);
@@ -461,11 +376,10 @@ template <class T, class Products> int moe_bwd(const triad_call *call) {
 	return triad::launched();
 }
 
-template <class T> MmaOperand<T> rows_of(const triad_tensor &t) { return {static_cast<const T *>(t.data), t.stride[0], 1}; }
-
-template <class T> void route_mma(const triad_call *call, const State &s, triad::hopper::PairProducts<T> &products, const triad_tensor &choice, float *weight) {
-	const int64_t tiles = (s.tokens + Mma::m - 1) / Mma::m * ((s.experts + Mma::n - 1) / Mma::n);
-	products.start(logits_mma_kernel<T>, static_cast<unsigned>(tiles), s, rows_of<T>(call->in[0]), rows_of<T>(call->in[1]));
+template <class T>
+void route_mma(const triad_call *call, const State &s, triad::hopper::PairProducts<T> &products, const triad_tensor &choice, float *weight) {
+	const triad::Rows<const T> x(call->in[0]), router(call->in[1]);
+	products.fp32({x.data, x.stride, 1}, {router.data, router.stride, 1}, s.z, s.tokens, s.experts, s.dim);
 	weigh<32>(call, s, choice, weight);
 }
 
@@ -475,22 +389,23 @@ template <class T> void launch_combine(const triad_call *call, const State &s, c
 }
 
 template <class T> int moe_fwd_mma(const triad_call *call) {
-	Room room(call);
+	triad::Room room(call);
 	const State s = state_of(call, room, false);
 	const Halves<T> m = halves_of<T>(call, s, room);
 	if (s.tokens == 0) return TRIAD_OK;
+	const triad::Rows<const T> x(call->in[0]);
 	triad::hopper::PairProducts<T> products{s.sorted(m.place), triad::stream_of(call)};
 	route_mma(call, s, products, call->out[1], static_cast<float *>(call->out[2].data));
 	triad::sort_pairs(products.s, products.stream);
-	products.template beside<Gated<T>>(products.of({rows_of<T>(call->in[0]).data, call->in[0].stride[0], s.top}, cube_of<T>(call->in[2]), m.h, s.hidden, s.dim)
-	                                       .with(cube_of<T>(call->in[3]), m.h));
+	products.template beside<Gated<T>>(
+	    products.of({x.data, x.stride, s.top}, cube_of<T>(call->in[2]), m.h, s.hidden, s.dim).with(cube_of<T>(call->in[3]), m.h));
 	products.by_rows(products.of({m.h, s.hidden, 0}, cube_of<T>(call->in[4]), m.part, s.dim, s.hidden));
 	launch_combine<T>(call, s, m, s.w, static_cast<T *>(call->out[0].data));
 	return products.status();
 }
 
 template <class T> int moe_bwd_mma(const triad_call *call) {
-	Room room(call);
+	triad::Room room(call);
 	const State s = state_of(call, room, false);
 	const Halves<T> m = halves_of<T>(call, s, room);
 	const triad::Rows<const T> x(call->in[0]), dy(call->in[6]);
@@ -500,20 +415,19 @@ template <class T> int moe_bwd_mma(const triad_call *call) {
 	if (s.tokens > 0) route_mma<T>(call, s, products, call->in[5], nullptr);
 	triad::sort_pairs(products.s, products.stream); // without tokens every sum is empty
 	if (s.tokens > 0) {
-		products.template beside<Both<T>>(products.of({x.data, x.stride, s.top}, gate, m.g, s.hidden, s.dim).with(up, m.u));
+		products.template beside<triad::hopper::Apart<T>>(products.of({x.data, x.stride, s.top}, gate, m.g, s.hidden, s.dim).with(up, m.u));
 		products.by_rows(products.of({dy.data, dy.stride, s.top}, down.turned(), m.h, s.hidden, s.dim));
-		through_sorted_kernel<T><<<triad::blocks_for(s.pairs * 32, threads), threads, 0, products.stream>>>(s, m, x, dy);
+		through_sorted_kernel<T><<<triad::blocks_for(s.pairs * 32, threads), threads, 0, products.stream>>>(s, m);
 		scores_kernel<32><<<triad::blocks_for(s.tokens * 32, threads), threads, 0, products.stream>>>(s);
 	}
 	if (grad(0) != nullptr && s.tokens > 0) {
 		products.by_rows(products.of({m.g, s.hidden, 0}, gate.turned(), m.part, s.dim, s.hidden).plus({m.u, s.hidden, 0}, up.turned()));
 		launch_combine<T>(call, s, m, nullptr, grad(0));
 	}
-	if (grad(1) != nullptr) {
-		const int64_t blocks = parts_of(s.tokens) * triad::product_tiles(s.experts) * triad::product_tiles(s.dim);
-		if (blocks > 0) router_parts_kernel<T><<<static_cast<unsigned>(blocks), triad::product_threads, 0, products.stream>>>(s, x, m.sums);
-		router_sum_kernel<<<triad::blocks_for(s.experts * s.dim, threads), threads, 0, products.stream>>>(s, m.sums, grad(1));
-	}
+	if (grad(1) != nullptr)
+		triad::split_product<float, T>({{s.dz, 1, s.experts}, {x.data, 1, x.stride}, grad(1), m.sums, s.experts, s.dim, s.tokens}, products.stream);
+	products.sort_rows({x.data, x.stride, s.top}, nullptr, m.x, s.dim);
+	products.sort_rows({dy.data, dy.stride, s.top}, s.w, m.dy, s.dim);
 	if (grad(2) != nullptr) products.by_depth(m.x, m.g, grad(2), s.dim, s.hidden);
 	if (grad(3) != nullptr) products.by_depth(m.x, m.u, grad(3), s.dim, s.hidden);
 	if (grad(4) != nullptr) products.by_depth(m.h, m.dy, grad(4), s.hidden, s.dim);
@@ -529,21 +443,19 @@ template <class T> int moe_fwd_grouped(const triad_call *call) { return moe_fwd<
 template <class T> int moe_bwd_naive(const triad_call *call) { return moe_bwd<T, Naive>(call); }
 template <class T> int moe_bwd_grouped(const triad_call *call) { return moe_bwd<T, Grouped>(call); }
 
-constexpr uint32_t halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
-
-template <class... Name> triad::Limits mma(Name... read) {
-	return {few_pairs, triad::capability("mma", 80, true), triad::multiple_of("dim", Mma::chunk), triad::multiple_of("hidden", Mma::chunk),
-	        triad::contiguous_columns(read...), triad::stepped(Mma::chunk, read...), triad::aligned(16)};
+template <class... Name> triad::Limits mma(Name... also) {
+	return {few_pairs, triad::capability("mma", 80, true), triad::multiple_of("dim", 8), triad::multiple_of("hidden", 8),
+	        triad::contiguous_columns("x", "router", "gate", "up", "down", also...),
+	        triad::stepped(8, "x", "router", "gate", "up", "down", also...), triad::aligned(16)};
 }
 
 } // namespace
 
 // ---- registration ---------------------------------------------------------------------------------------------------------------------------
 
-TRIAD_KERNEL(moe, naive, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_naive)))
-TRIAD_KERNEL(moe, grouped, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_grouped)))
-TRIAD_KERNEL(moe, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_naive)))
-TRIAD_KERNEL(moe, grouped, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_grouped)))
-TRIAD_KERNEL(moe, mma, forward, .contract("stored").dtypes(halves).outputs(7).workspace(workspace_mma).limits(mma("x", "router", "gate", "up", "down")).launch(TRIAD_BY_HALF(moe_fwd_mma)))
-TRIAD_KERNEL(moe, mma, backward, .contract("stored").dtypes(halves).outputs(31).workspace(workspace_mma)
-             .limits(mma("x", "router", "gate", "up", "down", "grad_y")).launch(TRIAD_BY_HALF(moe_bwd_mma)))
+TRIAD_KERNEL(moe, naive, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_naive)))
+TRIAD_KERNEL(moe, grouped, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_grouped)))
+TRIAD_KERNEL(moe, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_naive)))
+TRIAD_KERNEL(moe, grouped, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_grouped)))
+TRIAD_KERNEL(moe, mma, forward, .contract("stored").dtypes(triad::halves).outputs(7).workspace(workspace<false>).limits(mma()).launch(TRIAD_BY_HALF(moe_fwd_mma)))
+TRIAD_KERNEL(moe, mma, backward, .contract("stored").dtypes(triad::halves).outputs(31).workspace(workspace<false>).limits(mma("grad_y")).launch(TRIAD_BY_HALF(moe_bwd_mma)))

@@ -231,6 +231,18 @@ __device__ inline MmaSums<T> mma_product(unsigned char *memory, const MmaProduct
 	return sums;
 }
 
+// y [rows, cols] = sum_k a[row,k] b[col,k] in fp32, of operands that lie along k; a block a tile.
+template <class T>
+__global__ void __launch_bounds__(Mma::threads, 2)
+    mma_fp32_kernel(MmaOperand<T> a, MmaOperand<T> b, float *y, int64_t rows, int64_t cols, int64_t depth) {
+	using Tile = MmaTile<Mma::m, true>;
+	static_assert(Mma::m == Mma::n, "both tiles are alike");
+	extern __shared__ __align__(16) unsigned char mma_tiles[];
+	const int64_t across = (cols + Mma::n - 1) / Mma::n;
+	const MmaProduct<MmaOperand<T>> part = {a, b, blockIdx.x / across * Mma::m, rows, blockIdx.x % across * Mma::n, cols, depth};
+	mma_product<T, Tile, Tile>(mma_tiles, part).each([&](int64_t row, int64_t col, float sum) { y[row * cols + col] = sum; });
+}
+
 } // namespace hopper
 } // namespace triad
 #endif

@@ -6,6 +6,7 @@
 
 #include "group_walk.cuh"
 #include "hopper/mma_product.cuh"
+#include "pack.cuh"
 #include "sorted_pairs.cuh"
 
 namespace triad {
@@ -116,6 +117,29 @@ template <class T, class Finish> __global__ void __launch_bounds__(Mma::threads,
 	Finish::store(sums, p.y[0] + at.first * p.cols, p.y[1] + at.first * p.cols);
 }
 
+// Apart writes both sums.
+template <class T> struct Apart {
+	__device__ static void store(const MmaSums<T> &sums, T *first, T *second) {
+		sums.template store_values<4>(first, [&](int i, int j, int e) { return sums.sum[i][j][e]; });
+		sums.template store_values<4>(second, [&](int i, int j, int e) { return sums.sum[i][j + 4][e]; });
+	}
+};
+
+// A warp a pair: its row, times its weight where there are weights, into its place of y [pairs, cols].
+template <class T> __global__ void __launch_bounds__(pair_threads) sort_rows_kernel(SortedPairs s, PairRows<T> x, const float *w, T *y, int64_t cols) {
+	const int64_t place = (blockIdx.x * static_cast<int64_t>(pair_threads) + threadIdx.x) / 32;
+	if (place >= s.pairs) return;
+	const T *from = x.row(s, place);
+	const float by = w != nullptr ? w[s.order[place]] : 1.0f;
+	for (int64_t c = threadIdx.x % 32 * vector<T>; c < cols; c += 32 * vector<T>) {
+		float v[vector<T>];
+		load(from + c, v);
+#pragma unroll
+		for (int j = 0; j < vector<T>; j++) v[j] *= by;
+		store(y + place * cols + c, v);
+	}
+}
+
 // Of each group y [rows, cols] = the sum over its pairs of a(place, row) b(place, col): a block's tile of it. a and b are sorted and contiguous.
 template <class T>
 __global__ void __launch_bounds__(Mma::threads, 2) sorted_mma_by_depth_kernel(SortedPairs s, const T *a, const T *b, T *y, int64_t rows, int64_t cols) {
@@ -159,7 +183,17 @@ public:
 		start(sorted_mma_by_depth_kernel<T>, static_cast<unsigned>(blocks), s, a, b, y, rows, cols);
 	}
 
-	// start launches any kernel of such tiles.
+	void sort_rows(PairRows<T> x, const float *w, T *y, int64_t cols) const {
+		if (s.pairs > 0) sort_rows_kernel<T><<<blocks_for(s.pairs * 32, pair_threads), pair_threads, 0, stream>>>(s, x, w, y, cols);
+	}
+
+	// fp32 is y [rows, cols] = a b^T, of rows that lie along k.
+	void fp32(MmaOperand<T> a, MmaOperand<T> b, float *y, int64_t rows, int64_t cols, int64_t depth) {
+		start(mma_fp32_kernel<T>, static_cast<unsigned>((rows + Mma::m - 1) / Mma::m * ((cols + Mma::n - 1) / Mma::n)), a, b, y, rows, cols, depth);
+	}
+
+private:
+	// start launches a kernel of such tiles.
 	template <class... Of, class... Arg> void start(void (*kernel)(Of...), unsigned blocks, Arg... args) {
 		if (refused == 0) refused = static_cast<int>(Largest::allow(kernel));
 		if (refused == 0) kernel<<<blocks, Mma::threads, Largest::bytes, stream>>>(args...);
