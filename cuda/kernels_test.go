@@ -166,7 +166,9 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	}
 }
 
-// gpuBuilder compiles a kernel file for sm_90a, and for sm_80 too where it has a variant of that name or time
+var forAmpere = regexp.MustCompile(`, sm80_|capability\("mma", 80`)
+
+// gpuBuilder compiles a kernel file for sm_90a, and for sm_80 too where it has a variant for that or time
 // allows.
 func gpuBuilder(t *testing.T, nvcc NVCC, kernel string) *GPUBuilder {
 	t.Helper()
@@ -177,7 +179,7 @@ func gpuBuilder(t *testing.T, nvcc NVCC, kernel string) *GPUBuilder {
 	b := &GPUBuilder{
 		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_90a"},
 	}
-	if strings.Contains(string(text), ", sm80_") || os.Getenv("TRIAD_TEST_LONG") != "" {
+	if forAmpere.Match(text) || os.Getenv("TRIAD_TEST_LONG") != "" {
 		b.Architectures = []string{"sm_80", "sm_90a"}
 	}
 	return b
