@@ -108,7 +108,7 @@ template <int Lanes> struct Softmax {
 template <int Lanes> __global__ void weights_kernel(State s, triad::Matrix<const int32_t> choice, float *weight) {
 	for (int64_t t = begin() / Lanes; t < s.tokens; t += step() / Lanes) {
 		for (int64_t i = lane<Lanes>(); i < s.top; i += Lanes) s.expert[t * s.top + i] = choice(t, i);
-		__syncwarp(); // the lanes read each other's
+		if (Lanes > 1) __syncwarp(); // the lanes read each other's
 		const Softmax<Lanes> softmax(s, t);
 		for (int64_t p = t * s.top + lane<Lanes>(); p < (t + 1) * s.top; p += Lanes) {
 			s.w[p] = softmax.of(s.z[t * s.experts + s.expert[p]]);
@@ -125,7 +125,7 @@ template <int Lanes> __global__ void scores_kernel(State s) {
 		for (int64_t p = t * s.top + lane<Lanes>(); p < (t + 1) * s.top; p += Lanes) sum += s.w[p] * s.d[p];
 		sum = triad::warp_reduce<Lanes>(sum, triad::Sum());
 		for (int64_t i = t * s.experts + lane<Lanes>(); i < (t + 1) * s.experts; i += Lanes) s.dz[i] = s.normalise ? 0.0f : softmax.of(s.z[i]) * -sum;
-		__syncwarp(); // before others write their own
+		if (Lanes > 1) __syncwarp(); // before others write their own
 		for (int64_t p = t * s.top + lane<Lanes>(); p < (t + 1) * s.top; p += Lanes) s.dz[t * s.experts + s.expert[p]] = s.w[p] * (s.d[p] - sum);
 	}
 }
