@@ -125,7 +125,7 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 		compileForOthers(t, nvcc)
 	}
 	for i, kernel := range kernelNames(t) {
-		if !hasLoopsForHopper(t, kernel) && !registers(t, kernel, "sm80_") && !need.Part(i, 3) {
+		if !registers(t, kernel, forHopper) && !registers(t, kernel, forAmpere) && !need.Part(i, 3) {
 			continue
 		}
 		t.Run(kernel, func(t *testing.T) {
@@ -171,34 +171,34 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	}
 }
 
-// gpuBuilder compiles a kernel file for sm_90a, and for sm_80 too where it has a variant of that name
-// that is not among the largest, or time allows.
+// forAmpere is what a kernel file says that has a variant for sm_80, forHopper where only Hopper's
+// instructions can run one.
+var (
+	forAmpere = regexp.MustCompile(`, sm80_|capability\("mma", 80`)
+	forHopper = regexp.MustCompile(`, sm90_(wgmma|tma), `)
+)
+
+// gpuBuilder compiles a kernel file for sm_90a, and for sm_80 too where it has a variant for that and is
+// not among the largest, or time allows.
 func gpuBuilder(t *testing.T, nvcc NVCC, kernel string) *GPUBuilder {
 	t.Helper()
 	b := &GPUBuilder{
 		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_90a"},
 	}
-	if os.Getenv("TRIAD_TEST_LONG") != "" ||
-		registers(t, kernel, "sm80_") && !hasLoopsForHopper(t, kernel) {
+	if os.Getenv("TRIAD_TEST_LONG") != "" || registers(t, kernel, forAmpere) && !registers(t, kernel, forHopper) {
 		b.Architectures = []string{"sm_80", "sm_90a"}
 	}
 	return b
 }
 
-// registers says whether a kernel file registers a variant whose name begins so.
-func registers(t *testing.T, kernel, prefix string) bool {
+// registers says whether a kernel file registers such a variant.
+func registers(t *testing.T, kernel string, such *regexp.Regexp) bool {
 	t.Helper()
 	text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+kernel+".cu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Contains(string(text), ", "+prefix)
-}
-
-// hasLoopsForHopper says whether a kernel file registers a variant that only Hopper's instructions can run.
-func hasLoopsForHopper(t *testing.T, kernel string) bool {
-	t.Helper()
-	return registers(t, kernel, "sm90_wgmma, ") || registers(t, kernel, "sm90_tma, ")
+	return such.Match(text)
 }
 
 // olderAndNewer are the architectures besides those that are shipped: the GPUs that nvcc 13 knows and people

@@ -22,7 +22,7 @@ func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel
 		need.MissingSetUp(t, err)
 	}
 	for _, operator := range kernelNames(t) {
-		if !hasLoopsForHopper(t, operator) {
+		if !registers(t, operator, forHopper) {
 			continue
 		}
 		library, err := gpuBuilder(t, nvcc, operator).Kernels(t.Context(), operator)

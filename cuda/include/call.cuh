@@ -8,7 +8,7 @@
 namespace triad {
 
 constexpr uint32_t bit(int index) { return uint32_t{1} << index; }
-constexpr uint32_t floats = bit(TRIAD_F32) | bit(TRIAD_F16) | bit(TRIAD_BF16);
+constexpr uint32_t halves = bit(TRIAD_F16) | bit(TRIAD_BF16), floats = bit(TRIAD_F32) | halves;
 
 // launched is the status of the launches just made: 0, or CUDA's error code.
 inline int launched() { return static_cast<int>(cudaGetLastError()); }

@@ -20,6 +20,18 @@ template <class T> __device__ inline uint32_t key_of(T element) {
 	return bits & sign ? ~bits & all : bits | sign;
 }
 
+// Rank is an element's among others: the larger one is higher, and of equal ones the first. 0 is none's, and lies below all; so does no_rank above all.
+using Rank = unsigned long long;
+constexpr Rank no_rank = ~Rank{0};
+template <class T> __device__ inline Rank rank_of(T element, int64_t place) {
+	return static_cast<Rank>(key_of(element)) << 32 | (0xfffffffeu - static_cast<uint32_t>(place));
+}
+__device__ inline int32_t place_of(Rank rank) { return static_cast<int32_t>(0xfffffffeu - static_cast<uint32_t>(rank)); }
+
+struct Higher {
+	__device__ Rank operator()(Rank a, Rank b) const { return a > b ? a : b; }
+};
+
 // sort_falling sorts n values in shared memory, n a power of two, the larger first (Batcher 1968). All threads of the block take part.
 template <int Threads, class V> __device__ inline void sort_falling(V *values, int n) {
 	for (int size = 2; size <= n; size *= 2)

@@ -21,6 +21,7 @@ struct Max {
 
 __device__ inline float shuffle_xor(float v, int lane_mask) { return __shfl_xor_sync(all_lanes, v, lane_mask); }
 __device__ inline int shuffle_xor(int v, int lane_mask) { return __shfl_xor_sync(all_lanes, v, lane_mask); }
+__device__ inline unsigned long long shuffle_xor(unsigned long long v, int lane_mask) { return __shfl_xor_sync(all_lanes, v, lane_mask); }
 
 // Two sums that are needed together cost one reduction.
 struct Two {

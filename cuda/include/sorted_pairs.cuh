@@ -11,7 +11,7 @@
 
 namespace triad {
 
-constexpr int pair_threads = 256;
+constexpr int pair_threads = 256, sort_threads = 512;
 constexpr int pair_tile = 64, depth_step = 16, side = 4; // a block's tile, k of a step, elements of a thread each way
 
 // Cube is a matrix for each group.
@@ -46,28 +46,38 @@ struct SortedPairs {
 	const int32_t *group; // of each pair
 	int64_t *order, *offsets;
 	int64_t pairs, groups;
+	int64_t *place = nullptr; // of each pair in the order, where that is wanted
 };
 
-// sort_pairs_kernel: a block a group. Each thread counts a run of pairs, and puts them behind those of the threads before it.
-static __global__ void __launch_bounds__(pair_threads) sort_pairs_kernel(SortedPairs s) {
-	__shared__ int64_t own[pair_threads], before[pair_threads];
-	const int64_t run = (s.pairs + pair_threads - 1) / pair_threads, first = threadIdx.x * run, end = first + run < s.pairs ? first + run : s.pairs;
+// sort_pairs_kernel: a block a group. Each warp counts a run of pairs, 32 at once, and puts them behind those of the warps before it.
+static __global__ void __launch_bounds__(sort_threads) sort_pairs_kernel(SortedPairs s) {
+	constexpr int warps = sort_threads / 32;
+	constexpr unsigned all = 0xffffffffu;
+	__shared__ int own[warps], before[warps]; // there are fewer than 2^31 pairs
+	const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+	const int64_t run = ((s.pairs + warps - 1) / warps + 31) / 32 * 32, first = warp * run, end = first + run < s.pairs ? first + run : s.pairs;
 	const int32_t e = static_cast<int32_t>(blockIdx.x);
-	int64_t same = 0, less = 0;
-	for (int64_t p = first; p < end; p++) same += s.group[p] == e, less += s.group[p] < e;
-	own[threadIdx.x] = same, before[threadIdx.x] = less;
-	__syncthreads();
-	if (threadIdx.x == 0) {
-		int64_t at = 0;
-		for (int i = 0; i < pair_threads; i++) at += before[i];
-		s.offsets[e] = at;
-		for (int i = 0; i < pair_threads; i++) before[i] = at, at += own[i];
-		if (e + 1 == s.groups) s.offsets[s.groups] = at;
+	const auto group_of = [&](int64_t p) { return p < end ? s.group[p] : INT32_MAX; };
+	int same = 0, less = 0;
+	for (int64_t p = first; p < end; p += 32) {
+		const int32_t g = group_of(p + lane);
+		same += __popc(__ballot_sync(all, g == e)), less += __popc(__ballot_sync(all, g < e));
 	}
+	if (lane == 0) own[warp] = same, before[warp] = less;
 	__syncthreads();
-	int64_t at = before[threadIdx.x];
-	for (int64_t p = first; p < end; p++)
-		if (s.group[p] == e) s.order[at++] = p;
+	int64_t begins = 0, at = 0, size = 0;
+	for (int w = 0; w < warps; w++) begins += before[w], at += w < warp ? own[w] : 0, size += own[w];
+	if (threadIdx.x == 0) s.offsets[e] = begins;
+	if (threadIdx.x == 0 && e + 1 == s.groups) s.offsets[s.groups] = begins + size;
+	at += begins;
+	for (int64_t p = first; p < end; p += 32) {
+		const bool is = group_of(p + lane) == e;
+		const unsigned those = __ballot_sync(all, is);
+		const int64_t to = at + __popc(those & ((1u << lane) - 1));
+		if (is) s.order[to] = p + lane;
+		if (is && s.place != nullptr) s.place[p + lane] = to;
+		at += __popc(those);
+	}
 }
 
 // tile_product adds up a tile of the product of a(row, k) and b(k, col), which are 0 beyond it.
@@ -137,7 +147,7 @@ __global__ void __launch_bounds__(pair_threads) sorted_by_depth_kernel(SortedPai
 inline unsigned pair_tiles(int64_t n) { return static_cast<unsigned>((n + pair_tile - 1) / pair_tile); }
 
 inline void sort_pairs(const SortedPairs &s, cudaStream_t stream) {
-	sort_pairs_kernel<<<static_cast<unsigned>(s.groups), pair_threads, 0, stream>>>(s);
+	sort_pairs_kernel<<<static_cast<unsigned>(s.groups), sort_threads, 0, stream>>>(s);
 }
 
 // sorted_by_rows: of each pair out [pairs, cols] = a(pair, k) b(group, k, col) over depth, added to what is there if `more`. Each group but one

@@ -18,6 +18,7 @@
 #include "arguments.cuh"
 #include "capability.cuh"
 #include "element.cuh"
+#include "group_walk.cuh"
 #include "hopper/mma_product.cuh"
 #include "register.cuh"
 #include "rows.cuh"
@@ -58,6 +59,8 @@ template <class T> struct Product {
 	// begins is where group g begins, or the last one ends.
 	__device__ int64_t begins(int64_t g) const { return offsets[g * offset_stride]; }
 
+	__device__ int64_t rows_of(int64_t g) const { return by_depth ? rows : begins(g + 1) - begins(g); }
+
 	__device__ Group<T> group(int64_t g) const {
 		const int64_t first = begins(g), size = begins(g + 1) - first;
 		if (by_depth)
@@ -97,47 +100,6 @@ template <class T> __global__ void grouped_gemm_naive_kernel(Product<T> p, int64
 	}
 }
 
-// ---- the walk along the groups ----------------------------------------------------------------------------------------------------------------
-
-// Walk finds the tiles of a list that rises, counted through all groups.
-template <int Rows, int Cols> struct Walk {
-	int64_t group, before; // and the tiles of the groups before it
-
-	// seek goes on to the group that has the tile; false where there is none.
-	template <class T> __device__ bool seek(const Product<T> &p, int64_t tile) {
-		for (const int64_t across = (p.cols + Cols - 1) / Cols; group < p.groups; group++) {
-			const int64_t rows = p.by_depth ? p.rows : p.begins(group + 1) - p.begins(group);
-			const int64_t tiles = (rows + Rows - 1) / Rows * across;
-			if (tile < before + tiles) return true;
-			before += tiles;
-		}
-		return false;
-	}
-
-	// seek_by_warp does so with all lanes of a warp, which look at 32 groups at once; every lane has the answer.
-	template <class T> __device__ bool seek_by_warp(const Product<T> &p, int64_t tile) {
-		constexpr unsigned all = 0xffffffffu;
-		const int lane = static_cast<int>(threadIdx.x) % 32;
-		for (const int64_t across = (p.cols + Cols - 1) / Cols; group < p.groups; group += 32) {
-			const int64_t g = group + lane;
-			const int64_t rows = g >= p.groups ? 0 : p.by_depth ? p.rows : p.begins(g + 1) - p.begins(g);
-			const int64_t own = (rows + Rows - 1) / Rows * across;
-			int64_t up_to = own; // of these groups, this one's and those before it
-			for (int step = 1; step < 32; step *= 2) {
-				const int64_t lower = __shfl_up_sync(all, up_to, step);
-				if (lane >= step) up_to += lower;
-			}
-			if (const unsigned beyond = __ballot_sync(all, tile < before + up_to)) {
-				const int first = __ffs(static_cast<int>(beyond)) - 1;
-				before += __shfl_sync(all, up_to - own, first), group += first;
-				return true;
-			}
-			before += __shfl_sync(all, up_to, 31);
-		}
-		return false;
-	}
-};
-
 // most_tiles is how many tiles there are at most, whatever the offsets: each group but one may end in a tile that has a single row.
 template <int Rows, int Cols, class T> int64_t most_tiles(const Product<T> &p) {
 	const int64_t across = (p.cols + Cols - 1) / Cols, down = (p.rows + Rows - 1) / Rows;
@@ -150,7 +112,7 @@ constexpr int tile = 32;
 
 template <class T> __global__ void __launch_bounds__(tile * tile) grouped_gemm_tiled_kernel(Product<T> p) {
 	__shared__ float a_tile[tile][tile], b_tile[tile][tile]; // [row][k], [k][column]
-	Walk<tile, tile> walk = {};
+	triad::GroupWalk<tile, tile> walk = {};
 	if (!walk.seek(p, blockIdx.x)) return; // the whole block
 	const Group<T> of = p.group(walk.group);
 	const int64_t across = (p.cols + tile - 1) / tile, own = blockIdx.x - walk.before;
@@ -188,7 +150,7 @@ template <class T> __global__ void __launch_bounds__(threads) grouped_gemm_persi
 	__shared__ float a_tile[depth][large + 1], b_tile[depth][large + 1];
 	const int64_t across = (p.cols + large - 1) / large;
 	const int x = static_cast<int>(threadIdx.x) % 16, y = static_cast<int>(threadIdx.x) / 16;
-	Walk<large, large> walk = {};
+	triad::GroupWalk<large, large> walk = {};
 	for (int64_t t = blockIdx.x; walk.seek(p, t); t += gridDim.x) {
 		const Group<T> of = p.group(walk.group);
 		const int64_t row0 = (t - walk.before) / across * large, col0 = (t - walk.before) % across * large;
@@ -230,7 +192,7 @@ template <class T, bool AlongKA, bool AlongKB> __global__ void __launch_bounds__
 	using TileA = MmaTile<Mma::m, AlongKA>;
 	using TileB = MmaTile<Mma::n, AlongKB>;
 	extern __shared__ __align__(16) unsigned char mma_tiles[];
-	Walk<Mma::m, Mma::n> walk = {};
+	triad::GroupWalk<Mma::m, Mma::n> walk = {};
 	if (!walk.seek_by_warp(p, blockIdx.x)) return; // the whole block
 	const Group<T> of = p.group(walk.group);
 	const int64_t across = (p.cols + Mma::n - 1) / Mma::n, own = blockIdx.x - walk.before;
@@ -326,8 +288,6 @@ void check_tiles(triad::Check &check, const triad_call *call) {
 
 const triad::Limit few_tiles = triad::limit("at most 2^31 - 1 tiles", check_tiles);
 
-constexpr uint32_t halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
-
 // Of the operands sm80_mma copies 16 bytes of a row at once, and so it stores.
 template <class... Name> triad::Limits mma(Name... operands) {
 	return {triad::capability("mma", 80, true),      few_tiles,
@@ -351,6 +311,6 @@ TRIAD_KERNEL(grouped_gemm, tiled, backward,
 TRIAD_KERNEL(grouped_gemm, persistent, backward,
              .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE(grouped_gemm_persistent)))
 TRIAD_KERNEL(grouped_gemm, sm80_mma, forward,
-             .contract("fp32").dtypes(halves).outputs(1).limits(mma("x", "w")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
+             .contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("x", "w")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
 TRIAD_KERNEL(grouped_gemm, sm80_mma, backward,
-             .contract("fp32").dtypes(halves).outputs(3).limits(mma("x", "w", "grad_y")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
+             .contract("fp32").dtypes(triad::halves).outputs(3).limits(mma("x", "w", "grad_y")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))

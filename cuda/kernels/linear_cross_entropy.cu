@@ -13,10 +13,17 @@
 //   chunked  the logits of 1024 tokens at a time. The backward computes them again from hidden and weight, turns them into their gradients where
 //            they lie, and adds both products of the chunk to dhidden and dweight: memory for a chunk, and of dweight in fp32. Products in tiles of
 //            64 x 64 in shared memory, 4 x 4 elements a thread. Costs: a fourth product
+//   mma      as chunked, of fp16 and bf16: products on tensor cores, 128 x 128 elements a block, copies beside them (hopper/mma_product.cuh). A block
+//            a row of logits, 16 bytes a load, maximum and sum in one pass. Costs: a newer GPU, rows of whole vectors of 16 bytes, and a copy of a
+//            chunk of hidden in which ignored tokens are 0: what is copied to tensor cores as it lies cannot leave them out
 #include <algorithm>
 
 #include "arguments.cuh"
+#include "capability.cuh"
 #include "element.cuh"
+#include "hopper/mma_product.cuh"
+#include "log_sum.cuh"
+#include "pack.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
 #include "rows.cuh"
@@ -184,6 +191,74 @@ template <class T> __global__ void __launch_bounds__(threads) linear_cross_entro
 	losses[at] = part.counts(row) ? loss_of(to_float(own[part.target(at)]), max, log) : 0.0f;
 }
 
+// ---- mma: products on tensor cores ----------------------------------------------------------------------------------------------------------
+
+using triad::hopper::Mma;
+using triad::hopper::MmaTile;
+using Pairs = triad::Pack<float, 2>;
+
+__device__ int64_t tiles_of(int64_t size) { return (size + Mma::m - 1) / Mma::m; }
+static_assert(Mma::m == Mma::n, "tiles are square");
+
+// Rows of y are whole vectors, those of logits behind the last class: there the operands are 0. Neighbouring blocks go along the shorter side of y, so
+// that those which run at once share the tiles of both operands.
+template <class T, Along tokens> __global__ void __launch_bounds__(Mma::threads, 2) linear_cross_entropy_mma_kernel(Product<T> p) {
+	using TileA = MmaTile<Mma::m, tokens != the_sum>;
+	using TileB = MmaTile<Mma::n, tokens == nothing>;
+	extern __shared__ __align__(16) unsigned char mma_tiles[];
+	const int64_t down = tiles_of(p.rows), across = tiles_of(p.cols);
+	const int64_t row0 = (down < across ? blockIdx.x % down : blockIdx.x / across) * Mma::m;
+	const int64_t col0 = (down < across ? blockIdx.x / down : blockIdx.x % across) * Mma::n;
+	const triad::hopper::MmaProduct<triad::Strided<T>> part = {p.a, p.b, row0, p.rows, col0, p.cols, p.depth};
+	triad::hopper::MmaSums<T> sums = triad::hopper::mma_product<T, TileA, TileB>(mma_tiles, part);
+	sums.cols = (p.cols + Mma::chunk - 1) / Mma::chunk * Mma::chunk;
+	if constexpr (tokens == rows_of_y)
+		sums.each_pair([&](int64_t row, int64_t, float &first, float &second) {
+			if (!p.part.counts(row)) first = second = 0.0f;
+		});
+	if constexpr (tokens == the_sum)
+		sums.each_pair([&](int64_t row, int64_t col, float &first, float &second) {
+			Pairs *const at = reinterpret_cast<Pairs *>(p.sums + row * sums.cols + col);
+			if (!p.begins) first += at->at[0], second += at->at[1];
+			if (!p.ends) *at = {first, second};
+		});
+	if (tokens != the_sum || p.ends) sums.store_rows(p.y, 1);
+}
+
+// A block a row of a chunk, 16 bytes a load.
+template <class T> __global__ void __launch_bounds__(threads)
+linear_cross_entropy_loss_kernel(triad::Strided<T> z, float *losses, float *lse, Tokens part) {
+	__shared__ triad::LogSum scratch[threads / 32];
+	const int64_t row = blockIdx.x, at = part.first + row;
+	const T *own = z.data + row * z.row_stride;
+	const triad::LogSum all = triad::block_log_sum<threads>(own, part.classes, scratch);
+	if (threadIdx.x != 0) return;
+	if (lse != nullptr) lse[at] = all.max + all.log();
+	losses[at] = part.counts(row) ? loss_of(to_float(own[part.target(at)]), all.max, all.log()) : 0.0f;
+}
+
+// A block a row of a chunk: logits become their gradients, in place and 0 behind the last class, and the row of hidden is copied. Both are 0 of a token
+// that is ignored, which then adds nothing to a product over tokens.
+template <class T> __global__ void __launch_bounds__(threads)
+linear_cross_entropy_rows_gradient_kernel(T *z, int64_t pitch, const float *lse, triad::Vector<const float> dloss, const float *counted, Tokens part,
+                                          triad::Strided<T> hidden, T *copy, int64_t dim) {
+	constexpr int V = triad::vector<T>;
+	const int64_t row = blockIdx.x, at = part.first + row, target = part.target(at);
+	const bool counts = part.counts(row);
+	const float w = part.weight(dloss, counted, row), l = lse[at];
+	T *own = z + row * pitch;
+	for (int64_t c = threadIdx.x * V; c < pitch; c += threads * V) {
+		float v[V] = {};
+		if (counts) triad::load(own + c, v);
+#pragma unroll
+		for (int j = 0; j < V; j++) v[j] = counts && c + j < part.classes ? w * (expf(v[j] - l) - (c + j == target ? 1.0f : 0.0f)) : 0.0f;
+		triad::store(own + c, v);
+	}
+	for (int64_t k = threadIdx.x * V; k < dim; k += threads * V)
+		*reinterpret_cast<uint4 *>(copy + row * dim + k) =
+		    counts ? *reinterpret_cast<const uint4 *>(hidden.data + row * hidden.row_stride + k) : uint4{};
+}
+
 // ---- launchers ------------------------------------------------------------------------------------------------------------------------------
 
 // Call is what both passes take.
@@ -191,30 +266,19 @@ template <class T> struct Call {
 	const triad_call *call;
 	cudaStream_t stream;
 	Tokens all;
-	int64_t dim;
-	float *floats; // the workspace
+	int64_t dim, pitch; // of hidden and weight; of logits in memory
+	float *floats;      // the workspace
 
-	explicit Call(const triad_call *c)
+	explicit Call(const triad_call *c, int64_t vector = 1)
 	    : call(c), stream(triad::stream_of(c)), all{triad::Vector<const int64_t>(c->in[2]), static_cast<int64_t>(c->attr[0]), 0,
 	                                                c->in[0].shape[0], c->in[1].shape[0], static_cast<int>(c->attr[1])},
-	      dim(c->in[0].shape[1]), floats(static_cast<float *>(c->workspace)) {}
+	      dim(c->in[0].shape[1]), pitch((c->in[1].shape[0] + vector - 1) / vector * vector), floats(static_cast<float *>(c->workspace)) {}
 
 	Matrix<const T> matrix(int i) const { return Matrix<const T>(call->in[i]); }
 	triad::Strided<T> operand(int i) const { return {static_cast<const T *>(call->in[i].data), call->in[i].stride[0], call->in[i].stride[1]}; }
-	triad::Strided<T> logits(const T *z) const { return {z, all.classes, 1}; }
+	triad::Strided<T> logits(const T *z) const { return {z, pitch, 1}; }
 	template <class V> V *out(int i) const { return static_cast<V *>(call->out[i].data); }
 	unsigned blocks(int64_t items) const { return triad::blocks_for(items, threads); }
-
-	// launch starts the product; one without elements is none.
-	void launch(const Product<T> &p) const {
-		const int64_t tiles = triad::product_tiles(p.rows) * triad::product_tiles(p.cols);
-		if (tiles > 0) linear_cross_entropy_product_kernel<T><<<static_cast<unsigned>(tiles), threads, 0, stream>>>(p);
-	}
-
-	// launch_logits starts z = hidden weight^T of a chunk.
-	void launch_logits(const Tokens &part, T *z) const {
-		launch({operand(0).from(part.first), operand(1), z, part.count, all.classes, dim, part, nothing, nullptr, true, true});
-	}
 };
 
 constexpr int64_t few = 64; // floats before others: they begin at a multiple of 256 bytes
@@ -225,10 +289,12 @@ int64_t classes_of(const triad_call *call) { return call->in[1].shape[0]; }
 
 // Bytes of the workspace: a loss a token, or the divisor; sums of dweight, where they are not kept in it; logits.
 int64_t naive_bytes(const triad_call *call) { return 4 * (rounded_up(tokens_of(call) + 1) + tokens_of(call) * classes_of(call)); }
-int64_t chunk_bytes(const triad_call *call) { return std::min(tokens_of(call), chunk) * classes_of(call) * triad::element_bytes(call->in[0].dtype); }
-int64_t forward_bytes(const triad_call *call) { return 4 * rounded_up(tokens_of(call) + 1) + chunk_bytes(call); }
+int64_t rows_bytes(const triad_call *call, int64_t cols) { return std::min(tokens_of(call), chunk) * cols * triad::element_bytes(call->in[0].dtype); }
+int64_t forward_bytes(const triad_call *call) { return 4 * rounded_up(tokens_of(call) + 1) + rows_bytes(call, classes_of(call) + Mma::chunk); }
 int64_t sums_of(const triad_call *call) { return call->in[0].dtype == TRIAD_F32 ? 0 : rounded_up(triad::elements(call->in[1])); }
-int64_t backward_bytes(const triad_call *call) { return 4 * (few + sums_of(call)) + chunk_bytes(call); }
+int64_t backward_bytes(const triad_call *call) {
+	return 4 * (few + sums_of(call)) + rows_bytes(call, classes_of(call) + Mma::chunk + call->in[0].shape[1]);
+}
 
 // The losses of the tokens are the output, or go to the workspace and are added up.
 template <class T, class Rows> int forward(const Call<T> &c, Rows rows) {
@@ -247,24 +313,81 @@ template <class T> int forward_naive(const triad_call *call) {
 	});
 }
 
-template <class T> int forward_chunked(const triad_call *call) {
-	const Call<T> c(call);
-	return forward<T>(c, [&](float *losses, float *lse, float *room) {
-		T *z = reinterpret_cast<T *>(room);
-		for (int64_t first = 0; first < c.all.count; first += chunk) {
-			const Tokens part = c.all.part(first);
-			c.launch_logits(part, z);
-			linear_cross_entropy_chunk_kernel<T><<<static_cast<unsigned>(part.count), threads, 0, c.stream>>>(z, losses, lse, part);
-		}
-	});
-}
-
 // launch_gradient turns logits into their gradients.
 template <class T, class Z> void launch_gradient(const Call<T> &c, const Tokens &part, Z *z) {
 	if (part.count == 0) return;
 	linear_cross_entropy_gradient_kernel<<<c.blocks(part.count * part.classes), threads, 0, c.stream>>>(
 	    z, static_cast<const float *>(c.call->in[3].data), triad::Vector<const float>(c.call->in[4]), c.floats, part);
 }
+
+// InTiles is how chunked works on a chunk, OnTensorCores how mma does.
+template <class T> struct InTiles {
+	static constexpr int vector = 1; // rows of logits are whole ones
+	static int prepare() { return TRIAD_OK; }
+
+	template <Along tokens> static void product(Product<T> p, cudaStream_t stream) {
+		p.tokens = tokens;
+		const int64_t tiles = triad::product_tiles(p.rows) * triad::product_tiles(p.cols);
+		if (tiles > 0) linear_cross_entropy_product_kernel<T><<<static_cast<unsigned>(tiles), threads, 0, stream>>>(p);
+	}
+	static void losses(const Call<T> &c, const T *z, float *losses, float *lse, const Tokens &part) {
+		linear_cross_entropy_chunk_kernel<T><<<static_cast<unsigned>(part.count), threads, 0, c.stream>>>(z, losses, lse, part);
+	}
+	// gradients turns logits into theirs, and gives hidden as dweight's product can read it.
+	static triad::Strided<T> gradients(const Call<T> &c, T *z, const Tokens &part) {
+		launch_gradient(c, part, z);
+		return c.operand(0).from(part.first);
+	}
+};
+
+template <class T> struct OnTensorCores {
+	static constexpr int vector = triad::vector<T>;
+	using Largest = triad::hopper::MmaTiles<T, MmaTile<Mma::m, true>, MmaTile<Mma::n, true>>;
+
+	static int prepare() {
+		for (const auto kernel : {linear_cross_entropy_mma_kernel<T, nothing>, linear_cross_entropy_mma_kernel<T, rows_of_y>,
+		                          linear_cross_entropy_mma_kernel<T, the_sum>})
+			if (const int status = Largest::allow(kernel)) return status;
+		return TRIAD_OK;
+	}
+	template <Along tokens> static void product(const Product<T> &p, cudaStream_t stream) {
+		const int64_t tiles = (p.rows + Mma::m - 1) / Mma::m * ((p.cols + Mma::n - 1) / Mma::n);
+		if (tiles > 0) linear_cross_entropy_mma_kernel<T, tokens><<<static_cast<unsigned>(tiles), Mma::threads, Largest::bytes, stream>>>(p);
+	}
+	static void losses(const Call<T> &c, const T *z, float *losses, float *lse, const Tokens &part) {
+		linear_cross_entropy_loss_kernel<T><<<static_cast<unsigned>(part.count), threads, 0, c.stream>>>(c.logits(z), losses, lse, part);
+	}
+	static triad::Strided<T> gradients(const Call<T> &c, T *z, const Tokens &part) {
+		T *const copy = z + std::min(chunk, c.all.count) * c.pitch;
+		if (part.count > 0)
+			linear_cross_entropy_rows_gradient_kernel<T><<<static_cast<unsigned>(part.count), threads, 0, c.stream>>>(
+			    z, c.pitch, static_cast<const float *>(c.call->in[3].data), triad::Vector<const float>(c.call->in[4]), c.floats, part,
+			    c.operand(0).from(part.first), copy, c.dim);
+		return {copy, c.dim, 1};
+	}
+};
+
+// launch_logits starts z = hidden weight^T of a chunk.
+template <class Way, class T> void launch_logits(const Call<T> &c, const Tokens &part, T *z) {
+	Way::template product<nothing>({c.operand(0).from(part.first), c.operand(1), z, part.count, c.all.classes, c.dim, part, nothing, nullptr, true, true},
+	                               c.stream);
+}
+
+template <class T, class Way> int forward_chunks(const triad_call *call) {
+	const Call<T> c(call, Way::vector);
+	if (const int status = Way::prepare()) return status;
+	return forward<T>(c, [&](float *losses, float *lse, float *room) {
+		T *z = reinterpret_cast<T *>(room);
+		for (int64_t first = 0; first < c.all.count; first += chunk) {
+			const Tokens part = c.all.part(first);
+			launch_logits<Way>(c, part, z);
+			Way::losses(c, z, losses, lse, part);
+		}
+	});
+}
+
+template <class T> int forward_chunked(const triad_call *call) { return forward_chunks<T, InTiles<T>>(call); }
+template <class T> int forward_mma(const triad_call *call) { return forward_chunks<T, OnTensorCores<T>>(call); }
 
 template <class T> int backward_naive(const triad_call *call) {
 	const Call<T> c(call);
@@ -280,23 +403,34 @@ template <class T> int backward_naive(const triad_call *call) {
 }
 
 // One pass over the chunks. Without a token there is one, which is empty: dweight is 0.
-template <class T> int backward_chunked(const triad_call *call) {
-	const Call<T> c(call);
+template <class T, class Way> int backward_chunks(const triad_call *call) {
+	const Call<T> c(call, Way::vector);
 	T *dhidden = c.template out<T>(0), *dweight = c.template out<T>(1), *z = reinterpret_cast<T *>(c.floats + few + sums_of(call));
 	float *sums = sums_of(call) > 0 ? c.floats + few : reinterpret_cast<float *>(dweight); // which is fp32 then
+	if (const int status = Way::prepare()) return status;
 	linear_cross_entropy_count_kernel<<<1, threads, 0, c.stream>>>(c.floats, c.all);
 	for (int64_t first = 0; first == 0 || first < c.all.count; first += chunk) {
 		const Tokens part = c.all.part(first);
 		const bool ends = first + chunk >= c.all.count;
-		c.launch_logits(part, z);
-		launch_gradient(c, part, z);
-		c.launch({c.logits(z), c.operand(1).turned(), dhidden + first * c.dim, part.count, c.dim, c.all.classes, part, rows_of_y, nullptr, true, true});
-		c.launch({c.logits(z).turned(), c.operand(0).from(first).turned(), dweight, c.all.classes, c.dim, part.count, part, the_sum, sums, first == 0, ends});
+		launch_logits<Way>(c, part, z);
+		const triad::Strided<T> hidden = Way::gradients(c, z, part);
+		Way::template product<rows_of_y>({c.logits(z), c.operand(1).turned(), dhidden + first * c.dim, part.count, c.dim, c.all.classes, part, rows_of_y,
+		                                  nullptr, true, true}, c.stream);
+		Way::template product<the_sum>({c.logits(z).turned(), hidden.turned(), dweight, c.all.classes, c.dim, part.count, part, the_sum, sums,
+		                                first == 0, ends}, c.stream);
 	}
 	return triad::launched();
 }
 
-constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
+template <class T> int backward_chunked(const triad_call *call) { return backward_chunks<T, InTiles<T>>(call); }
+template <class T> int backward_mma(const triad_call *call) { return backward_chunks<T, OnTensorCores<T>>(call); }
+
+constexpr uint32_t full = triad::bit(TRIAD_F32);
+
+template <class... Name> triad::Limits mma(Name... gradients) {
+	return {triad::capability("mma", 80, true), triad::multiple_of("dim", Mma::chunk), triad::contiguous_columns("hidden", "weight"),
+	        triad::stepped(Mma::chunk, "hidden", "weight"), triad::aligned(16, "hidden", "weight", gradients...)};
+}
 
 } // namespace
 
@@ -305,16 +439,21 @@ constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) 
 TRIAD_KERNEL(linear_cross_entropy, naive, forward,
              .contract("fp32").dtypes(full).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(forward_naive)))
 TRIAD_KERNEL(linear_cross_entropy, naive, forward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(forward_naive)))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(forward_naive)))
 TRIAD_KERNEL(linear_cross_entropy, chunked, forward,
              .contract("fp32").dtypes(full).outputs(3).workspace(forward_bytes).launch(TRIAD_BY_DTYPE(forward_chunked)))
 TRIAD_KERNEL(linear_cross_entropy, chunked, forward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(forward_bytes).launch(TRIAD_BY_DTYPE(forward_chunked)))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(forward_bytes).launch(TRIAD_BY_DTYPE(forward_chunked)))
 TRIAD_KERNEL(linear_cross_entropy, naive, backward,
              .contract("fp32").dtypes(full).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
 TRIAD_KERNEL(linear_cross_entropy, naive, backward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(naive_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
 TRIAD_KERNEL(linear_cross_entropy, chunked, backward,
              .contract("fp32").dtypes(full).outputs(3).workspace(backward_bytes).launch(TRIAD_BY_DTYPE(backward_chunked)))
 TRIAD_KERNEL(linear_cross_entropy, chunked, backward,
-             .contract("stored").dtypes(halves).outputs(3).workspace(backward_bytes).launch(TRIAD_BY_DTYPE(backward_chunked)))
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(backward_bytes).launch(TRIAD_BY_DTYPE(backward_chunked)))
+TRIAD_KERNEL(linear_cross_entropy, mma, forward,
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(forward_bytes).limits(mma()).launch(TRIAD_BY_HALF(forward_mma)))
+TRIAD_KERNEL(linear_cross_entropy, mma, backward,
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(backward_bytes).limits(mma("grad_hidden", "grad_weight"))
+             .launch(TRIAD_BY_HALF(backward_mma)))

@@ -5,25 +5,35 @@
 //      ddown = h^T (w dy);  drouter = dz^T x
 // Layout   x, dy [tokens, dim], router [experts, dim], gate, up [experts, dim, hidden], down [experts, hidden, dim], with any strides; fp32, fp16,
 //          bf16. y, choice [tokens, top] int32, weight [tokens, top] fp32 and the gradients are contiguous.
-// Numerics products, sums and what lies between are fp32 (IEEE, not tf32), rounded once: that meets "stored" as well. Always the same order.
+// Numerics products, sums and what lies between are fp32 (IEEE, not tf32), rounded once: that meets "stored" as well. mma stores what lies between.
+//          Always the same order.
 // Limits   one expert may have every token, and others none: their gradients are 0.
 // Special  a token with a NaN among its logits, or +inf, or only -inf has the weights NaN; of NaN and equal logits the first are chosen.
 // Source   Shazeer et al. 2017, arXiv:1701.06538; SwiGLU: Shazeer 2020, arXiv:2002.05202
-// A pair is a token with one of its experts, token * top + i. Both variants take the same steps and differ in their products:
+// A pair is a token with one of its experts, token * top + i. All variants take the same steps and differ in their products:
 //   naive    a thread an element; of an expert's gradients it looks through all pairs for those of the expert
 //   grouped  pairs are sorted by expert (counted, then put into their places, always in the same order). Tiles of 64 x 64 with 4 x 4 elements a
 //            thread never cross experts. The host does not know how many tokens an expert has, so it launches as many blocks as the worst case
 //            needs: each walks along the experts to the tile that is its own, and the last ones find none
+//   mma      as grouped, of fp16 and bf16: products on tensor cores, 128 x 128 elements a block, with copies of the tokens' rows beside them
+//            (hopper/sorted_mma.cuh). One product gives g and u of a column to the same thread, so that of a forward only h is written. What lies
+//            between, in the order of the experts, is rounded to the dtype. A warp a token for the router. Costs: a newer GPU, rows of whole
+//            vectors of 16 bytes, and in the backward a copy of x and of w dy in the experts' order: products over tokens read these
 #include <algorithm>
 
 #include "arguments.cuh"
+#include "capability.cuh"
 #include "element.cuh"
+#include "hopper/sorted_mma.cuh"
 #include "order.cuh"
+#include "pack.cuh"
 #include "reduce.cuh"
+#include "room.cuh"
 #include "rows.cuh"
 #include "sigmoid.cuh"
 #include "sorted_pairs.cuh"
 #include "spec/moe.cuh"
+#include "split_product.cuh"
 
 namespace {
 
@@ -34,7 +44,7 @@ using triad::to_float;
 constexpr int threads = 256;
 
 // State is what a call keeps in its workspace: of each token and expert z, the logits, and dz; of each pair the expert e, the weight w and its
-// gradient d; g, u and q [pairs, hidden], part [pairs, dim], what an expert gives to a token; and the pairs sorted by expert.
+// gradient d; g, u and q [pairs, hidden], part [pairs, dim], what an expert gives to a token, but of mma; and the pairs sorted by expert.
 struct State {
 	float *z, *dz, *w, *d, *g, *u, *q, *part;
 	int32_t *expert;
@@ -43,7 +53,7 @@ struct State {
 	int32_t top;
 	bool normalise;
 
-	triad::SortedPairs sorted() const { return {expert, order, offsets, pairs, experts}; }
+	triad::SortedPairs sorted(int64_t *place = nullptr) const { return {expert, order, offsets, pairs, experts, place}; }
 };
 
 __device__ inline int64_t begin() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
@@ -59,43 +69,48 @@ template <class T> __global__ void logits_kernel(State s, triad::Matrix<const T>
 	}
 }
 
-// choose_kernel: a thread a token. What comes next is the largest of what comes after the last in the order of falling logits.
-__global__ void choose_kernel(State s, int32_t *choice) {
-	for (int64_t t = begin(); t < s.tokens; t += step()) {
-		const float *z = s.z + t * s.experts;
-		int64_t last = -1;
+// What follows is done by Lanes lanes a token: 1, or a warp.
+template <int Lanes> __device__ inline int lane() { return static_cast<int>(threadIdx.x) % Lanes; }
+
+// What comes next is the highest of what comes below the last.
+template <int Lanes> __global__ void choose_kernel(State s, int32_t *choice) {
+	for (int64_t t = begin() / Lanes; t < s.tokens; t += step() / Lanes) {
+		triad::Rank last = triad::no_rank;
 		for (int64_t i = 0; i < s.top; i++) {
-			int64_t best = -1;
-			for (int64_t e = 0; e < s.experts; e++) {
-				const uint32_t key = triad::key_of(z[e]);
-				const bool left = last < 0 || key < triad::key_of(z[last]) || (key == triad::key_of(z[last]) && e > last);
-				if (left && (best < 0 || key > triad::key_of(z[best]))) best = e;
+			triad::Rank best = 0;
+			for (int64_t e = lane<Lanes>(); e < s.experts; e += Lanes) {
+				const triad::Rank own = triad::rank_of(s.z[t * s.experts + e], e);
+				if (own < last && own > best) best = own;
 			}
-			choice[t * s.top + i] = static_cast<int32_t>(last = best);
+			last = triad::warp_reduce<Lanes>(best, triad::Higher());
+			if (lane<Lanes>() == 0) choice[t * s.top + i] = triad::place_of(last);
 		}
 	}
 }
 
 // Softmax of a token: e^(z - most) / total, total over the chosen ones or over all.
-struct Softmax {
+template <int Lanes> struct Softmax {
 	float most, total;
 
 	__device__ Softmax(const State &s, int64_t t) : most(-INFINITY), total(0) {
 		const float *z = s.z + t * s.experts;
-		for (int64_t e = 0; e < s.experts; e++) most = fmaxf(most, z[e]);
+		for (int64_t e = lane<Lanes>(); e < s.experts; e += Lanes) most = fmaxf(most, z[e]);
+		most = triad::warp_reduce<Lanes>(most, triad::Max());
 		if (s.normalise)
-			for (int64_t i = 0; i < s.top; i++) total += expf(z[s.expert[t * s.top + i]] - most);
+			for (int64_t i = lane<Lanes>(); i < s.top; i += Lanes) total += expf(z[s.expert[t * s.top + i]] - most);
 		else
-			for (int64_t e = 0; e < s.experts; e++) total += expf(z[e] - most);
+			for (int64_t e = lane<Lanes>(); e < s.experts; e += Lanes) total += expf(z[e] - most);
+		total = triad::warp_reduce<Lanes>(total, triad::Sum());
 	}
 	__device__ float of(float z) const { return expf(z - most) / total; }
 };
 
-__global__ void weights_kernel(State s, triad::Matrix<const int32_t> choice, float *weight) {
-	for (int64_t t = begin(); t < s.tokens; t += step()) {
-		for (int64_t i = 0; i < s.top; i++) s.expert[t * s.top + i] = choice(t, i);
-		const Softmax softmax(s, t);
-		for (int64_t p = t * s.top; p < (t + 1) * s.top; p++) {
+template <int Lanes> __global__ void weights_kernel(State s, triad::Matrix<const int32_t> choice, float *weight) {
+	for (int64_t t = begin() / Lanes; t < s.tokens; t += step() / Lanes) {
+		for (int64_t i = lane<Lanes>(); i < s.top; i += Lanes) s.expert[t * s.top + i] = choice(t, i);
+		if (Lanes > 1) __syncwarp(); // the lanes read each other's
+		const Softmax<Lanes> softmax(s, t);
+		for (int64_t p = t * s.top + lane<Lanes>(); p < (t + 1) * s.top; p += Lanes) {
 			s.w[p] = softmax.of(s.z[t * s.experts + s.expert[p]]);
 			if (weight != nullptr) weight[p] = s.w[p];
 		}
@@ -103,13 +118,15 @@ __global__ void weights_kernel(State s, triad::Matrix<const int32_t> choice, flo
 }
 
 // scores_kernel: the gradients of a token's logits.
-__global__ void scores_kernel(State s) {
-	for (int64_t t = begin(); t < s.tokens; t += step()) {
-		const Softmax softmax(s, t);
+template <int Lanes> __global__ void scores_kernel(State s) {
+	for (int64_t t = begin() / Lanes; t < s.tokens; t += step() / Lanes) {
+		const Softmax<Lanes> softmax(s, t);
 		float sum = 0;
-		for (int64_t p = t * s.top; p < (t + 1) * s.top; p++) sum += s.w[p] * s.d[p];
-		for (int64_t i = t * s.experts; i < (t + 1) * s.experts; i++) s.dz[i] = s.normalise ? 0.0f : softmax.of(s.z[i]) * -sum;
-		for (int64_t p = t * s.top; p < (t + 1) * s.top; p++) s.dz[t * s.experts + s.expert[p]] = s.w[p] * (s.d[p] - sum);
+		for (int64_t p = t * s.top + lane<Lanes>(); p < (t + 1) * s.top; p += Lanes) sum += s.w[p] * s.d[p];
+		sum = triad::warp_reduce<Lanes>(sum, triad::Sum());
+		for (int64_t i = t * s.experts + lane<Lanes>(); i < (t + 1) * s.experts; i += Lanes) s.dz[i] = s.normalise ? 0.0f : softmax.of(s.z[i]) * -sum;
+		if (Lanes > 1) __syncwarp(); // before others write their own
+		for (int64_t p = t * s.top + lane<Lanes>(); p < (t + 1) * s.top; p += Lanes) s.dz[t * s.experts + s.expert[p]] = s.w[p] * (s.d[p] - sum);
 	}
 }
 
@@ -127,18 +144,21 @@ __global__ void gated_kernel(State s) {
 	for (int64_t i = begin(); i < s.pairs * s.hidden; i += step()) s.g[i] = s.g[i] * triad::sigmoid(s.g[i]).value * s.u[i];
 }
 
-// through_kernel: a warp a pair. Of g, u and q it makes dg, du and h in their places, and d.
+// back makes dg, du and h of g, u and q in their places, and adds to d.
+__device__ void back(float &g, float &u, float &q, float w, float &d) {
+	const float dh = w * q;
+	const triad::Sigmoid of = triad::sigmoid(g);
+	const float silu = g * of.value, h = silu * u;
+	d += h * q;
+	g = dh * u * (of.value * (1.0f + g * of.rest)), u = dh * silu, q = h;
+}
+
+// through_kernel: a warp a pair.
 __global__ void through_kernel(State s) {
 	for (int64_t p = begin() / 32; p < s.pairs; p += step() / 32) {
 		float d = 0;
 		for (int64_t i = p * s.hidden + threadIdx.x % 32; i < (p + 1) * s.hidden; i += 32) {
-			const float g = s.g[i], u = s.u[i], q = s.q[i], dh = s.w[p] * q;
-			const triad::Sigmoid of = triad::sigmoid(g);
-			const float silu = g * of.value, h = silu * u;
-			d += h * q;
-			s.g[i] = dh * u * (of.value * (1.0f + g * of.rest));
-			s.u[i] = dh * silu;
-			s.q[i] = h;
+			back(s.g[i], s.u[i], s.q[i], s.w[p], d);
 		}
 		d = triad::warp_reduce(d, triad::Sum());
 		if (threadIdx.x % 32 == 0) s.d[p] = d;
@@ -206,47 +226,110 @@ struct Grouped {
 	}
 };
 
+// ---- mma ----------------------------------------------------------------------------------------------------------------------------------
+
+// Halves are what mma has in the workspace besides: in the order of the experts g, u, h, which is q first, and part; the rows of x and of w dy; where
+// each pair lies; and sums of the router's gradient.
+template <class T> struct Halves {
+	T *g, *u, *h, *part, *x, *dy;
+	int64_t *place;
+	float *sums;
+};
+
+// Gated makes h of the sums with gate and up.
+template <class T> struct Gated {
+	__device__ static void store(const triad::hopper::MmaSums<T> &sums, T *h, T *) {
+		sums.template store_values<4>(h, [&](int i, int j, int e) {
+			const float g = sums.sum[i][j][e], u = sums.sum[i][j + 4][e];
+			return g * triad::sigmoid(g).value * u;
+		});
+	}
+};
+
+// through_sorted_kernel: as through_kernel, 16 bytes a load.
+template <class T> __global__ void through_sorted_kernel(State s, Halves<T> m) {
+	constexpr int V = triad::vector<T>;
+	for (int64_t at = begin() / 32; at < s.pairs; at += step() / 32) {
+		const float w = s.w[s.order[at]];
+		float d = 0;
+		for (int64_t i = at * s.hidden + lane<32>() * V; i < (at + 1) * s.hidden; i += 32 * V) {
+			float g[V], u[V], q[V];
+			triad::load(m.g + i, g), triad::load(m.u + i, u), triad::load(m.h + i, q);
+#pragma unroll
+			for (int j = 0; j < V; j++) back(g[j], u[j], q[j], w, d);
+			triad::store(m.g + i, g), triad::store(m.u + i, u), triad::store(m.h + i, q);
+		}
+		d = triad::warp_reduce(d, triad::Sum());
+		if (lane<32>() == 0) s.d[s.order[at]] = d;
+	}
+}
+
+// combine_sorted_kernel: as combine_kernel, 16 bytes a load.
+template <class T> __global__ void combine_sorted_kernel(State s, Halves<T> m, const float *w, triad::Rows<const T> router, T *y) {
+	constexpr int V = triad::vector<T>;
+	for (int64_t i = begin() * V; i < s.tokens * s.dim; i += step() * V) {
+		const int64_t t = i / s.dim, c = i % s.dim;
+		float sum[V] = {};
+		const auto add = [&](float by, const T *from) {
+			float v[V];
+			triad::load(from, v);
+#pragma unroll
+			for (int j = 0; j < V; j++) sum[j] += by * v[j];
+		};
+		for (int64_t p = t * s.top; p < (t + 1) * s.top; p++) add(w ? w[p] : 1.0f, m.part + m.place[p] * s.dim + c);
+		for (int64_t e = 0; e < s.experts && w == nullptr; e++) add(s.dz[t * s.experts + e], router.row(e) + c);
+		triad::store(y + i, sum);
+	}
+}
+
 // ---- launchers ----------------------------------------------------------------------------------------------------------------------------
 
-// state_of lays the state of a call out in its workspace, from whose beginning `used` bytes are then taken.
-State state_of(const triad_call *call, int64_t &used) {
-	const bool backward = call->n_out == 5;
+bool is_backward(const triad_call *call) { return call->n_out == 5; }
+
+// state_of lays the state of a call out, without what lies between the products if that is not fp32.
+State state_of(const triad_call *call, triad::Room &room, bool between) {
 	const int64_t tokens = call->in[0].shape[0], experts = call->in[1].shape[0], dim = call->in[0].shape[1];
 	const int64_t hidden = call->in[2].shape[2], pairs = tokens * static_cast<int64_t>(call->attr[0]);
-	used = 0;
-	const auto take = [&](int64_t bytes) {
-		void *const at = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(call->workspace) + static_cast<uintptr_t>(used));
-		used += (bytes + 255) / 256 * 256;
-		return at;
-	};
-	const auto floats = [&](int64_t n) { return static_cast<float *>(take(4 * n)); };
-	return {floats(tokens * experts), floats(backward ? tokens * experts : 0), floats(pairs), floats(backward ? pairs : 0),
-	        floats(pairs * hidden), floats(pairs * hidden), floats(backward ? pairs * hidden : 0), floats(pairs * dim),
-	        static_cast<int32_t *>(take(4 * pairs)), static_cast<int64_t *>(take(8 * pairs)), static_cast<int64_t *>(take(8 * (experts + 1))),
+	return {room.take<float>(tokens * experts), room.take<float>(tokens * experts, is_backward(call)), room.take<float>(pairs),
+	        room.take<float>(pairs, is_backward(call)), room.take<float>(pairs * hidden, between), room.take<float>(pairs * hidden, between),
+	        room.take<float>(pairs * hidden, between && is_backward(call)), room.take<float>(pairs * dim, between), room.take<int32_t>(pairs), room.take<int64_t>(pairs), room.take<int64_t>(experts + 1),
 	        tokens, experts, dim, hidden, pairs, static_cast<int32_t>(call->attr[0]), call->attr[1] != 0};
 }
 
-int64_t workspace(const triad_call *call) {
-	int64_t used;
-	state_of(call, used);
-	return used;
+template <class T> Halves<T> halves_of(const triad_call *call, const State &s, triad::Room &room) {
+	const bool backward = is_backward(call);
+	const int64_t in = s.pairs * s.hidden, out = s.pairs * s.dim;
+	return {room.take<T>(in, backward), room.take<T>(in, backward), room.take<T>(in), room.take<T>(out), room.take<T>(out, backward),
+	        room.take<T>(out, backward), room.take<int64_t>(s.pairs), room.take<float>(triad::split_floats(s.experts, s.dim, s.tokens), backward)};
+}
+
+template <bool Between> int64_t workspace(const triad_call *call) {
+	triad::Room room(call);
+	const State s = state_of(call, room, Between);
+	if (!Between) halves_of<uint16_t>(call, s, room);
+	return room.used;
 }
 
 template <class T> Cube<T> cube_of(const triad_tensor &t) { return {static_cast<const T *>(t.data), t.stride[0], t.stride[1], t.stride[2]}; }
 
+// weigh: of the logits the choice, unless a backward has it; the weights under it.
+template <int Lanes> void weigh(const triad_call *call, const State &s, const triad_tensor &choice, float *weight) {
+	const cudaStream_t stream = triad::stream_of(call);
+	const unsigned blocks = triad::blocks_for(s.tokens * Lanes, threads);
+	if (!is_backward(call)) choose_kernel<Lanes><<<blocks, threads, 0, stream>>>(s, static_cast<int32_t *>(choice.data));
+	weights_kernel<Lanes><<<blocks, threads, 0, stream>>>(s, triad::Matrix<const int32_t>(choice), weight);
+}
+
 // route: the logits; the choice, unless a backward has it; the weights under it.
 template <class T> void route(const triad_call *call, const State &s, const triad_tensor &choice, float *weight) {
-	const cudaStream_t stream = triad::stream_of(call);
 	const triad::Matrix<const T> x(call->in[0]), router(call->in[1]);
-	const unsigned blocks = triad::blocks_for(s.tokens, threads);
-	logits_kernel<<<triad::blocks_for(s.tokens * s.experts, threads), threads, 0, stream>>>(s, x, router);
-	if (call->n_out == 3) choose_kernel<<<blocks, threads, 0, stream>>>(s, static_cast<int32_t *>(choice.data));
-	weights_kernel<<<blocks, threads, 0, stream>>>(s, triad::Matrix<const int32_t>(choice), weight);
+	logits_kernel<<<triad::blocks_for(s.tokens * s.experts, threads), threads, 0, triad::stream_of(call)>>>(s, x, router);
+	weigh<1>(call, s, choice, weight);
 }
 
 template <class T, class Products> int moe_fwd(const triad_call *call) {
-	int64_t used;
-	const State s = state_of(call, used);
+	triad::Room room(call);
+	const State s = state_of(call, room, true);
 	const cudaStream_t stream = triad::stream_of(call);
 	const triad::Gathered<T> x{triad::Matrix<const T>(call->in[0]), s.top, nullptr};
 	if (s.tokens == 0) return TRIAD_OK;
@@ -262,8 +345,8 @@ template <class T, class Products> int moe_fwd(const triad_call *call) {
 }
 
 template <class T, class Products> int moe_bwd(const triad_call *call) {
-	int64_t used;
-	const State s = state_of(call, used);
+	triad::Room room(call);
+	const State s = state_of(call, room, true);
 	const cudaStream_t stream = triad::stream_of(call);
 	const triad::Matrix<const T> x(call->in[0]), router(call->in[1]), dy(call->in[6]);
 	const Cube<T> gate = cube_of<T>(call->in[2]), up = cube_of<T>(call->in[3]), down = cube_of<T>(call->in[4]);
@@ -278,7 +361,7 @@ template <class T, class Products> int moe_bwd(const triad_call *call) {
 		Products::by_rows(s, of_x, up, s.u, s.hidden, s.dim, false, stream);
 		Products::by_rows(s, of_dy, down.turned(), s.q, s.hidden, s.dim, false, stream);
 		through_kernel<<<triad::blocks_for(s.pairs * 32, threads), threads, 0, stream>>>(s);
-		scores_kernel<<<triad::blocks_for(s.tokens, threads), threads, 0, stream>>>(s);
+		scores_kernel<1><<<triad::blocks_for(s.tokens, threads), threads, 0, stream>>>(s);
 	}
 	if (grad[0] != nullptr && s.tokens > 0) {
 		Products::by_rows(s, dg, gate.turned(), s.part, s.dim, s.hidden, false, stream);
@@ -293,6 +376,64 @@ template <class T, class Products> int moe_bwd(const triad_call *call) {
 	return triad::launched();
 }
 
+template <class T>
+void route_mma(const triad_call *call, const State &s, triad::hopper::PairProducts<T> &products, const triad_tensor &choice, float *weight) {
+	const triad::Rows<const T> x(call->in[0]), router(call->in[1]);
+	products.fp32({x.data, x.stride, 1}, {router.data, router.stride, 1}, s.z, s.tokens, s.experts, s.dim);
+	weigh<32>(call, s, choice, weight);
+}
+
+template <class T> void launch_combine(const triad_call *call, const State &s, const Halves<T> &m, const float *w, T *y) {
+	combine_sorted_kernel<<<triad::blocks_for(s.tokens * s.dim / triad::vector<T>, threads), threads, 0, triad::stream_of(call)>>>(
+	    s, m, w, triad::Rows<const T>(call->in[1]), y);
+}
+
+template <class T> int moe_fwd_mma(const triad_call *call) {
+	triad::Room room(call);
+	const State s = state_of(call, room, false);
+	const Halves<T> m = halves_of<T>(call, s, room);
+	if (s.tokens == 0) return TRIAD_OK;
+	const triad::Rows<const T> x(call->in[0]);
+	triad::hopper::PairProducts<T> products{s.sorted(m.place), triad::stream_of(call)};
+	route_mma(call, s, products, call->out[1], static_cast<float *>(call->out[2].data));
+	triad::sort_pairs(products.s, products.stream);
+	products.template beside<Gated<T>>(
+	    products.of({x.data, x.stride, s.top}, cube_of<T>(call->in[2]), m.h, s.hidden, s.dim).with(cube_of<T>(call->in[3]), m.h));
+	products.by_rows(products.of({m.h, s.hidden, 0}, cube_of<T>(call->in[4]), m.part, s.dim, s.hidden));
+	launch_combine<T>(call, s, m, s.w, static_cast<T *>(call->out[0].data));
+	return products.status();
+}
+
+template <class T> int moe_bwd_mma(const triad_call *call) {
+	triad::Room room(call);
+	const State s = state_of(call, room, false);
+	const Halves<T> m = halves_of<T>(call, s, room);
+	const triad::Rows<const T> x(call->in[0]), dy(call->in[6]);
+	const Cube<T> gate = cube_of<T>(call->in[2]), up = cube_of<T>(call->in[3]), down = cube_of<T>(call->in[4]);
+	const auto grad = [&](int i) { return static_cast<T *>(call->out[i].data); };
+	triad::hopper::PairProducts<T> products{s.sorted(m.place), triad::stream_of(call)};
+	if (s.tokens > 0) route_mma<T>(call, s, products, call->in[5], nullptr);
+	triad::sort_pairs(products.s, products.stream); // without tokens every sum is empty
+	if (s.tokens > 0) {
+		products.template beside<triad::hopper::Apart<T>>(products.of({x.data, x.stride, s.top}, gate, m.g, s.hidden, s.dim).with(up, m.u));
+		products.by_rows(products.of({dy.data, dy.stride, s.top}, down.turned(), m.h, s.hidden, s.dim));
+		through_sorted_kernel<T><<<triad::blocks_for(s.pairs * 32, threads), threads, 0, products.stream>>>(s, m);
+		scores_kernel<32><<<triad::blocks_for(s.tokens * 32, threads), threads, 0, products.stream>>>(s);
+	}
+	if (grad(0) != nullptr && s.tokens > 0) {
+		products.by_rows(products.of({m.g, s.hidden, 0}, gate.turned(), m.part, s.dim, s.hidden).plus({m.u, s.hidden, 0}, up.turned()));
+		launch_combine<T>(call, s, m, nullptr, grad(0));
+	}
+	if (grad(1) != nullptr)
+		triad::split_product<float, T>({{s.dz, 1, s.experts}, {x.data, 1, x.stride}, grad(1), m.sums, s.experts, s.dim, s.tokens}, products.stream);
+	products.sort_rows({x.data, x.stride, s.top}, nullptr, m.x, s.dim);
+	products.sort_rows({dy.data, dy.stride, s.top}, s.w, m.dy, s.dim);
+	if (grad(2) != nullptr) products.by_depth(m.x, m.g, grad(2), s.dim, s.hidden);
+	if (grad(3) != nullptr) products.by_depth(m.x, m.u, grad(3), s.dim, s.hidden);
+	if (grad(4) != nullptr) products.by_depth(m.h, m.dy, grad(4), s.hidden, s.dim);
+	return products.status();
+}
+
 const triad::Limit few_pairs = triad::limit("fewer than 2^31 pairs", [](triad::Check &check, const triad_call *call) {
 	check.that(call->in[0].shape[0] * call->attr[0] <= INT32_MAX, "%g pairs of token and expert are too many", call->in[0].shape[0] * call->attr[0]);
 });
@@ -302,11 +443,19 @@ template <class T> int moe_fwd_grouped(const triad_call *call) { return moe_fwd<
 template <class T> int moe_bwd_naive(const triad_call *call) { return moe_bwd<T, Naive>(call); }
 template <class T> int moe_bwd_grouped(const triad_call *call) { return moe_bwd<T, Grouped>(call); }
 
+template <class... Name> triad::Limits mma(Name... also) {
+	return {few_pairs, triad::capability("mma", 80, true), triad::multiple_of("dim", 8), triad::multiple_of("hidden", 8),
+	        triad::contiguous_columns("x", "router", "gate", "up", "down", also...),
+	        triad::stepped(8, "x", "router", "gate", "up", "down", also...), triad::aligned(16)};
+}
+
 } // namespace
 
 // ---- registration ---------------------------------------------------------------------------------------------------------------------------
 
-TRIAD_KERNEL(moe, naive, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_naive)))
-TRIAD_KERNEL(moe, grouped, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_grouped)))
-TRIAD_KERNEL(moe, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_naive)))
-TRIAD_KERNEL(moe, grouped, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_grouped)))
+TRIAD_KERNEL(moe, naive, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_naive)))
+TRIAD_KERNEL(moe, grouped, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_grouped)))
+TRIAD_KERNEL(moe, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_naive)))
+TRIAD_KERNEL(moe, grouped, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_grouped)))
+TRIAD_KERNEL(moe, mma, forward, .contract("stored").dtypes(triad::halves).outputs(7).workspace(workspace<false>).limits(mma()).launch(TRIAD_BY_HALF(moe_fwd_mma)))
+TRIAD_KERNEL(moe, mma, backward, .contract("stored").dtypes(triad::halves).outputs(31).workspace(workspace<false>).limits(mma("grad_y")).launch(TRIAD_BY_HALF(moe_bwd_mma)))

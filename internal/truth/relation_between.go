@@ -107,6 +107,20 @@ func ScaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []ten
 	}
 }
 
+// LeftOut is the Second of a relation in which the rows of an input are NaN whose class is the one that an
+// attribute says to ignore.
+func LeftOut(name, classes, ignored string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
+	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
+		x, of, none := first.Get(name), first.Get(classes).Float64s(), c.Attrs.Number(ignored)
+		return c, []tensor.Tensor{Changed(x, func(i int64, v float64) float64 {
+			if of[i/(x.Elements()/int64(len(of)))] == none {
+				return math.NaN()
+			}
+			return v
+		})}
+	}
+}
+
 // Scales states that every element of an output is multiplied by the same power of two, bit for bit.
 func Scales(by float64) func(*Related, string) judge.Statement {
 	return func(a *Related, output string) judge.Statement { return a.Equal(output, by, nil) }

@@ -153,6 +153,14 @@ template <class T> struct MmaSums {
 	float sum[Mma::warp_m / 16][Mma::warp_n / 8][4] = {};
 	int64_t row0, rows, col0, cols; // the first row and column of the lane, and how many there are
 
+	// MmaSums of a block's part whose first element is (from_row, from_col).
+	__device__ MmaSums(int64_t from_row, int64_t all_rows, int64_t from_col, int64_t all_cols)
+	    : row0(from_row + warp_row() + threadIdx.x % 32 / 4), rows(all_rows), col0(from_col + warp_col() + threadIdx.x % 4 * 2), cols(all_cols) {}
+
+	// Where the warp's elements begin in the block's part.
+	__device__ static int warp_row() { return static_cast<int>(threadIdx.x) / 32 / 2 * Mma::warp_m; }
+	__device__ static int warp_col() { return static_cast<int>(threadIdx.x) / 32 % 2 * Mma::warp_n; }
+
 	// each calls store(row, col, sum) for each element.
 	template <class Store> __device__ void each(Store store) const {
 #pragma unroll
@@ -166,36 +174,73 @@ template <class T> struct MmaSums {
 				}
 	}
 
-	// store_rows writes scale times the sums to y [rows, cols], which is aligned to 16 bytes and has whole vectors of 16 bytes as rows. The four
-	// lanes of a row exchange what they have of 32 columns, so that each writes 8 neighbours at once.
-	__device__ void store_rows(T *y, float scale) const {
+	// each_pair calls f(row, col, sum, sum of the next column) for two neighbours at once, of an even number of columns; f may change them.
+	template <class Pair> __device__ void each_pair(Pair f) {
+#pragma unroll
+		for (int i = 0; i < Mma::warp_m / 16; i++)
+#pragma unroll
+			for (int half = 0; half < 2; half++)
+#pragma unroll
+				for (int j = 0; j < Mma::warp_n / 8; j++) {
+					const int64_t row = row0 + 16 * i + 8 * half, col = col0 + 8 * j;
+					if (row < rows && col < cols) f(row, col, sum[i][j][2 * half], sum[i][j][2 * half + 1]);
+				}
+	}
+
+	// store_values writes value(i, j, e), made of what sum[i][j][e] is, of the first Eights * 8 columns of a warp to y [rows, cols], which is aligned to
+	// 16 bytes and has whole vectors of 16 bytes as rows. The four lanes of a row exchange what they have of 32 columns, so that each writes 8
+	// neighbours at once.
+	template <int Eights, class Value> __device__ void store_values(T *y, Value value) const {
 		const int quad = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
 		for (int i = 0; i < Mma::warp_m / 16; i++)
 #pragma unroll
-			for (int j = 0; j < Mma::warp_n / 8; j += 4)
+			for (int j = 0; j < Eights; j += 4)
 #pragma unroll
 				for (int half = 0; half < 2; half++) {
 					uint32_t words[4];
 #pragma unroll
-					for (int e = 0; e < 4; e++) words[e] = pack_pair<T>(scale * sum[i][j + e][2 * half], scale * sum[i][j + e][2 * half + 1]);
+					for (int e = 0; e < 4; e++) words[e] = pack_pair<T>(value(i, j + e, 2 * half), value(i, j + e, 2 * half + 1));
 					transpose_quad(words, quad);
 					const int64_t row = row0 + 16 * i + 8 * half, col = col0 - 2 * quad + 8 * (j + quad);
 					if (row < rows && col < cols) *reinterpret_cast<uint4 *>(y + row * cols + col) = {words[0], words[1], words[2], words[3]};
 				}
 	}
+
+	// store_rows writes scale times the sums.
+	__device__ void store_rows(T *y, float scale) const {
+		store_values<Mma::warp_n / 8>(y, [&](int i, int j, int e) { return scale * sum[i][j][e]; });
+	}
 };
 
-// mma_product adds up the part. memory is that of MmaTiles, aligned to 16.
+// mma_add adds a product to sums, of the operands whose tiles a and b copy. memory is that of MmaTiles, aligned to 16; between two calls there is a
+// barrier.
+template <class T, class TileA, class TileB, class CopierA, class CopierB>
+__device__ inline void mma_add(unsigned char *memory, MmaSums<T> &sums, CopierA a, CopierB b, int64_t depth) {
+	const int row = sums.warp_row(), col = sums.warp_col();
+	CopiedTiles<CopierA, CopierB, Mma::stages>::each_step(
+	    memory, a, b, (depth + Mma::k - 1) / Mma::k, [&](SharedAddress at, SharedAddress bt) { mma_step<T, TileA, TileB>(sums.sum, at, bt, row, col); });
+}
+
+// mma_product adds up the part.
 template <class T, class TileA, class TileB, class Operand>
 __device__ inline MmaSums<T> mma_product(unsigned char *memory, const MmaProduct<Operand> &p) {
-	const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-	const int row = warp / 2 * Mma::warp_m, col = warp % 2 * Mma::warp_n;
-	MmaSums<T> sums;
-	sums.row0 = p.row0 + row + lane / 4, sums.rows = p.rows, sums.col0 = p.col0 + col + lane % 4 * 2, sums.cols = p.cols;
-	MmaTiles<T, TileA, TileB>::each_step(memory, {p.a, p.row0, p.rows, p.depth}, {p.b, p.col0, p.cols, p.depth}, (p.depth + Mma::k - 1) / Mma::k,
-	                                     [&](SharedAddress a, SharedAddress b) { mma_step<T, TileA, TileB>(sums.sum, a, b, row, col); });
+	MmaSums<T> sums(p.row0, p.rows, p.col0, p.cols);
+	mma_add<T, TileA, TileB>(memory, sums, typename TileA::template Copier<T>(p.a, p.row0, p.rows, p.depth),
+	                         typename TileB::template Copier<T>(p.b, p.col0, p.cols, p.depth), p.depth);
 	return sums;
+}
+
+// y [rows, cols] = sum_k a[row,k] b[col,k] in fp32, of operands that lie along k; a block a tile.
+template <class T>
+__global__ void __launch_bounds__(Mma::threads, 2)
+    mma_fp32_kernel(MmaOperand<T> a, MmaOperand<T> b, float *y, int64_t rows, int64_t cols, int64_t depth) {
+	using Tile = MmaTile<Mma::m, true>;
+	static_assert(Mma::m == Mma::n, "both tiles are alike");
+	extern __shared__ __align__(16) unsigned char mma_tiles[];
+	const int64_t across = (cols + Mma::n - 1) / Mma::n;
+	const MmaProduct<MmaOperand<T>> part = {a, b, blockIdx.x / across * Mma::m, rows, blockIdx.x % across * Mma::n, cols, depth};
+	mma_product<T, Tile, Tile>(mma_tiles, part).each([&](int64_t row, int64_t col, float sum) { y[row * cols + col] = sum; });
 }
 
 } // namespace hopper

@@ -6,20 +6,24 @@ import (
 	"triad/internal/truth"
 )
 
+var some, gradients = truth.HasElements(1, "tokens"), []string{"grad_hidden", "grad_weight"}
+
 var _ = truth.Relate("linear_cross_entropy",
-	truth.Relation{
-		Name: "no loss is negative", Pass: op.Forward, Outputs: []string{"loss"},
-		Applies: truth.HasElements(1, "tokens"), States: truth.NotNegative, // lse is at least every logit
+	truth.Relation{ // lse is at least every logit
+		Name: "no loss is negative", Pass: op.Forward, Outputs: []string{"loss"}, Applies: some,
+		States: truth.NotNegative,
 	},
 	truth.Relation{
 		Name: "doubled hidden states and halved weights change no loss", Pass: op.Forward,
-		Outputs: []string{"loss"}, Applies: truth.HasElements(1, "tokens"), Second: evenly,
-		States: truth.SamePlaces,
+		Outputs: []string{"loss"}, Applies: some, Second: evenly, States: truth.SamePlaces,
 	},
 	truth.Relation{
 		Name: "a doubled upstream gradient doubles the gradients", ToTheBit: true, Pass: op.Backward,
-		Outputs: []string{"grad_hidden", "grad_weight"}, Second: truth.ScaledBy(2, "grad_loss"),
-		Applies: truth.HasElements(1, "tokens"), States: truth.Doubles,
+		Outputs: gradients, Applies: some, Second: truth.ScaledBy(2, "grad_loss"), States: truth.Doubles,
+	},
+	truth.Relation{
+		Name: "what an ignored token holds changes no gradient", Pass: op.Backward, Outputs: gradients,
+		Applies: some, Second: truth.LeftOut("hidden", "target", "ignore_index"), States: truth.SamePlaces,
 	},
 )
 
