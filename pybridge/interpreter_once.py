@@ -133,19 +133,24 @@ def _shape(sizes: tuple[int, ...]) -> _Shape:
     return found
 
 
+def _known(sizes) -> _Shape | None:
+    """The shape that a block's sizes were made for; a tuple of Triton's takes other names for its members."""
+    return vars(sizes).get("known") if type(sizes) is tl.tuple else None
+
+
 _SCALAR = _shape(())
 
 
 def _tensor(self, handle, type: tl.dtype) -> None:
     shape = _SCALAR
     if type.is_block():
-        shape = getattr(type.shape, "known", None) or _shape(tuple(type.shape.values))
+        shape = _known(type.shape) or _shape(tuple(type.shape.values))
     self.handle, self.type, self.dtype = handle, type, type.scalar
     self.shape, self.numel = shape.constants, shape.numel
 
 
 def _block_type(self, element_ty: tl.dtype, shape) -> None:
-    found = getattr(shape, "known", None)
+    found = _known(shape)
     if found is None:
         sizes = tuple([getattr(n, "value", n) for n in shape])
         if not all(type(n) is int for n in sizes):

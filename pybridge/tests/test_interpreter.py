@@ -145,7 +145,8 @@ class Interpreter(unittest.TestCase):
 
     def test_shapes_that_are_none(self):
         """What is no shape is refused as before, and what is one has the same name and sizes."""
-        for shape in ([], [3], [4, 16], [2.0], [True], [tl.constexpr(8)], ["8"], [1 << 21]):
+        for shape in ([], [3], [4, 16], [2.0], [True], [tl.constexpr(8)], ["8"], [1 << 21], tl.tuple([4, 8]),
+                      tl.tuple([tl.constexpr(8)])):
             said = []
             for put in (interpreter.without_correction, interpreter.correct):
                 put()
