@@ -117,6 +117,9 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 	if e.GPU {
 		// else each of our processes starts others that import torch to compile for it
 		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1")
+	} else if e.getenv()("OMP_NUM_THREADS") == "" {
+		// what is judged on a CPU is small: torch's threads spend most of a run in waiting for each other
+		env = append(env, "OMP_NUM_THREADS=1")
 	}
 	return worker.Command{Path: i.Path, Env: env, Args: []string{
 		"-u", "-X", "faulthandler", filepath.Join(root, "pybridge", script),

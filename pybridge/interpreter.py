@@ -34,12 +34,14 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 import interpreter_once
+import interpreter_short
 
 _TORCH = {
     tl.float16: torch.float16, tl.bfloat16: torch.bfloat16, tl.float32: torch.float32,
     tl.float64: torch.float64,
     tl.float8e4nv: torch.float8_e4m3fn, tl.float8e5: torch.float8_e5m2,
 }
+_NARROW = {dtype.name for dtype in _TORCH} - {"fp16", "fp32", "fp64"}
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -85,7 +87,7 @@ def _create_dot(self, a, b, d, input_precision, max_num_imprecise_acc):
 
 def _narrow(handle) -> bool:
     """Says whether a handle holds bits of a type that NumPy does not know."""
-    return handle.dtype.scalar in _TORCH and handle.dtype.scalar not in (tl.float16, tl.float32, tl.float64)
+    return handle.dtype.scalar.name in _NARROW
 
 
 def _rounded(data: np.ndarray, dtype: tl.dtype):
@@ -282,6 +284,7 @@ _CORRECTIONS = (
     (interpreter.ReduceOps, "sum", _sum(interpreter.ReduceOps.sum)),
     (interpreter, "_implicit_cvt", _implicit(interpreter._implicit_cvt)),
     (interpreter.FunctionRewriter, "ast_transformer", _Numbers()), *interpreter_once.CORRECTIONS,
+    *interpreter_short.CORRECTIONS,
 )
 _ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTIONS]
 

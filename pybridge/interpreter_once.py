@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import math
 import types
+import weakref
 from collections.abc import Callable
 
 import numpy as np
 import triton.language as tl
 from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
+
+from interpreter_short import call_of
 
 _patch_lang_each_time = interpreter._patch_lang
 _np_dtype_each_time = interpreter._get_np_dtype
@@ -34,7 +37,18 @@ Seen = tuple[bool, bool]
 """Which of triton.language and its core a function sees as modules: what is replaced depends on it."""
 
 
+_SEEN: weakref.WeakKeyDictionary[Callable, Seen] = weakref.WeakKeyDictionary()
+
+
 def _seen(fn: Callable) -> Seen:
+    """Looked for when the function is called for the first time: its file has been imported by then."""
+    found = _SEEN.get(fn)
+    if found is None:
+        found = _SEEN[fn] = _look(fn)
+    return found
+
+
+def _look(fn: Callable) -> Seen:
     values = [value for value in fn.__globals__.values() if isinstance(value, types.ModuleType)]
     return any(v is tl for v in values), any(v is tl.core for v in values)
 
@@ -43,7 +57,7 @@ def _note(seen: Seen) -> list[tuple[object, str, object]]:
     """What the interpreter puts into which places for a function that sees this."""
     modules = {str(i): module for i, module in enumerate((tl, tl.core)) if seen[i]}
     scope = _patch_lang_each_time(types.FunctionType((lambda: None).__code__, modules))
-    noted = [(place, name, vars(place)[name]) for place, name, _ in scope._changes]
+    noted = [(place, name, call_of(vars(place)[name])) for place, name, _ in scope._changes]
     scope.restore()
     return noted
 
@@ -106,6 +120,7 @@ class _Shape:
 
     def __init__(self, sizes: tuple[int, ...]):
         self.sizes = tl.tuple(sizes)  # of a type
+        self.sizes.known = self
         self.constants = tl.tuple([tl.constexpr(n) for n in sizes])  # of a value
         self.numel = tl.constexpr(math.prod(sizes))
         self.blocks: dict[str, tuple[int, str]] = {}  # by the elements' type
@@ -118,17 +133,29 @@ def _shape(sizes: tuple[int, ...]) -> _Shape:
     return found
 
 
+def _known(sizes) -> _Shape | None:
+    """The shape that a block's sizes were made for; a tuple of Triton's takes other names for its members."""
+    return vars(sizes).get("known") if type(sizes) is tl.tuple else None
+
+
+_SCALAR = _shape(())
+
+
 def _tensor(self, handle, type: tl.dtype) -> None:
-    shape = _shape(tuple(type.shape.values) if type.is_block() else ())
+    shape = _SCALAR
+    if type.is_block():
+        shape = _known(type.shape) or _shape(tuple(type.shape.values))
     self.handle, self.type, self.dtype = handle, type, type.scalar
     self.shape, self.numel = shape.constants, shape.numel
 
 
 def _block_type(self, element_ty: tl.dtype, shape) -> None:
-    sizes = tuple([getattr(n, "value", n) for n in shape])
-    if not all(type(n) is int for n in sizes):
-        return _block_type_each_time(self, element_ty, shape)  # which says what is wrong
-    found = _shape(sizes)
+    found = _known(shape)
+    if found is None:
+        sizes = tuple([getattr(n, "value", n) for n in shape])
+        if not all(type(n) is int for n in sizes):
+            return _block_type_each_time(self, element_ty, shape)  # which says what is wrong
+        found = _shape(sizes)
     if element_ty.name not in found.blocks:
         _block_type_each_time(self, element_ty, shape)  # which checks them
         found.blocks[element_ty.name] = self.numel, self.name

@@ -43,7 +43,8 @@ func TestPython(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), i.Path, "-m", "unittest", "-v", filepath.Base(file))
 			cmd.Dir = filepath.Dir(file)
 			cmd.Env = append(os.Environ(), "PYTHONPATH="+tests, "TRIAD_DEVICE=cpu",
-				"TORCHINDUCTOR_VEC_ISA_OK=0", "OPENBLAS_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1",
+				"TORCHINDUCTOR_VEC_ISA_OK=0", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
+				"PYTHONDONTWRITEBYTECODE=1",
 				"TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cache, "triad", "inductor"))
 			out, err := cmd.CombinedOutput()
 			if err != nil {

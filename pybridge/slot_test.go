@@ -2,6 +2,7 @@ package pybridge
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -19,6 +20,37 @@ func TestInductorStartsNoProcesses(t *testing.T) {
 		}
 		if got := slices.Contains(c.Env, "TORCHINDUCTOR_COMPILE_THREADS=1"); got != gpu {
 			t.Errorf("GPU %v: %v", gpu, c.Env)
+		}
+	}
+}
+
+// Threads of torch that wait for each other cost more than small inputs gain, unless the user asks for them.
+func TestTorchHasOneThreadOnACPU(t *testing.T) {
+	for _, c := range []struct {
+		gpu         bool
+		asked, want string
+	}{{false, "", "1"}, {false, "3", "3"}, {true, "", ""}, {true, "3", "3"}} {
+		e := &Environment{
+			GPU: c.gpu, Files: fstest.MapFS{"pybridge/worker.py": {}, "triton/op.py": {}},
+			Getenv: func(name string) string {
+				if name == "OMP_NUM_THREADS" {
+					return c.asked
+				}
+				return ""
+			},
+		}
+		command, err := e.command(Interpreter{Path: "python"}, t.TempDir(), "worker.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, v := range command.Env {
+			if value, found := strings.CutPrefix(v, "OMP_NUM_THREADS="); found {
+				got += value
+			}
+		}
+		if got != c.want {
+			t.Errorf("GPU %v, asked for %q: %q, want %q", c.gpu, c.asked, got, c.want)
 		}
 	}
 }

@@ -29,6 +29,7 @@ from implementation import (
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 CHUNK = 1024  # tokens whose logits lie in memory at a time
 BLOCK = 8192 if INTERPRETED else 2048  # classes of a step along a row
+LOGITS = 8192 if INTERPRETED else 2048  # of a step of a program
 TILE_MAX = 128  # of rows and columns
 TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 TILE_K = 128 if INTERPRETED else 32
@@ -63,47 +64,59 @@ def _product_kernel(a_ptr, b_ptr, y_ptr, sum_ptr, target_ptr, ignored, rows, col
 
 
 @triton.jit
-def _loss_kernel(z_ptr, target_ptr, loss_ptr, lse_ptr, n, ignored, t_row, BLOCK: tl.constexpr):
-    """A row of logits: running maximum and sum over blocks of classes."""
-    r, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
-    m, l = tl.full([BLOCK], float("-inf"), tl.float32), tl.zeros([BLOCK], tl.float32)
+def _loss_kernel(z_ptr, target_ptr, loss_ptr, lse_ptr, rows, n, ignored, t_row, ROWS: tl.constexpr,
+                 BLOCK: tl.constexpr):
+    """ROWS rows of logits: running maximum and sum over blocks of classes."""
+    r, i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS), tl.arange(0, BLOCK)
+    row = tl.minimum(r, rows - 1) * n  # what lies beyond the last row computes that row again
+    m, l = tl.full([ROWS, BLOCK], float("-inf"), tl.float32), tl.zeros([ROWS, BLOCK], tl.float32)
     for first in range(0, n, BLOCK):
         c = first + i
-        z = tl.load(z_ptr + r * n + c, mask=c < n, other=float("-inf")).to(tl.float32)
+        z = tl.load(z_ptr + row[:, None] + c[None, :], mask=(c < n)[None, :], other=float("-inf"))
+        z = z.to(tl.float32)
         m_new = tl.where((z > m) | (z != z), z, m)
         # As long as there was only -inf nothing is to be rescaled, and -inf - -inf would be NaN.
         shift = tl.where(m_new == float("-inf"), 0.0, m_new)
         l = l * tl.exp(m - shift) + tl.exp(z - shift)
         m = m_new
-    top = tl.max(m, 0)
-    shift = tl.where(m == float("-inf"), 0.0, tl.exp(m - top))
+    top = tl.max(m, 1)
+    shift = tl.where(m == float("-inf"), 0.0, tl.exp(m - top[:, None]))
     # top - top is NaN in a row that has no number.
-    log = tl.log(tl.sum(tl.where(m == float("-inf"), 0.0, l * shift), 0) + (top - top))
-    tl.store(lse_ptr + r, top + log)
-    target = tl.load(target_ptr + r * t_row)
-    loss = 0.0
-    if target != ignored:
-        # top + log would be rounded to the size of top
-        loss = (top - tl.load(z_ptr + r * n + target).to(tl.float32)) + log
-    tl.store(loss_ptr + r, loss)
+    log = tl.log(tl.sum(tl.where(m == float("-inf"), 0.0, l * shift), 1) + (top - top))
+    tl.store(lse_ptr + r, top + log, mask=r < rows)
+    target = tl.load(target_ptr + r * t_row, mask=r < rows, other=ignored)
+    counts = target != ignored
+    own = tl.load(z_ptr + row + target, mask=counts, other=0.0).to(tl.float32)
+    # top + log would be rounded to the size of top
+    tl.store(loss_ptr + r, tl.where(counts, (top - own) + log, 0.0), mask=r < rows)
 
 
 @triton.jit
-def _gradient_kernel(z_ptr, target_ptr, lse_ptr, dy_ptr, counted_ptr, n, ignored, t_row, dy_row,
-                     BLOCK: tl.constexpr):
+def _gradient_kernel(z_ptr, target_ptr, lse_ptr, dy_ptr, counted_ptr, rows, n, ignored, t_row, dy_row,
+                     ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """Logits become their gradients, where they lie."""
-    r, c = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    target, g = tl.load(target_ptr + r * t_row), tl.zeros([BLOCK], tl.float32)
-    if target != ignored:
-        z = tl.load(z_ptr + r * n + c, mask=c < n, other=0.0).to(tl.float32)
-        w = tl.load(dy_ptr + r * dy_row) / tl.load(counted_ptr)
-        g = w * (tl.exp(z - tl.load(lse_ptr + r)) - tl.where(c == target, 1.0, 0.0))
-    tl.store(z_ptr + r * n + c, g.to(z_ptr.dtype.element_ty), mask=c < n)
+    r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    c = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    target = tl.load(target_ptr + r * t_row, mask=r < rows, other=ignored)
+    counts = target != ignored
+    at, inside = r[:, None] * n + c[None, :], (c < n)[None, :]
+    z = tl.load(z_ptr + at, mask=counts[:, None] & inside, other=0.0).to(tl.float32)
+    w = tl.load(dy_ptr + r * dy_row, mask=counts, other=0.0) / tl.load(counted_ptr)
+    lse = tl.load(lse_ptr + r, mask=counts, other=0.0)
+    g = w[:, None] * (tl.exp(z - lse[:, None]) - tl.where(c[None, :] == target[:, None], 1.0, 0.0))
+    tl.store(z_ptr + at, tl.where(counts[:, None], g, 0.0).to(z_ptr.dtype.element_ty),
+             mask=(r < rows)[:, None] & inside)
 
 
-def _tile(size: int) -> int:
-    """Rows or columns of a tile."""
-    return max(TILE_MIN, min(TILE_MAX, next_power_of_2(size)))
+def _tile(size: int, most: int = TILE_MAX) -> int:
+    """Rows or columns of a tile, or with TILE_K the depth of a step."""
+    return max(TILE_MIN, min(most, next_power_of_2(size)))
+
+
+def _rows(tokens: int, classes: int) -> dict[str, int]:
+    """How many rows and classes a program takes at once: where classes are few, several rows."""
+    block = min(BLOCK, next_power_of_2(classes))
+    return {"ROWS": min(LOGITS // block, next_power_of_2(tokens)), "BLOCK": block}
 
 
 def _product(a, b, y, target, ignored, by="", total=None):
@@ -115,7 +128,7 @@ def _product(a, b, y, target, ignored, by="", total=None):
         _product_kernel[(triton.cdiv(rows, m), triton.cdiv(cols, n))](
             a, b, y, y if total is None else total, target, ignored, rows, cols, depth, *a.stride(),
             *b.stride(), target.stride(0), ROWS=by == "rows", DEPTH=by == "depth", ADD=total is not None,
-            M=m, N=n, K=TILE_K)
+            M=m, N=n, K=_tile(depth, TILE_K))
     return y
 
 
@@ -141,8 +154,9 @@ def forward(hidden, weight, target, *, ignore_index, reduction):
     for first in range(0, tokens, CHUNK):
         x, t = hidden[first:first + CHUNK], target[first:first + CHUNK]
         z = _product(x, weight.T, room[:x.shape[0]], t, ignore_index)
-        _loss_kernel[(x.shape[0],)](z, t, losses[first:], lse[first:], n, ignore_index, t.stride(0),
-                                    BLOCK=min(BLOCK, next_power_of_2(n)))
+        taken = _rows(x.shape[0], n)
+        _loss_kernel[(triton.cdiv(x.shape[0], taken["ROWS"]),)](
+            z, t, losses[first:], lse[first:], x.shape[0], n, ignore_index, t.stride(0), **taken)
     return _reduced(losses, target, ignore_index, reduction), lse
 
 
@@ -152,12 +166,14 @@ def backward(hidden, weight, target, lse, grad_loss, *, ignore_index, reduction)
     grad_hidden = hidden.new_empty((tokens, dim))
     total = torch.zeros((n, dim), dtype=torch.float32, device=hidden.device)
     room, counted = hidden.new_empty((min(CHUNK, tokens), n)), _counted(target, ignore_index, reduction)
-    dy, block = grad_loss.expand(tokens), min(BLOCK, next_power_of_2(n))
+    dy = grad_loss.expand(tokens)
     for first in range(0, tokens, CHUNK):
         x, t = hidden[first:first + CHUNK], target[first:first + CHUNK]
         z = _product(x, weight.T, room[:x.shape[0]], t, ignore_index)
-        _gradient_kernel[(x.shape[0], triton.cdiv(n, block))](
-            z, t, lse[first:], dy[first:], counted, n, ignore_index, t.stride(0), dy.stride(0), BLOCK=block)
+        taken = _rows(x.shape[0], n)
+        _gradient_kernel[(triton.cdiv(x.shape[0], taken["ROWS"]), triton.cdiv(n, taken["BLOCK"]))](
+            z, t, lse[first:], dy[first:], counted, x.shape[0], n, ignore_index, t.stride(0), dy.stride(0),
+            **taken)
         _product(z, weight, grad_hidden[first:first + CHUNK], t, ignore_index, "rows")
         _product(z.T, x, total, t, ignore_index, "depth", total)
     return grad_hidden, total.to(weight.dtype)

@@ -24,8 +24,9 @@ DIFFERENTIABLE = (0, 1, 2, 3, 4)  # of the inputs of reference
 TILE_MAX = 64  # of rows and columns
 TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 TILE_K = 128 if INTERPRETED else 32
-PROGRAMS = 3 if INTERPRETED else 528  # four for each multiprocessor of a Hopper GPU
-BLOCK = 1024
+PROGRAMS = 2 if INTERPRETED else 528  # four for each multiprocessor of a Hopper GPU
+BLOCK = 8192 if INTERPRETED else 1024  # elements of a program
+THROUGH = 8192 if INTERPRETED else 1024  # elements of a step back through the activation
 
 
 @triton.jit
@@ -88,28 +89,30 @@ def _moe_gated_kernel(g_ptr, u_ptr, h_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _moe_through_kernel(g_ptr, u_ptr, q_ptr, w_ptr, h_ptr, d_ptr, cols, BLOCK: tl.constexpr):
-    """A pair: dg and du in the places of g and u, h, and the gradient d of its weight."""
-    p, w = tl.program_id(0).to(tl.int64), tl.load(w_ptr + tl.program_id(0))
-    d = tl.zeros([BLOCK], tl.float32)
+def _moe_through_kernel(g_ptr, u_ptr, q_ptr, w_ptr, h_ptr, d_ptr, pairs, cols, ROWS: tl.constexpr,
+                        BLOCK: tl.constexpr):
+    """ROWS pairs: dg and du in the places of g and u, h, and the gradients d of their weights."""
+    p = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    w = tl.load(w_ptr + p, mask=p < pairs, other=0.0)
+    d = tl.zeros([ROWS, BLOCK], tl.float32)
     for first in range(0, cols, BLOCK):
         c = first + tl.arange(0, BLOCK)
-        i, inside = p * cols + c, c < cols
+        i, inside = p[:, None] * cols + c[None, :], (p < pairs)[:, None] & (c < cols)[None, :]
         g = tl.load(g_ptr + i, mask=inside, other=0.0).to(tl.float32)
         u = tl.load(u_ptr + i, mask=inside, other=0.0).to(tl.float32)
         q = tl.load(q_ptr + i, mask=inside, other=0.0)
         s = tl.sigmoid(g)
-        h, dh = g * s * u, w * q
+        h, dh = g * s * u, w[:, None] * q
         d += tl.where(inside, h * q, 0.0)
         tl.store(g_ptr + i, (dh * u * (s * (1 + g * (1 - s)))).to(g_ptr.dtype.element_ty), mask=inside)
         tl.store(u_ptr + i, (dh * (g * s)).to(u_ptr.dtype.element_ty), mask=inside)
         tl.store(h_ptr + i, h.to(h_ptr.dtype.element_ty), mask=inside)
-    tl.store(d_ptr + p, tl.sum(d, 0))
+    tl.store(d_ptr + p, tl.sum(d, 1), mask=p < pairs)
 
 
-def _tile(size: int) -> int:
-    """Rows or columns of a tile."""
-    return max(TILE_MIN, min(TILE_MAX, next_power_of_2(size)))
+def _tile(size: int, most: int = TILE_MAX) -> int:
+    """Rows or columns of a tile, or with TILE_K the depth of a step."""
+    return max(TILE_MIN, min(most, next_power_of_2(size)))
 
 
 class _Pairs:
@@ -120,6 +123,7 @@ class _Pairs:
         ordered, self.order = torch.sort(choice.flatten(), stable=True)
         bounds = torch.arange(experts + 1, dtype=ordered.dtype, device=choice.device)
         self.offsets = torch.searchsorted(ordered, bounds)
+        self.most = choice.shape[0]  # of an expert: a token has it once at most
 
     def rows(self, a, b, dtype, c=None):
         """Of each pair a row times its expert's matrix b [experts, depth, cols], and c; a has rows of tokens
@@ -130,8 +134,8 @@ class _Pairs:
             _moe_product_kernel[(PROGRAMS,)](
                 a, b, b if c is None else c, y[0], y[-1], self.order, self.offsets, self.experts, self.pairs,
                 cols, depth, *a.stride(), *b.stride(), *(b if c is None else c).stride(),
-                TOP=self.pairs // a.shape[0], GATED=c is not None, BY_DEPTH=False, M=_tile(self.pairs),
-                N=_tile(cols), K=TILE_K)
+                TOP=self.pairs // a.shape[0], GATED=c is not None, BY_DEPTH=False, M=_tile(self.most),
+                N=_tile(cols), K=_tile(depth, TILE_K))
         return y[0] if c is None else y
 
     def depth(self, a, b):
@@ -142,7 +146,7 @@ class _Pairs:
             _moe_product_kernel[(PROGRAMS,)](
                 a, b, b, y, y, self.order, self.offsets, self.experts, rows, cols, 0, *a.stride(), 0,
                 *b.stride(), 0, *b.stride(), TOP=self.pairs // a.shape[0], GATED=False, BY_DEPTH=True,
-                M=_tile(rows), N=_tile(cols), K=TILE_K)
+                M=_tile(rows), N=_tile(cols), K=_tile(self.most, TILE_K))
         return y
 
 
@@ -169,8 +173,10 @@ def backward(x, router, gate, up, down, choice, grad_y, *, top, normalise):
     q = pairs.rows(grad_y, down.mT, torch.float32)
     h, d = torch.empty_like(g), torch.empty_like(w)
     if h.numel():
-        _moe_through_kernel[(pairs.pairs,)](g, u, q, w, h, d, h.shape[1],
-                                            BLOCK=min(BLOCK, next_power_of_2(h.shape[1])))
+        block = min(BLOCK, next_power_of_2(h.shape[1]))
+        rows = min(THROUGH // block, next_power_of_2(pairs.pairs))
+        _moe_through_kernel[(triton.cdiv(pairs.pairs, rows),)](g, u, q, w, h, d, pairs.pairs, h.shape[1],
+                                                               ROWS=rows, BLOCK=block)
     dz = _grad_logits(logits, choice, w, d, normalise)
     parts = pairs.rows(g, gate.mT, torch.float32) + pairs.rows(u, up.mT, torch.float32)
     grad_x = parts.view(*choice.shape, x.shape[1]).sum(1) + dz @ router.float()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import unittest
+import unittest.mock
 
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 
@@ -16,6 +19,7 @@ from triton.language.extra import libdevice  # noqa: E402
 import client  # noqa: E402, F401  (puts pybridge on sys.path)
 
 import interpreter  # noqa: E402
+import interpreter_short  # noqa: E402
 
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 
@@ -85,6 +89,34 @@ def _whole_sum_kernel(x_ptr, y_ptr, N: tl.constexpr):
     tl.store(y_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, N)), 0))
 
 
+_OPERANDS = (tl.float32, tl.int32, tl.int64, tl.int1, tl.float16, tl.bfloat16, tl.uint8, tl.uint32,
+             tl.float64, tl.pointer_type(tl.float32))
+_OPERATIONS = ("add", "truediv", "mod", "less_than", "and_")
+
+
+def _made(operand):
+    """A number of Python, or a value of small numbers from 1 on."""
+    if not isinstance(operand, tuple):
+        return operand
+    dtype, shape = operand
+    of = interpreter.interpreter._get_np_dtype(dtype)
+    count = max(1, torch.Size(shape).numel())
+    data = (torch.arange(count).numpy() % 3 + 1).astype(of).reshape(shape or 1)
+    handle = interpreter.interpreter.TensorHandle(data, dtype)
+    return tl.tensor(handle, tl.block_type(dtype, list(shape)) if shape else dtype)
+
+
+def _told(operation: str, left, right) -> tuple:
+    """The type and bits of a result, or the complaint."""
+    semantic = interpreter.interpreter.interpreter_semantic
+    more = (False,) if operation == "add" else ()
+    try:
+        value = getattr(semantic, operation)(_made(left), _made(right), *more)
+    except Exception as e:
+        return type(e), str(e)
+    return value.type.name, value.handle.data.shape, value.handle.data.dtype, value.handle.data.tobytes()
+
+
 class Interpreter(unittest.TestCase):
     def setUp(self):
         interpreter.correct()
@@ -113,7 +145,8 @@ class Interpreter(unittest.TestCase):
 
     def test_shapes_that_are_none(self):
         """What is no shape is refused as before, and what is one has the same name and sizes."""
-        for shape in ([], [3], [4, 16], [2.0], [True], [tl.constexpr(8)], ["8"], [1 << 21]):
+        for shape in ([], [3], [4, 16], [2.0], [True], [tl.constexpr(8)], ["8"], [1 << 21], tl.tuple([4, 8]),
+                      tl.tuple([tl.constexpr(8)])):
             said = []
             for put in (interpreter.without_correction, interpreter.correct):
                 put()
@@ -123,6 +156,29 @@ class Interpreter(unittest.TestCase):
                 except Exception as e:
                     said.append((type(e), str(e)))
             self.assertEqual(*said)
+
+    def test_short_ways_are_the_long_ones(self):
+        """Operations on operands of every kind: the same bits, dtype and shape, or the same complaint."""
+        scope = interpreter.interpreter._patch_lang(_row.fn)  # as within a launch
+        self.addCleanup(scope.restore)
+        short = [(owner, name) for owner, name, _ in interpreter_short.CORRECTIONS]
+        long = {(owner, name): function for owner, name, function in interpreter._ORIGINALS}
+        operands = [-1, 0, 1, 2**31, -2**31, 2**40, 1.5, 0.0, 1.0, -0.0, 1e300, float("nan"), True]
+        operands += itertools.product(_OPERANDS, ((), (4,), (2, 4)))
+        said = wrong = 0
+        for left, right in itertools.product(operands, operands):
+            if not isinstance(left, tuple) and not isinstance(right, tuple):
+                continue
+            for operation in _OPERATIONS:
+                got = _told(operation, left, right)
+                with contextlib.ExitStack() as stack:
+                    for place in short:
+                        stack.enter_context(unittest.mock.patch.object(*place, long[place]))
+                    want = _told(operation, left, right)
+                self.assertEqual(got, want, f"{operation} of {left} and {right}")
+                said, wrong = said + 1, wrong + isinstance(want[1], str)
+        self.assertGreater(said - wrong, 1000)
+        self.assertGreater(wrong, 1000)
 
     def test_dot_is_right_for_every_dtype(self):
         for dtype in (torch.float32, torch.float16, torch.bfloat16, E4M3, E5M2, torch.int8):
