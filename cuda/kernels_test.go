@@ -185,7 +185,8 @@ func gpuBuilder(t *testing.T, nvcc NVCC, kernel string) *GPUBuilder {
 	b := &GPUBuilder{
 		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_90a"},
 	}
-	if os.Getenv("TRIAD_TEST_LONG") != "" || registers(t, kernel, forAmpere) && !registers(t, kernel, forHopper) {
+	if os.Getenv("TRIAD_TEST_LONG") != "" ||
+		registers(t, kernel, forAmpere) && !registers(t, kernel, forHopper) {
 		b.Architectures = []string{"sm_80", "sm_90a"}
 	}
 	return b

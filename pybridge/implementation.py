@@ -153,6 +153,19 @@ def next_power_of_2(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
+def tile_side(size: int, most: int) -> int:
+    """Rows or columns of a tile of a product, or the depth of a step: a power of two, at most so many, and on a
+    GPU at least 16, the smallest operand of a tensor core instruction."""
+    return max(1 if INTERPRETED else 16, min(most, next_power_of_2(size)))
+
+
+def short_rows(rows: int, cols: int, elements: int) -> dict[str, int]:
+    """How many rows, and columns of each at a time, a program takes that is to have so many elements: several
+    rows where they are short."""
+    block = min(elements, next_power_of_2(cols))
+    return {"ROWS": min(elements // block, next_power_of_2(rows)), "BLOCK": block}
+
+
 def ceildiv(a: int, b: int) -> int:
     """a / b rounded up, for b > 0."""
     return -(-a // b)

@@ -12,11 +12,10 @@ Source   Gale et al. 2023, MegaBlocks: Efficient Sparse Training with Mixture-of
 
 import torch
 
-from implementation import INTERPRETED, Implementation, next_power_of_2, tl, triton
+from implementation import INTERPRETED, Implementation, tile_side, tl, triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 TILE_MAX = 64  # of rows and columns
-TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 TILE_K = 128 if INTERPRETED else 32
 PROGRAMS = 2 if INTERPRETED else 528  # four for each multiprocessor of a Hopper GPU
 
@@ -57,18 +56,14 @@ def _grouped_gemm_kernel(a_ptr, b_ptr, y_ptr, offsets_ptr, offset_stride, groups
         next_tile += taken * programs - tiles
 
 
-def _tile(size: int, most: int = TILE_MAX) -> int:
-    """Rows or columns of a tile, or with TILE_K the depth of a step."""
-    return max(TILE_MIN, min(most, next_power_of_2(size)))
-
-
 def _products(a, b, y, offsets, rows, depth, a_strides, b_strides, by_depth: bool):
     """Launches the product of every group; b's strides are those of a group, k and a column."""
     groups, cols = offsets.numel() - 1, y.shape[-1]
     if y.numel():
         _grouped_gemm_kernel[(PROGRAMS,)](a, b, y, offsets, offsets.stride(0), groups, rows, cols, depth,
-                                          *a_strides, *b_strides, BY_DEPTH=by_depth, M=_tile(rows),
-                                          N=_tile(cols), K=_tile(depth, TILE_K))
+                                          *a_strides, *b_strides, BY_DEPTH=by_depth,
+                                          M=tile_side(rows, TILE_MAX), N=tile_side(cols, TILE_MAX),
+                                          K=tile_side(depth, TILE_K))
     return y
 
 

@@ -19,19 +19,18 @@ from implementation import (
     INTERPRETED,
     Implementation,
     differentiable_row,
-    next_power_of_2,
     rounded,
+    short_rows,
     sixteen_bit,
+    tile_side,
     tl,
     triton,
 )
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 CHUNK = 1024  # tokens whose logits lie in memory at a time
-BLOCK = 8192 if INTERPRETED else 2048  # classes of a step along a row
-LOGITS = 8192 if INTERPRETED else 2048  # of a step of a program
+LOGITS = 8192 if INTERPRETED else 2048  # of a step of a program, along a row or of several short ones
 TILE_MAX = 128  # of rows and columns
-TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 TILE_K = 128 if INTERPRETED else 32
 
 
@@ -108,72 +107,57 @@ def _gradient_kernel(z_ptr, target_ptr, lse_ptr, dy_ptr, counted_ptr, rows, n, i
              mask=(r < rows)[:, None] & inside)
 
 
-def _tile(size: int, most: int = TILE_MAX) -> int:
-    """Rows or columns of a tile, or with TILE_K the depth of a step."""
-    return max(TILE_MIN, min(most, next_power_of_2(size)))
-
-
-def _rows(tokens: int, classes: int) -> dict[str, int]:
-    """How many rows and classes a program takes at once: where classes are few, several rows."""
-    block = min(BLOCK, next_power_of_2(classes))
-    return {"ROWS": min(LOGITS // block, next_power_of_2(tokens)), "BLOCK": block}
-
-
 def _product(a, b, y, target, ignored, by="", total=None):
     """y = a b. By "rows" or by "depth" of the product tokens lie, of which ignored ones are left out; with a
     total the product is added to it."""
     (rows, depth), cols = a.shape, b.shape[1]
     if rows * cols:
-        m, n = _tile(rows), _tile(cols)
+        m, n = tile_side(rows, TILE_MAX), tile_side(cols, TILE_MAX)
         _product_kernel[(triton.cdiv(rows, m), triton.cdiv(cols, n))](
             a, b, y, y if total is None else total, target, ignored, rows, cols, depth, *a.stride(),
             *b.stride(), target.stride(0), ROWS=by == "rows", DEPTH=by == "depth", ADD=total is not None,
-            M=m, N=n, K=_tile(depth, TILE_K))
+            M=m, N=n, K=tile_side(depth, TILE_K))
     return y
 
 
 def _counted(target, ignore_index, reduction):
     """By how many tokens a loss is divided, [1] fp32."""
-    if reduction == "mean":
-        return (target != ignore_index).sum(0, keepdim=True).clamp_min(1).float()
-    return torch.ones(1, dtype=torch.float32, device=target.device)
+    counts = (target != ignore_index) if reduction == "mean" else target.new_ones(1)
+    return counts.sum(0, keepdim=True).clamp_min(1).float()
 
 
 def _reduced(losses, target, ignore_index, reduction):
-    if reduction == "none":
-        return losses
-    return losses.sum(0, keepdim=True) / _counted(target, ignore_index, reduction)
+    by = _counted(target, ignore_index, reduction)
+    return losses if reduction == "none" else losses.sum(0, keepdim=True) / by
+
+
+def _chunks(hidden, weight, target, ignored):
+    """Of each chunk where it begins, its tokens, targets and logits, and what a program takes of these."""
+    room = hidden.new_empty((min(CHUNK, hidden.shape[0]), weight.shape[0]))
+    for first in range(0, hidden.shape[0], CHUNK):
+        x, t = hidden[first:first + CHUNK], target[first:first + CHUNK]
+        z = _product(x, weight.T, room[:x.shape[0]], t, ignored)
+        yield first, x, t, z, short_rows(*z.shape, LOGITS)
 
 
 def forward(hidden, weight, target, *, ignore_index, reduction):
     """hidden [tokens, dim], weight [classes, dim], target [tokens] int64 -> loss [tokens] or [1], lse
     [tokens], fp32."""
-    tokens, n = hidden.shape[0], weight.shape[0]
-    losses, lse = torch.empty((2, tokens), dtype=torch.float32, device=hidden.device).unbind()
-    room = hidden.new_empty((min(CHUNK, tokens), n))
-    for first in range(0, tokens, CHUNK):
-        x, t = hidden[first:first + CHUNK], target[first:first + CHUNK]
-        z = _product(x, weight.T, room[:x.shape[0]], t, ignore_index)
-        taken = _rows(x.shape[0], n)
-        _loss_kernel[(triton.cdiv(x.shape[0], taken["ROWS"]),)](
-            z, t, losses[first:], lse[first:], x.shape[0], n, ignore_index, t.stride(0), **taken)
+    losses, lse = torch.empty((2, *target.shape), dtype=torch.float32, device=hidden.device).unbind()
+    for first, _, t, z, taken in _chunks(hidden, weight, target, ignore_index):
+        _loss_kernel[(triton.cdiv(z.shape[0], taken["ROWS"]),)](
+            z, t, losses[first:], lse[first:], *z.shape, ignore_index, t.stride(0), **taken)
     return _reduced(losses, target, ignore_index, reduction), lse
 
 
 def backward(hidden, weight, target, lse, grad_loss, *, ignore_index, reduction):
     """hidden, weight, target, lse [tokens], grad_loss [tokens] or [1] -> grad_hidden, grad_weight."""
-    (tokens, dim), n = hidden.shape, weight.shape[0]
-    grad_hidden = hidden.new_empty((tokens, dim))
-    total = torch.zeros((n, dim), dtype=torch.float32, device=hidden.device)
-    room, counted = hidden.new_empty((min(CHUNK, tokens), n)), _counted(target, ignore_index, reduction)
-    dy = grad_loss.expand(tokens)
-    for first in range(0, tokens, CHUNK):
-        x, t = hidden[first:first + CHUNK], target[first:first + CHUNK]
-        z = _product(x, weight.T, room[:x.shape[0]], t, ignore_index)
-        taken = _rows(x.shape[0], n)
-        _gradient_kernel[(triton.cdiv(x.shape[0], taken["ROWS"]), triton.cdiv(n, taken["BLOCK"]))](
-            z, t, lse[first:], dy[first:], counted, x.shape[0], n, ignore_index, t.stride(0), dy.stride(0),
-            **taken)
+    grad_hidden, dy = hidden.new_empty(hidden.shape), grad_loss.expand(hidden.shape[0])
+    total = torch.zeros(weight.shape, dtype=torch.float32, device=hidden.device)
+    by = _counted(target, ignore_index, reduction)
+    for first, x, t, z, taken in _chunks(hidden, weight, target, ignore_index):
+        _gradient_kernel[(triton.cdiv(z.shape[0], taken["ROWS"]), triton.cdiv(z.shape[1], taken["BLOCK"]))](
+            z, t, lse[first:], dy[first:], by, *z.shape, ignore_index, t.stride(0), dy.stride(0), **taken)
         _product(z, weight, grad_hidden[first:first + CHUNK], t, ignore_index, "rows")
         _product(z.T, x, total, t, ignore_index, "depth", total)
     return grad_hidden, total.to(weight.dtype)

@@ -18,15 +18,21 @@ Source   Shazeer et al. 2017, arXiv:1701.06538; SwiGLU: Shazeer 2020, arXiv:2002
 
 import torch
 
-from implementation import INTERPRETED, Implementation, next_power_of_2, sixteen_bit, tl, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    short_rows,
+    sixteen_bit,
+    tile_side,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0, 1, 2, 3, 4)  # of the inputs of reference
 TILE_MAX = 64  # of rows and columns
-TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 TILE_K = 128 if INTERPRETED else 32
 PROGRAMS = 2 if INTERPRETED else 528  # four for each multiprocessor of a Hopper GPU
 BLOCK = 8192 if INTERPRETED else 1024  # elements of a program
-THROUGH = 8192 if INTERPRETED else 1024  # elements of a step back through the activation
 
 
 @triton.jit
@@ -110,11 +116,6 @@ def _moe_through_kernel(g_ptr, u_ptr, q_ptr, w_ptr, h_ptr, d_ptr, pairs, cols, R
     tl.store(d_ptr + p, tl.sum(d, 1), mask=p < pairs)
 
 
-def _tile(size: int, most: int = TILE_MAX) -> int:
-    """Rows or columns of a tile, or with TILE_K the depth of a step."""
-    return max(TILE_MIN, min(most, next_power_of_2(size)))
-
-
 class _Pairs:
     """The pairs of token and expert, sorted by expert, and products over them."""
 
@@ -134,8 +135,8 @@ class _Pairs:
             _moe_product_kernel[(PROGRAMS,)](
                 a, b, b if c is None else c, y[0], y[-1], self.order, self.offsets, self.experts, self.pairs,
                 cols, depth, *a.stride(), *b.stride(), *(b if c is None else c).stride(),
-                TOP=self.pairs // a.shape[0], GATED=c is not None, BY_DEPTH=False, M=_tile(self.most),
-                N=_tile(cols), K=_tile(depth, TILE_K))
+                TOP=self.pairs // a.shape[0], GATED=c is not None, BY_DEPTH=False,
+                M=tile_side(self.most, TILE_MAX), N=tile_side(cols, TILE_MAX), K=tile_side(depth, TILE_K))
         return y[0] if c is None else y
 
     def depth(self, a, b):
@@ -146,7 +147,7 @@ class _Pairs:
             _moe_product_kernel[(PROGRAMS,)](
                 a, b, b, y, y, self.order, self.offsets, self.experts, rows, cols, 0, *a.stride(), 0,
                 *b.stride(), 0, *b.stride(), TOP=self.pairs // a.shape[0], GATED=False, BY_DEPTH=True,
-                M=_tile(rows), N=_tile(cols), K=_tile(self.most, TILE_K))
+                M=tile_side(rows, TILE_MAX), N=tile_side(cols, TILE_MAX), K=tile_side(self.most, TILE_K))
         return y
 
 
@@ -173,10 +174,8 @@ def backward(x, router, gate, up, down, choice, grad_y, *, top, normalise):
     q = pairs.rows(grad_y, down.mT, torch.float32)
     h, d = torch.empty_like(g), torch.empty_like(w)
     if h.numel():
-        block = min(BLOCK, next_power_of_2(h.shape[1]))
-        rows = min(THROUGH // block, next_power_of_2(pairs.pairs))
-        _moe_through_kernel[(triton.cdiv(pairs.pairs, rows),)](g, u, q, w, h, d, pairs.pairs, h.shape[1],
-                                                               ROWS=rows, BLOCK=block)
+        taken = short_rows(*h.shape, BLOCK)
+        _moe_through_kernel[(triton.cdiv(h.shape[0], taken["ROWS"]),)](g, u, q, w, h, d, *h.shape, **taken)
     dz = _grad_logits(logits, choice, w, d, normalise)
     parts = pairs.rows(g, gate.mT, torch.float32) + pairs.rows(u, up.mT, torch.float32)
     grad_x = parts.view(*choice.shape, x.shape[1]).sum(1) + dz @ router.float()
