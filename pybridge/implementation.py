@@ -154,8 +154,8 @@ def next_power_of_2(n: int) -> int:
 
 
 def tile_side(size: int, most: int) -> int:
-    """Rows or columns of a tile of a product, or the depth of a step: a power of two, at most so many, and on a
-    GPU at least 16, the smallest operand of a tensor core instruction."""
+    """Rows or columns of a tile of a product, or the depth of a step: a power of two, at most so many, and
+    on a GPU at least 16, the smallest operand of a tensor core instruction."""
     return max(1 if INTERPRETED else 16, min(most, next_power_of_2(size)))
 
 
