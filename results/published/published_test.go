@@ -156,6 +156,22 @@ func made(id, session, impl string, ns, clock float64, regime string) record {
 	return r
 }
 
+// What a session said of a record that is not published any more counts for nothing.
+func TestComparisonsAreOfWhatIsPublished(t *testing.T) {
+	p := published{
+		records: []record{
+			made("1", "1", "cuda/vec", 1, 1, "cold"), made("2", "1", "triton/row", 1, 1, "cold"),
+		},
+		sessions: []session{{ID: "1", Comparisons: []comparison{
+			{RunA: "2", RunB: "1"}, {RunA: "1", RunB: "1"}, {RunA: "3", RunB: "1"}, {RunA: "1", RunB: "3"},
+		}}},
+	}
+	p.keepComparisons()
+	if got := len(p.sessions[0].Comparisons); got != 2 {
+		t.Errorf("%d comparisons are kept, want the two of published records", got)
+	}
+}
+
 // A row compares what one command timed; another clock, and a forward within the call, stand beside the time.
 // Loads have a table of their own.
 func TestRowsAreOfOneCommand(t *testing.T) {

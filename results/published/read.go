@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -145,7 +146,22 @@ func read(folder string) (published, error) {
 			return p, fmt.Errorf("read %s: %w", path, err)
 		}
 	}
+	p.keepComparisons()
 	return p, nil
+}
+
+// keepComparisons leaves out what sessions said of records that are not published: another command has
+// replaced them.
+func (p *published) keepComparisons() {
+	here := map[string]bool{}
+	for _, r := range p.records {
+		here[r.ID] = true
+	}
+	for i, s := range p.sessions {
+		p.sessions[i].Comparisons = slices.DeleteFunc(s.Comparisons, func(c comparison) bool {
+			return !here[c.RunA] || !here[c.RunB]
+		})
+	}
 }
 
 // lines reads one object a line.
