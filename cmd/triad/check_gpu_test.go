@@ -34,10 +34,14 @@ esac
 echo "========= COMPUTE-SANITIZER"
 case $tool in
 memcheck) echo "========= Invalid __global__ write of size 4 bytes"
-	echo "=========     at twice(float *, int)+0x70 in program.cu:6";;
+	echo "=========     at twice(float *, int)+0x70 in program.cu:6"
+	echo '========= Program hit cudaErrorLaunchFailure (error 719) on CUDA API call'
+	echo "========= Leaked 4,000 bytes at 0x7f";;
 racecheck)
 	echo "========= Error: Race reported between Write access at twice(float *, int)+0x70 in program.cu:5"
-	echo "=========     and Read access at twice(float *, int)+0x90 in program.cu:6 [4 hazards]";;
+	echo "=========     and Read access at twice(float *, int)+0x90 in program.cu:6 [4 hazards]"
+	echo "========= Warning: Race reported between Read access at twice(float *, int)+0x80 in program.cu:6"
+	echo "=========     and Write access at twice(float *, int)+0x60 in program.cu:5 [2 hazards]";;
 esac
 echo "========= ERROR SUMMARY: 1 error"
 } > "$log"
@@ -77,7 +81,8 @@ func TestCheckOnGPU(t *testing.T) {
 	text, said, code := run("--", "one", "two")
 	for _, want := range []string{
 		"one two\ninput\n", "1. access out of bounds\n", "program.cu:6: here",
-		"told by memcheck: Invalid __global__ write", "2. race", "   >    6 |",
+		"told by memcheck: Invalid __global__ write", "2. race", "program.cu:5: write\n",
+		"program.cu:6: read\n", "   >    6 |",
 		"2 findings, on the GPU under memcheck, racecheck, initcheck, synccheck.",
 	} {
 		if code != 1 || !strings.Contains(text, want) {

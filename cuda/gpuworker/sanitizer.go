@@ -87,6 +87,11 @@ type Finding struct {
 	File   string `json:"file"`   // "" where the code has no line numbers
 	Line   int    `json:"line"`
 	Count  int    `json:"count"`
+
+	// of a race, what the other thread did and where
+	Other     string `json:"other,omitempty"` // "Read access"
+	OtherFile string `json:"other_file,omitempty"`
+	OtherLine int    `json:"other_line,omitempty"`
 }
 
 // Report is what a tool said of all processes of a run.
@@ -123,6 +128,7 @@ var (
 	// What begins a finding stands directly behind the marks; what belongs to it is indented.
 	sanitizerFinding = regexp.MustCompile(`^=+ (\S.*)$`)
 	sanitizerPlace   = regexp.MustCompile(`\bat (.+?)\+0x[0-9a-f]+(?: in (\S+):(\d+))?`)
+	sanitizerOther   = regexp.MustCompile(`\band (\w+ access) at .+?\+0x[0-9a-f]+(?: in (\S+):(\d+))?`)
 	// What varies from thread to thread and from run to run is no part of what was found.
 	sanitizerRace  = regexp.MustCompile(` at .*$`)
 	sanitizerNoise = regexp.MustCompile(`^(COMPUTE-SANITIZER|LEAK SUMMARY|Target application|Error: ` +
@@ -153,7 +159,11 @@ func (r *Report) add(text string) {
 			current = &Finding{Tool: r.Tool, What: strings.TrimRight(sanitizerRace.ReplaceAllString(m[1], ""),
 				". "), Count: 1}
 		}
-		if current == nil || current.Kernel != "" {
+		if current == nil {
+			continue
+		}
+		if current.Kernel != "" {
+			current.otherSide(line)
 			continue
 		}
 		if m := sanitizerPlace.FindStringSubmatch(line); m != nil {
@@ -169,6 +179,19 @@ func (r *Report) add(text string) {
 		r.Processes++
 	} else {
 		r.Cut++
+	}
+}
+
+// otherSide takes the second side of a race from a line that has it.
+func (f *Finding) otherSide(line string) {
+	m := sanitizerOther.FindStringSubmatch(line)
+	if m == nil || f.Other != "" {
+		return
+	}
+	f.Other = m[1]
+	if m[2] != "" {
+		f.OtherFile = filepath.Base(m[2])
+		f.OtherLine, _ = strconv.Atoi(m[3])
 	}
 }
 

@@ -83,26 +83,28 @@ func TestReadReports(t *testing.T) {
 	want := map[string][]Finding{
 		"memcheck": {
 			{
-				"memcheck", "Invalid __global__ write of size 4 bytes", "<unnamed>::beyond(float *, long)",
-				"planted.cu", 14, 2,
+				Tool: "memcheck", What: "Invalid __global__ write of size 4 bytes",
+				Kernel: "<unnamed>::beyond(float *, long)", File: "planted.cu", Line: 14, Count: 2,
 			},
 			{
-				"memcheck",
-				`Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on ` +
-					`CUDA API call to cuCtxSynchronize`, "", "", 0, 1,
+				Tool: "memcheck",
+				What: `Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch ` +
+					`failure" on CUDA API call to cuCtxSynchronize`, Count: 1,
 			},
 		},
 		"racecheck": {{
-			"racecheck", "Error: Race reported between Write access",
-			"<unnamed>::race(float *, long)", "planted.cu", 20, 1,
+			Tool: "racecheck", What: "Error: Race reported between Write access",
+			Kernel: "<unnamed>::race(float *, long)", File: "planted.cu", Line: 20, Count: 1,
+			Other: "Read access", OtherFile: "planted.cu", OtherLine: 21,
 		}},
 		"initcheck": {{
-			"initcheck", "Uninitialized __global__ memory read of size 4 bytes",
-			"<unnamed>::unwritten(float *, const float *, long)", "planted.cu", 27, 1,
+			Tool: "initcheck", What: "Uninitialized __global__ memory read of size 4 bytes",
+			Kernel: "<unnamed>::unwritten(float *, const float *, long)", File: "planted.cu", Line: 27,
+			Count: 1,
 		}},
 		"synccheck": {{
-			"synccheck", "Barrier error detected. Divergent thread(s) in block",
-			"<unnamed>::divergent(float *, long)", "planted.cu", 35, 1,
+			Tool: "synccheck", What: "Barrier error detected. Divergent thread(s) in block",
+			Kernel: "<unnamed>::divergent(float *, long)", File: "planted.cu", Line: 35, Count: 1,
 		}},
 	}
 	folder := t.TempDir()

@@ -72,10 +72,10 @@ func (p *printer) finding(number int, f *Finding, orders int) {
 	p.line("")
 }
 
-// otherWord names the second side of a finding.
+// otherWord names the second side of a finding; the emulator alone knows which came first.
 func otherWord(f *Finding) string {
 	switch {
-	case f.OtherAccess != "" && f.Kind == NotWaitedFor:
+	case f.OtherAccess != "" && (f.Kind == NotWaitedFor || f.Sanitizer == "racecheck"):
 		return f.OtherAccess
 	case f.OtherAccess != "":
 		return f.OtherAccess + " before"
