@@ -159,9 +159,8 @@ for step in "$@"; do
 	catalogue)
 		for operator in ${OPERATORS:-$operators}; do
 			ours=cuda,triton,torch
-			case $operator in # at their points the first rung takes seconds a call
-			linear_cross_entropy) ours=cuda/chunked,triton,torch ;;
-			moe) ours=cuda/grouped,triton,torch ;;
+			case $operator in # at their points the rungs before the last take 10 ms to seconds a call
+			linear_cross_entropy | moe) ours=cuda/mma,triton,torch ;;
 			esac
 			bench catalogue "catalogue-$operator" "$ours" "" "$operator"
 		done
