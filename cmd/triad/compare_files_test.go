@@ -102,7 +102,21 @@ func TestManyFiles(t *testing.T) {
 	right := candidatesOf(t, folder, n)
 	db := filepath.Join(t.TempDir(), "r.db")
 	args := []string{"--json", "--dims", "rows=5,cols=33", "--db", db, "--add", folder}
+	buildEmulator(t)
 	judgedAsTheyAre(t, db, killedOnTheWay(t, args), right)
+}
+
+// buildEmulator builds what every file needs, where no test has: a driver that is killed meanwhile has begun
+// nothing that could be resumed.
+func buildEmulator(t *testing.T) {
+	t.Helper()
+	folder := t.TempDir()
+	writeFiles(t, folder, rightRow, "one.cu")
+	_, said, code := filesJudged(t, "--dims", "rows=5,cols=33", "--dtype", "fp32", "--db",
+		filepath.Join(folder, "one.db"), "--add", filepath.Join(folder, "one.cu"))
+	if code != 0 {
+		t.Fatalf("a right file: exit %d\n%s", code, said)
+	}
 }
 
 // filesToTest is how many files a test of many judges.
