@@ -146,7 +146,7 @@ func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 var elsewhere = map[string]string{
 	"device": "bench.txtar", "gpu": "gpu_test.go", "yes": "no_tools.txtar", "offline": "no_tools.txtar",
 	"include": "check_test.go", "define": "check_test.go", "sarif": "check_test.go", "watch": "check_test.go",
-	"std": "check_test.go",
+	"std":  "check_test.go",
 	"size": "check_kinds_test.go", "debug": "check_debug_test.go", "arch": "check_registers_test.go",
 	"json": "compare.txtar", "resume": "resume.txtar",
 	"explain": "compare.txtar", "verbose": "compare.txtar", "dump": "dump.txtar", "db": "results.txtar",
