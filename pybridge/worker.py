@@ -112,7 +112,9 @@ class Worker:
             versions.update(cuda=torch.version.cuda or "", gpu=torch.cuda.get_device_name(0),
                             cudnn=str(torch.backends.cudnn.version()), **peers.versions())
         else:
-            versions["torch_cpu"] = torch.backends.cpu.get_cpu_capability()  # some of its faults depend on it
+            # some of its faults depend on these
+            versions["torch_cpu"] = torch.backends.cpu.get_cpu_capability()
+            versions["torch_threads"] = str(torch.get_num_threads())
             os.environ["TRITON_INTERPRET"] = "1"
             # else Inductor spends seconds on finding out what the CPU has
             os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")

@@ -50,11 +50,11 @@ var firstVersion = regexp.MustCompile(`[0-9.]+`)
 func TestFindingCommands(t *testing.T) {
 	for _, o := range truth.All() {
 		for _, f := range o.Findings {
-			words := strings.Fields(f.Command)
+			_, words := f.Shown()
 			var options compareOptions
 			cmd := &cobra.Command{}
 			options.add(cmd, "both")
-			if err := cmd.ParseFlags(words[2:]); err != nil || words[1] != "compare" {
+			if err := cmd.ParseFlags(words[1:]); err != nil || words[0] != "compare" {
 				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
 				continue
 			}
@@ -110,13 +110,13 @@ func TestFindingsShow(t *testing.T) {
 			t.Run(f.ID, func(t *testing.T) {
 				t.Parallel()
 				for _, strict := range ways {
-					args := append(strings.Fields(f.Command)[1:], "--json", "--db",
-						filepath.Join(t.TempDir(), "r.db"))
+					environment, args := f.Shown()
+					args = append(args, "--json", "--db", filepath.Join(t.TempDir(), "r.db"))
 					if strict {
 						args = append(args, "--strict")
 					}
 					cmd := exec.Command("triad", args...)
-					cmd.Env = append(os.Environ(), "TRIAD_PYTHON="+python)
+					cmd.Env = append(append(os.Environ(), environment...), "TRIAD_PYTHON="+python)
 					out, err := cmd.Output()
 					var ended *exec.ExitError
 					if err != nil && !errors.As(err, &ended) {

@@ -109,7 +109,17 @@ func lineOfEntry(text []byte, i int) int {
 	return 1
 }
 
-var findingID = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var (
+	findingID      = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	findingCommand = regexp.MustCompile(`^([A-Z_]+=\w+ )*triad `)
+)
+
+// Shown is the command that shows the fault: settings of the environment, and what triad is called with.
+func (f *Finding) Shown() (environment, args []string) {
+	words := strings.Fields(f.Command)
+	at := slices.Index(words, "triad")
+	return words[:at], words[at+1:]
+}
 
 func (f *Finding) compile(spec *Spec) error {
 	switch {
@@ -117,8 +127,9 @@ func (f *Finding) compile(spec *Spec) error {
 		return errors.New("id: want words of lower-case letters and digits, joined by -")
 	case f.Happens == "" || f.Why == "" || f.Seen == "":
 		return errors.New("happens, why and seen: want a text for each")
-	case !strings.HasPrefix(f.Command, "triad "):
-		return errors.New("command: want the command that shows it, triad ...")
+	case !findingCommand.MatchString(f.Command):
+		return errors.New("command: want the command that shows it, triad ..., behind settings such as " +
+			"OMP_NUM_THREADS=2 if it needs them")
 	case f.Enough < 1:
 		return errors.New("enough: want the number of covered cases, at least 1, that say it is gone when " +
 			"all pass")

@@ -118,6 +118,7 @@ func TestFindingsAreProven(t *testing.T) {
 		{`enough = 1`, "enough = 1\n" + someFinding, `the id occurs twice`},
 		{`outputs = ["y"]`, `raises = "x"` + "\noutputs = [\"y\"]", `a call that raises gives no outputs`},
 		{`"triad compare softmax"`, `"python x.py"`, `command: want the command that shows it`},
+		{`"triad compare softmax"`, `"rm x; triad compare softmax"`, `command: want the command`},
 	} {
 		_, err := LoadFindings("f.toml", []byte(strings.Replace(someFinding, c.from, c.to, 1)), spec)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "f.toml:") {
