@@ -63,16 +63,13 @@ template <int Group> constexpr int group_block = Group <= 32 ? 128 : Group;
 // and Items values a thread, or Kernel::longer. More threads only where a row needs them: short rows should share a block, and the
 // items of a thread are its loads in flight. Brief kernels, of one reduction a row, are faster with twice the threads here and there.
 template <class Kernel, bool Brief = false> int by_row_length(const triad_call *call, int64_t cols) {
-	if constexpr (Brief) {
-		if (cols > 64 * 8 && cols <= 64 * 16) return Kernel::template registers<64, 16>(call);
-		if (cols > 128 * 16 && cols <= 256 * 16) return Kernel::template registers<256, 16>(call);
-	}
 	if (cols <= 8 * 8) return Kernel::template registers<8, 8>(call);
 	if (cols <= 32 * 8) return Kernel::template registers<32, 8>(call);
 	if (cols <= 32 * 16) return Kernel::template registers<32, 16>(call);
-	if (cols <= 32 * 32) return Kernel::template registers<32, 32>(call);
+	constexpr int twice = Brief ? 2 : 1;
+	if (cols <= 32 * 32) return Kernel::template registers<32 * twice, 32 / twice>(call);
 	if (cols <= 128 * 16) return Kernel::template registers<128, 16>(call);
-	if (cols <= 128 * 32) return Kernel::template registers<128, 32>(call);
+	if (cols <= 128 * 32) return Kernel::template registers<128 * twice, 32 / twice>(call);
 	if (cols <= 256 * 32) return Kernel::template registers<256, 32>(call);
 	if (cols <= 512 * 32) return Kernel::template registers<512, 32>(call);
 	return Kernel::longer(call);
