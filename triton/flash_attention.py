@@ -40,7 +40,12 @@ from implementation import (
 from library_attention import blind_queries, visible
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
-LOG2_E = tl.constexpr(1.4426950408889634)
+
+
+@triton.jit
+def _in_twos(x):
+    """x, an exponent of e, as one of two."""
+    return x * 1.4426950408889634
 
 
 @triton.jit
@@ -111,7 +116,7 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
                 mask=(i < seq_q)[:, None] & (d < head_dim)[None, :], other=0.0)
     if scale < 0:  # so that the largest product is the largest score
         q = -q
-    scale = tl.abs(scale) * LOG2_E
+    scale = _in_twos(tl.abs(scale))
     k_ptr += batch * k_b + (head // group) * k_h
     v_ptr += batch * v_b + (head // group) * v_h
     shift = seq_kv - seq_q
@@ -131,7 +136,7 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
     if CAUSAL:
         sees = i + shift >= 0
     o = tl.where(sees[:, None], acc / l[:, None], 0.0)
-    lse = tl.where(sees, (m + tl.log2(l)) / LOG2_E, float("-inf"))
+    lse = tl.where(sees, (m + tl.log2(l)) / 1.4426950408889634, float("-inf"))
     row = bh * seq_q + i
     tl.store(o_ptr + row[:, None] * head_dim + d[None, :], o.to(o_ptr.dtype.element_ty),
              mask=(i < seq_q)[:, None] & (d < head_dim)[None, :])
@@ -156,7 +161,7 @@ def _attention_delta_kernel(o_ptr, do_ptr, delta_ptr, heads, seq_q, head_dim, o_
 @triton.jit
 def _weight_of(lse):
     """What is taken from a score, in powers of two: where lse = -inf, P = 0."""
-    return tl.where(lse == float("-inf"), float("inf"), lse * LOG2_E)
+    return tl.where(lse == float("-inf"), float("inf"), _in_twos(lse))
 
 
 @triton.jit
@@ -218,9 +223,9 @@ def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_
         all_see = tl.minimum(all_see, tl.maximum(tile * M + shift + 1, 0) // N * N)
     dq = tl.zeros([M, D], tl.float32)
     dq = _grad_q_steps(dq, q, do, _weight_of(lse), delta, i, k_ptr, v_ptr, 0, all_see, seq_kv, shift,
-                       head_dim, scale * LOG2_E, k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
+                       head_dim, _in_twos(scale), k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
     dq = _grad_q_steps(dq, q, do, _weight_of(lse), delta, i, k_ptr, v_ptr, all_see, end, seq_kv, shift,
-                       head_dim, scale * LOG2_E, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
+                       head_dim, _in_twos(scale), k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
     out = dq_ptr + (bh * seq_q + i)[:, None] * head_dim + d[None, :]
     tl.store(out, (dq * scale).to(dq_ptr.dtype.element_ty), mask=inside_q)
 
@@ -290,13 +295,13 @@ def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk
         delta_of = delta_ptr + (batch * heads_kv * group + head) * seq_q
         if CAUSAL:
             dk, dv = _grad_kv_steps(dk, dv, k, v, j, q_of, do_of, lse_of, delta_of, begin, all_see, seq_q,
-                                    shift, head_dim, scale * LOG2_E, q_s, q_d, do_s, do_d, lse_s, CAUSAL,
+                                    shift, head_dim, _in_twos(scale), q_s, q_d, do_s, do_d, lse_s, CAUSAL,
                                     True, WHOLE, M, D)
         dk, dv = _grad_kv_steps(dk, dv, k, v, j, q_of, do_of, lse_of, delta_of, all_see, steps, seq_q,
-                                shift, head_dim, scale * LOG2_E, q_s, q_d, do_s, do_d, lse_s, CAUSAL, False,
+                                shift, head_dim, _in_twos(scale), q_s, q_d, do_s, do_d, lse_s, CAUSAL, False,
                                 WHOLE, M, D)
         dk, dv = _grad_kv_steps(dk, dv, k, v, j, q_of, do_of, lse_of, delta_of, steps, seq_q, seq_q, shift,
-                                head_dim, scale * LOG2_E, q_s, q_d, do_s, do_d, lse_s, CAUSAL, True, WHOLE,
+                                head_dim, _in_twos(scale), q_s, q_d, do_s, do_d, lse_s, CAUSAL, True, WHOLE,
                                 M, D)
     out = (bh * seq_kv + j)[:, None] * head_dim + d[None, :]
     tl.store(dk_ptr + out, (dk * scale).to(dk_ptr.dtype.element_ty), mask=inside_kv)
