@@ -356,7 +356,7 @@ class Refusals(unittest.TestCase):
                 f"{half} (Triggered internally at h:91.)", "Another.",
                 "cuDNN attention kernel not used because: (Triggered internally at a.cpp:990.)",
                 "cuDNN attention has been runtime disabled. (Triggered internally at a.cpp:706.)"]
-        reasons = files.module("flash_attention")._reasons
+        reasons = files.module("flash_attention").library._reasons
         self.assertEqual(reasons(SDPBackend.EFFICIENT_ATTENTION, said), heads)
         self.assertEqual(reasons(SDPBackend.FLASH_ATTENTION, said), half[:-1] + "; Another")
         self.assertEqual(reasons(SDPBackend.CUDNN_ATTENTION, said),
