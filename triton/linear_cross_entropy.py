@@ -122,13 +122,13 @@ def _product(a, b, y, target, ignored, by="", total=None):
 
 def _counted(target, ignore_index, reduction):
     """By how many tokens a loss is divided, [1] fp32."""
-    counts = (target != ignore_index) if reduction == "mean" else target.new_ones(1)
-    return counts.sum(0, keepdim=True).clamp_min(1).float()
+    return ((target != ignore_index).sum(0, keepdim=True).clamp_min(1).float() if reduction == "mean"
+            else torch.ones(1, dtype=torch.float32, device=target.device))
 
 
 def _reduced(losses, target, ignore_index, reduction):
-    by = _counted(target, ignore_index, reduction)
-    return losses if reduction == "none" else losses.sum(0, keepdim=True) / by
+    return losses if reduction == "none" else (
+        losses.sum(0, keepdim=True) / _counted(target, ignore_index, reduction))
 
 
 def _chunks(hidden, weight, target, ignored):
