@@ -15,11 +15,10 @@ Source   Dumoulin and Visin 2016, arXiv:1603.07285
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, triton
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 TILE_MAX = 64
-TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 TILE_K = 256 if INTERPRETED else 32
 
 
@@ -104,7 +103,7 @@ def _conv1d_w_kernel(x_ptr, dy_ptr, dw_ptr, db_ptr, batch, channels_in, length, 
 
 def _tiles(rows: int, cols: int) -> tuple[dict[str, int], int]:
     """The sides of a tile of an output of so many rows and columns, and how many tiles it has."""
-    m, n = (max(TILE_MIN, min(TILE_MAX, next_power_of_2(size))) for size in (rows, cols))
+    m, n = tile_side(rows, TILE_MAX), tile_side(cols, TILE_MAX)
     return {"M": m, "N": n, "K": TILE_K}, ceildiv(rows, m) * ceildiv(cols, n)
 
 

@@ -20,12 +20,11 @@ import functools
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, too_old, triton
+from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
 
 DIFFERENTIABLE = (0, 2)  # of the inputs of reference
 BLOCK_K = 128  # the granule of block scaling and of promotion to fp32
 TILE_MAX = 256 if INTERPRETED else 128  # of m and n
-TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 GROUP = 8  # rows of tiles that are walked together
 SPLITS = 4 if INTERPRETED else 16  # at most; a GPU fills up with about 132 programs
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
@@ -123,11 +122,6 @@ def _fp8_gemm_sum_kernel(partial_ptr, scale_a_ptr, scale_b_ptr, c_ptr, m, n, spl
     tl.store(c_ptr + rm[:, None] * n + rn[None, :], acc.to(c_ptr.dtype.element_ty), mask=inside)
 
 
-def _tile(size: int) -> int:
-    """Rows or columns of c that a program takes."""
-    return max(TILE_MIN, min(TILE_MAX, next_power_of_2(size)))
-
-
 def _strides(scale: torch.Tensor) -> tuple[int, int]:
     return (scale.stride(0), scale.stride(1)) if scale.dim() == 2 else (scale.stride(0), 0)
 
@@ -137,7 +131,7 @@ def forward_tiled(a, scale_a, b, scale_b, *, scaling, out):
     (m, k), n = a.shape, b.shape[0]
     c = torch.empty((m, n), dtype=DTYPES[out], device=a.device)
     if c.numel():
-        tile_m, tile_n = _tile(m), _tile(n)
+        tile_m, tile_n = tile_side(m, TILE_MAX), tile_side(n, TILE_MAX)
         _fp8_gemm_tiled_kernel[(ceildiv(m, tile_m) * ceildiv(n, tile_n),)](
             a, scale_a, b, scale_b, c, m, n, k, *a.stride(), *b.stride(), *_strides(scale_a),
             *_strides(scale_b), GROUP=GROUP,
@@ -152,7 +146,7 @@ def forward_splitk(a, scale_a, b, scale_b, *, scaling, out):
     c = torch.empty((m, n), dtype=DTYPES[out], device=a.device)
     if not c.numel():
         return c
-    tile_m, tile_n = _tile(m), _tile(n)
+    tile_m, tile_n = tile_side(m, TILE_MAX), tile_side(n, TILE_MAX)
     grid = (ceildiv(m, tile_m), ceildiv(n, tile_n))
     per_split = max(1, ceildiv(ceildiv(k, BLOCK_K), SPLITS))
     splits = max(1, ceildiv(ceildiv(k, BLOCK_K), per_split))

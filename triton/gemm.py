@@ -17,11 +17,10 @@ import functools
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, too_old, triton
+from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 TILE_MAX = 128  # of m and n
-TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
 TILE_K = 128 if INTERPRETED else 32
 GROUP = 8  # rows of tiles that are walked together
 DESCRIBED_MIN = 16  # the smallest side of a tile that is read through a descriptor
@@ -98,18 +97,13 @@ def _gemm_persistent_kernel(a, b, c_ptr, y_ptr, alpha, beta, tiles, m, n, k, A_T
         _gemm_finish(acc, c_ptr, y_ptr, alpha, beta, matrix.to(tl.int64), rm, rn, m, n, ADDS)
 
 
-def _tile(size: int) -> int:
-    """Rows or columns of y that a program takes."""
-    return max(TILE_MIN, min(TILE_MAX, next_power_of_2(size)))
-
-
 def _product(a, b, c, alpha: float, beta: float, precision: str):
     """alpha a b + beta c of a [batch, m, k] and b [batch, k, n] of any strides; c, contiguous, is
     None for nothing."""
     (batch, m, k), n = a.shape, b.shape[2]
     y = torch.empty((batch, m, n), dtype=a.dtype, device=a.device)
     if y.numel():
-        tile_m, tile_n = _tile(m), _tile(n)
+        tile_m, tile_n = tile_side(m, TILE_MAX), tile_side(n, TILE_MAX)
         grid = (batch * ceildiv(m, tile_m) * ceildiv(n, tile_n),)
         _gemm_tiled_kernel[grid](a, b, y if c is None else c, y, alpha, beta, m, n, k, *a.stride(),
                                  *b.stride(), ADDS=c is not None, PRECISION=precision, GROUP=GROUP,
@@ -129,7 +123,7 @@ def _persistent_product(a, b, c, alpha: float, beta: float):
     """As _product, of operands that _accepts_persistent lets through."""
     (batch, m, k), n = a.shape, b.shape[2]
     y = torch.empty((batch, m, n), dtype=a.dtype, device=a.device)
-    tile_m, tile_n = max(DESCRIBED_MIN, _tile(m)), max(DESCRIBED_MIN, _tile(n))
+    tile_m, tile_n = max(DESCRIBED_MIN, tile_side(m, TILE_MAX)), max(DESCRIBED_MIN, tile_side(n, TILE_MAX))
     depth = TILE_K if INTERPRETED else 128 // a.element_size()  # the copy engine likes rows of 128 bytes
     tiles = batch * ceildiv(m, tile_m) * ceildiv(n, tile_n)
     left, a_turned = _described(a, tile_m, depth)
