@@ -12,11 +12,10 @@ Source   Jacob et al. 2018, Integer-Arithmetic-Only Inference, section 2.2
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, triton
 
 DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
 TILE_MAX = 128  # of m and n
-TILE_MIN = 1 if INTERPRETED else 16
 TILE_K = 128 if INTERPRETED else 64
 ROUNDS = 1.5 * 2**23  # added and taken off it leaves an integer, halves to even
 
@@ -47,17 +46,12 @@ def _int8_gemm_kernel(a_ptr, b_ptr, c_ptr, scale_a, scale_b, scale_c, zero_a, ze
              mask=(rm < m)[:, None] & (rn < n)[None, :])
 
 
-def _tile(size: int) -> int:
-    """Rows or columns of c that a program takes."""
-    return max(TILE_MIN, min(TILE_MAX, next_power_of_2(size)))
-
-
 def forward(a, b, *, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c):
     """a [m, k], b [k, n] int8 -> c [m, n] int8."""
     (m, k), n = a.shape, b.shape[1]
     c = torch.empty((m, n), dtype=torch.int8, device=a.device)
     if m:
-        tile_m, tile_n = _tile(m), _tile(n)
+        tile_m, tile_n = tile_side(m, TILE_MAX), tile_side(n, TILE_MAX)
         _int8_gemm_kernel[(ceildiv(m, tile_m) * ceildiv(n, tile_n),)](
             a, b, c, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c, m, n, k, *a.stride(), *b.stride(),
             ROUNDS=ROUNDS, M=tile_m, N=tile_n, K=TILE_K)
