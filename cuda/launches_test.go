@@ -24,8 +24,7 @@ const recordLaunches = "TRIAD_TEST_LAUNCHES"
 
 // TestEveryKernelIsSurveyed: each kernel that a kernel file instantiates is launched by a case of which
 // `compare --sanitize` chooses, so that the tools see all of them, and none is compiled that nothing selects.
-// A process with a runtime that records launches instead of running them makes every such call. Kernels that
-// no emulator has are left to TestLargeTileIsSurveyed and to the GPU.
+// A process with a runtime that records launches instead of running them makes every such call.
 func TestEveryKernelIsSurveyed(t *testing.T) {
 	compiler := needCompiler(t)
 	if os.Getenv(recordLaunches) != "" {
@@ -195,9 +194,9 @@ func describedAs(types []op.TensorType) []backend.TensorRef {
 	return refs
 }
 
-// TestLargeTileIsSurveyed: of the kernels that no emulator has, those with a tile of 256 by 128 take a
-// product with a tile for each of 132 multiprocessors whose rows are whole vectors of 16 bytes; the plan of
-// the survey holds one, with rows for both warpgroups that multiply.
+// TestLargeTileIsSurveyed: on a GPU of 132 multiprocessors too a surveyed product of fp8_gemm takes tiles of 256
+// by 128, and another one those of 192 by 128, with rows for every warpgroup that multiplies. Their rows are
+// whole vectors of 16 bytes.
 func TestLargeTileIsSurveyed(t *testing.T) {
 	operator, err := catalog.Get("fp8_gemm")
 	if err != nil {
@@ -216,19 +215,26 @@ func TestLargeTileIsSurveyed(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, n, k := c.Dims.Get("m"), c.Dims.Get("n"), c.Dims.Get("k")
-		if run.Surveyed(elements) && (m+255)/256*((n+127)/128) > 132 && k > 0 && k%16 == 0 && m > 128 {
-			found[c.DType+" "+c.Attrs.Text("scaling")] = true
+		columns := (n + 127) / 128
+		of256, of192 := (m+255)/256*columns, (m+191)/192*columns
+		if !run.Surveyed(elements) || of256 < 132 || k == 0 || k%16 != 0 || m <= 128 {
+			continue
 		}
+		rows := "256"
+		if (of192+131)/132*192 <= (of256+131)/132*256 { // what the busiest multiprocessor has
+			rows = "192"
+		}
+		found[c.DType+" "+c.Attrs.Text("scaling")+" "+rows] = true
 	}
 	var want []string
 	for _, dtype := range operator.Spec.PassDTypes(op.Forward) {
 		for _, scaling := range []string{"tensor", "row", "block"} {
-			want = append(want, dtype+" "+scaling)
+			want = append(want, dtype+" "+scaling+" 192", dtype+" "+scaling+" 256")
 		}
 	}
 	for _, kind := range want {
 		if !found[kind] {
-			t.Errorf("no surveyed product fills 132 multiprocessors with large tiles: %s", kind)
+			t.Errorf("no surveyed product fills 132 multiprocessors with large tiles, of so many rows: %s", kind)
 		}
 	}
 }

@@ -102,10 +102,11 @@ def _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, begin, end, seq_kv, shift, h
 @triton.jit
 def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq_q, seq_kv, head_dim, scale,
                           q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d,
-                          CAUSAL: tl.constexpr, WHOLE: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
-                          D: tl.constexpr):
+                          NEGATIVE: tl.constexpr, CAUSAL: tl.constexpr, WHOLE: tl.constexpr, M: tl.constexpr,
+                          N: tl.constexpr, D: tl.constexpr):
     """o and lse of M queries of one head: first the keys that all of them see, then those at the edge.
-    Programs with many keys come first."""
+    Programs with many keys come first. scale is the size of the scale, and NEGATIVE its sign: a constant of
+    the compiler, since a condition on it makes wgmma take q from registers."""
     bh = tl.program_id(1).to(tl.int64)
     batch = bh // heads
     head = bh % heads
@@ -114,9 +115,9 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
     d = tl.arange(0, D)
     q = tl.load(q_ptr + batch * q_b + head * q_h + i.to(tl.int64)[:, None] * q_s + d[None, :] * q_d,
                 mask=(i < seq_q)[:, None] & (d < head_dim)[None, :], other=0.0)
-    if scale < 0:  # so that the largest product is the largest score
+    if NEGATIVE:  # so that the largest product is the largest score
         q = -q
-    scale = _in_twos(tl.abs(scale))
+    scale = _in_twos(scale)
     k_ptr += batch * k_b + (head // group) * k_h
     v_ptr += batch * v_b + (head // group) * v_h
     shift = seq_kv - seq_q
@@ -348,8 +349,8 @@ def forward(q, k, v, *, causal, scale):
     if lse.numel():
         plan = _plan("forward", q, k)
         _attention_fwd_kernel[(ceildiv(seq_q, plan["M"]), batch * heads)](
-            q, k, v, o, lse, heads, heads // k.shape[1], seq_q, k.shape[2], head_dim, scale, *q.stride(),
-            *k.stride(), *v.stride(), CAUSAL=causal, **plan)
+            q, k, v, o, lse, heads, heads // k.shape[1], seq_q, k.shape[2], head_dim, abs(scale),
+            *q.stride(), *k.stride(), *v.stride(), NEGATIVE=scale < 0, CAUSAL=causal, **plan)
     return o, lse
 
 

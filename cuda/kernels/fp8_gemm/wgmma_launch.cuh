@@ -18,13 +18,24 @@ struct Wgmma {
 	template <int32_t FormatA, int32_t FormatB>
 	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
 		if (!copyable(p.a, p.m, p.k) || !copyable(p.b, p.n, p.k))
-			return by_scaling<FormatA, FormatB, 1>(p, GuardedLoader{p.a, p.b, p.m, p.n, p.k}, stream);
+			return by_scaling<FormatA, FormatB, 1, 2>(p, GuardedLoader{p.a, p.b, p.m, p.n, p.k}, stream);
 		if (few_row_tiles(p) <= multiprocessors()) return split<FormatA, FormatB>(p, stream);
 		const bool large = ceil_div(p.m, LargeTile::m) * ceil_div(p.n, tile_n) >= multiprocessors();
+		if (large && rows_in_turn<TripleTile>(p) <= rows_in_turn<LargeTile>(p)) return copied<FormatA, FormatB, 1, 3>(p, stream);
+		return large ? copied<FormatA, FormatB, 2, 2>(p, stream) : copied<FormatA, FormatB, 1, 2>(p, stream);
+	}
+
+	// The rows of tiles that the busiest multiprocessor multiplies, one after the other. Where 192 rows a tile are no more of them than 256 are,
+	// they are faster: a third warpgroup multiplies while one adds, and less power is taken.
+	template <class Tile> static int64_t rows_in_turn(const Product &p) {
+		return ceil_div(ceil_div(p.m, Tile::m) * ceil_div(p.n, tile_n), multiprocessors()) * Tile::m;
+	}
+
+	template <int32_t FormatA, int32_t FormatB, int Waves, int Consumers> static int copied(const Product &p, cudaStream_t stream) {
 		CopyLoader loader;
-		if (const int status = map(&loader.a, p.a, p.m, p.k, large ? LargeTile::m : SmallTile::m)) return status;
+		if (const int status = map(&loader.a, p.a, p.m, p.k, WgmmaTile<Waves, Consumers>::m)) return status;
 		if (const int status = map(&loader.b, p.b, p.n, p.k, tile_n)) return status;
-		return large ? by_scaling<FormatA, FormatB, 2>(p, loader, stream) : by_scaling<FormatA, FormatB, 1>(p, loader, stream);
+		return by_scaling<FormatA, FormatB, Waves, Consumers>(p, loader, stream);
 	}
 
 	static int64_t few_row_tiles(const Product &p) { return ceil_div(p.m, FewRows::m) * ceil_div(p.n, FewRows::n); }
@@ -56,15 +67,15 @@ struct Wgmma {
 		return hopper::map_bytes(to, x.codes, rows, k, rows == 1 ? ceil_div(k, 16) * 16 : x.row_stride, box_rows);
 	}
 
-	template <int32_t FormatA, int32_t FormatB, int Waves, class Loader>
+	template <int32_t FormatA, int32_t FormatB, int Waves, int Consumers, class Loader>
 	static int by_scaling(const Product &p, const Loader &loader, cudaStream_t stream) {
-		return p.scaling == block_scaling ? run<Waves>(product_wgmma<FormatA, FormatB, true, Waves, Loader>, p, loader, stream)
-		                                  : run<Waves>(product_wgmma<FormatA, FormatB, false, Waves, Loader>, p, loader, stream);
+		using Tile = WgmmaTile<Waves, Consumers>;
+		return p.scaling == block_scaling ? run<Tile>(product_wgmma<FormatA, FormatB, true, Waves, Consumers, Loader>, p, loader, stream)
+		                                  : run<Tile>(product_wgmma<FormatA, FormatB, false, Waves, Consumers, Loader>, p, loader, stream);
 	}
 
-	template <int Waves, class Loader>
+	template <class Tile, class Loader>
 	static int run(void (*kernel)(Product, Loader, TileOrder, bool), const Product &p, const Loader &loader, cudaStream_t stream) {
-		using Tile = WgmmaTile<Waves>;
 		const TileOrder order = {ceil_div(p.m, Tile::m), ceil_div(p.n, tile_n), 2048 / Tile::m};
 		const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(order.count(), multiprocessors()));
 		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;

@@ -42,8 +42,8 @@ struct Shape {
 };
 
 // The product of integers of 0 to 3 by the division under test, and how often each element of c is written.
-template <int Waves> static void product(const Shape &s) {
-	using Tile = WgmmaTile<Waves>;
+template <int Waves, int Consumers = 2> static void product(const Shape &s) {
+	using Tile = WgmmaTile<Waves, Consumers>;
 	std::vector<uint8_t> a(s.m * s.k), b(s.n * s.k), memory(256 << 10, 0xEE);
 	for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<uint8_t>((i * 2654435761u >> 13) % 4);
 	for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<uint8_t>((i * 2246822519u >> 11) % 4);
@@ -95,8 +95,8 @@ template <int Waves> static void product(const Shape &s) {
 }
 
 // What the guarded loader writes to lies where the copy engine would put it, and memory, barriers and alignment hold.
-template <int Waves> static void layout() {
-	using Tile = WgmmaTile<Waves>;
+template <int Waves, int Consumers = 2> static void layout() {
+	using Tile = WgmmaTile<Waves, Consumers>;
 	for (uint32_t row = 0; row < Tile::m; row++)
 		for (uint32_t byte = 0; byte < 128; byte++) check(hopper::swizzled(row, byte) == exchanged(row * 128 + byte), "swizzled", row, byte);
 	for (int stage = 0; stage < Tile::stages; stage++) {
@@ -104,7 +104,12 @@ template <int Waves> static void layout() {
 		check(Tile::full(stage) % 8 == 0 && Tile::full(stage) >= static_cast<uint32_t>(Tile::stages * Tile::stage_bytes), "a barrier", stage);
 		check(Tile::empty(stage) >= Tile::full(Tile::stages), "barriers apart", stage);
 	}
-	check(Tile::empty(Tile::stages) + hopper::tile_alignment <= Tile::shared_bytes && Tile::shared_bytes <= 232448, "shared memory", Tile::shared_bytes);
+	for (int stage = 0; stage < Tile::stages; stage++) {
+		check(Tile::factors(stage) % 8 == 0 && Tile::factors(stage) >= Tile::empty(Tile::stages), "factors", stage);
+		check(Tile::factors(stage + 1) - Tile::factors(stage) == Tile::m * 8u, "room for two floats a row", stage);
+		check(Tile::plain(stage) % 4 == 0 && Tile::plain(stage) >= Tile::factors(Tile::stages), "words of the factors", stage);
+	}
+	check(Tile::plain(Tile::stages) + hopper::tile_alignment <= Tile::shared_bytes && Tile::shared_bytes <= 232448, "shared memory", Tile::shared_bytes);
 	RingPlace<Tile::stages> at;
 	for (int i = 0; i < 5 * Tile::stages; i++, at.next())
 		check(at.stage == i % Tile::stages && at.parity == static_cast<uint32_t>(i / Tile::stages % 2), "place in the ring", i, at.stage, at.parity);
@@ -129,10 +134,12 @@ static void orders() {
 int main() {
 	layout<1>();
 	layout<2>();
+	layout<1, 3>();
 	orders();
 	for (const Shape &s : {Shape{1, 1, 1, 1}, Shape{17, 13, 31, 2}, Shape{130, 131, 129, 3}, Shape{66, 130, 257, 1}, Shape{5, 7, 0, 1}}) {
 		product<1>(s);
 		product<2>(s);
+		product<1, 3>(s);
 	}
 	product<2>({259, 140, 900, 2});   // more blocks of k than stages
 	if (!wrong) printf("right\n");
