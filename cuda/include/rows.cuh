@@ -61,7 +61,7 @@ template <int Group> constexpr int group_block = Group <= 32 ? 128 : Group;
 
 // by_row_length calls the kernel whose registers hold a row of so many columns: Kernel::registers<Group, Items>, with Group threads a row
 // and Items values a thread, or Kernel::longer. More threads only where a row needs them: short rows should share a block, and the
-// items of a thread are its loads in flight. Brief kernels, of one reduction a row, are faster with twice the threads here and there.
+// items of a thread are its loads in flight. Brief kernels, which keep little beside the row, are faster with twice the threads here and there.
 template <class Kernel, bool Brief = false> int by_row_length(const triad_call *call, int64_t cols) {
 	if (cols <= 8 * 8) return Kernel::template registers<8, 8>(call);
 	if (cols <= 32 * 8) return Kernel::template registers<32, 8>(call);

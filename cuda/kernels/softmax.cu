@@ -130,44 +130,42 @@ __global__ void __launch_bounds__(triad::group_block<Group>) softmax_fwd_vec_ker
 	constexpr int V = triad::vector<T>, Packs = Items / V, RowsPerBlock = triad::group_block<Group> / Group;
 	__shared__ float scratch[triad::group_warps<Group>];
 	const int member = threadIdx.x % Group;
-	for (int64_t first = blockIdx.x * static_cast<int64_t>(RowsPerBlock); first < rows; first += gridDim.x * static_cast<int64_t>(RowsPerBlock)) {
-		const int64_t row = first + threadIdx.x / Group;
-		const int here = row < rows ? cols : 0; // a group without a row still takes part in the shuffles
-		float v[Packs][V] = {};
-		float max = -INFINITY;
+	const int64_t row = blockIdx.x * static_cast<int64_t>(RowsPerBlock) + threadIdx.x / Group;
+	const int here = row < rows ? cols : 0; // a group without a row still takes part in the shuffles
+	float v[Packs][V] = {};
+	float max = -INFINITY;
 #pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (member + p * Group) * V;
-			if (c < here) triad::load(x.row(row) + c, v[p]);
+	for (int p = 0; p < Packs; p++) {
+		const int c = (member + p * Group) * V;
+		if (c < here) triad::load(x.row(row) + c, v[p]);
+	}
+#pragma unroll
+	for (int p = 0; p < Packs; p++) {
+		if ((member + p * Group) * V < here) {
+#pragma unroll
+			for (int j = 0; j < V; j++) max = fmaxf(max, v[p][j]);
 		}
+	}
+	max = triad::group_reduce<Group>(max, triad::Max(), scratch);
+	float sum = 0;
 #pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			if ((member + p * Group) * V < here) {
+	for (int p = 0; p < Packs; p++) {
+		if ((member + p * Group) * V < here) {
 #pragma unroll
-				for (int j = 0; j < V; j++) max = fmaxf(max, v[p][j]);
+			for (int j = 0; j < V; j++) {
+				v[p][j] = triad::softmax::exp_of(v[p][j] - max);
+				sum += v[p][j];
 			}
 		}
-		max = triad::group_reduce<Group>(max, triad::Max(), scratch);
-		float sum = 0;
+	}
+	const float scale = 1.0f / triad::group_reduce<Group>(sum, triad::Sum(), scratch);
 #pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			if ((member + p * Group) * V < here) {
+	for (int p = 0; p < Packs; p++) {
+		const int c = (member + p * Group) * V;
+		if (c < here) {
 #pragma unroll
-				for (int j = 0; j < V; j++) {
-					v[p][j] = expf(v[p][j] - max);
-					sum += v[p][j];
-				}
-			}
-		}
-		const float scale = 1.0f / triad::group_reduce<Group>(sum, triad::Sum(), scratch);
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (member + p * Group) * V;
-			if (c < here) {
-#pragma unroll
-				for (int j = 0; j < V; j++) v[p][j] *= scale;
-				triad::store(y + row * cols + c, v[p]);
-			}
+			for (int j = 0; j < V; j++) v[p][j] *= scale;
+			triad::store(y + row * cols + c, v[p]);
 		}
 	}
 }
@@ -226,33 +224,31 @@ __global__ void __launch_bounds__(triad::group_block<Group>)
 	constexpr int V = triad::vector<T>, Packs = Items / V, RowsPerBlock = triad::group_block<Group> / Group;
 	__shared__ float scratch[triad::group_warps<Group>];
 	const int member = threadIdx.x % Group;
-	for (int64_t first = blockIdx.x * static_cast<int64_t>(RowsPerBlock); first < rows; first += gridDim.x * static_cast<int64_t>(RowsPerBlock)) {
-		const int64_t row = first + threadIdx.x / Group;
-		const int here = row < rows ? cols : 0; // a group without a row still takes part in the shuffles
-		float p[Packs][V] = {}, g[Packs][V] = {}; // zeros beyond the row add nothing
-		float dot = 0;
+	const int64_t row = blockIdx.x * static_cast<int64_t>(RowsPerBlock) + threadIdx.x / Group;
+	const int here = row < rows ? cols : 0; // a group without a row still takes part in the shuffles
+	float p[Packs][V] = {}, g[Packs][V] = {}; // zeros beyond the row add nothing
+	float dot = 0;
 #pragma unroll
-		for (int i = 0; i < Packs; i++) {
-			const int c = (member + i * Group) * V;
-			if (c < here) {
-				triad::load(y.row(row) + c, p[i]);
-				triad::load(dy.row(row) + c, g[i]);
-			}
+	for (int i = 0; i < Packs; i++) {
+		const int c = (member + i * Group) * V;
+		if (c < here) {
+			triad::load(y.row(row) + c, p[i]);
+			triad::load(dy.row(row) + c, g[i]);
 		}
+	}
 #pragma unroll
-		for (int i = 0; i < Packs; i++) {
+	for (int i = 0; i < Packs; i++) {
 #pragma unroll
-			for (int j = 0; j < V; j++) dot += p[i][j] * g[i][j];
-		}
-		dot = triad::group_reduce<Group>(dot, triad::Sum(), scratch);
+		for (int j = 0; j < V; j++) dot += p[i][j] * g[i][j];
+	}
+	dot = triad::group_reduce<Group>(dot, triad::Sum(), scratch);
 #pragma unroll
-		for (int i = 0; i < Packs; i++) {
-			const int c = (member + i * Group) * V;
-			if (c < here) {
+	for (int i = 0; i < Packs; i++) {
+		const int c = (member + i * Group) * V;
+		if (c < here) {
 #pragma unroll
-				for (int j = 0; j < V; j++) p[i][j] *= g[i][j] - dot;
-				triad::store(dx + row * cols + c, p[i]);
-			}
+			for (int j = 0; j < V; j++) p[i][j] *= g[i][j] - dot;
+			triad::store(dx + row * cols + c, p[i]);
 		}
 	}
 }
@@ -380,12 +376,12 @@ template <class T> struct BackwardVec {
 
 template <class T> int softmax_fwd_vec(const triad_call *call) {
 	const Call c(call);
-	return c.empty() ? TRIAD_OK : triad::by_row_length<ForwardVec<T>>(call, c.cols);
+	return c.empty() ? TRIAD_OK : triad::by_row_length<ForwardVec<T>, true>(call, c.cols);
 }
 
 template <class T> int softmax_bwd_vec(const triad_call *call) {
 	const Call c(call);
-	return c.empty() ? TRIAD_OK : triad::by_row_length<BackwardVec<T>>(call, c.cols);
+	return c.empty() ? TRIAD_OK : triad::by_row_length<BackwardVec<T>, true>(call, c.cols);
 }
 
 template <class T> int softmax_fwd_cluster(const triad_call *call) {
