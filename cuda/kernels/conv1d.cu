@@ -13,6 +13,12 @@
 //   window   a thread has 8 neighbouring places, and the elements of x that they share in registers. Costs: stride 1
 //   vec      32 channels and 128 places a block, 4 of each a thread; 16-byte loads of x into shared memory. Costs: short filters, whole packs
 //   block    (backward) a block for each element of grad_w and grad_bias, whose threads read neighbours: their sums are long
+//   mma      of fp16 and bf16: products on tensor cores, 128 x 128 elements a block (conv1d/mma.cuh). With the channels of a place side by side,
+//            what a filter meets is a run of neighbours, so that no column is copied for each tap. Costs: a newer GPU, whole vectors of
+//            channels, a copy of x and w in that order; in the backward of grad_y too, and parts of grad_w in fp32, which are added up at the end
+#include "capability.cuh"
+#include "conv1d/mma.cuh"
+#include "conv1d/sizes.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
@@ -23,41 +29,14 @@ namespace {
 
 using triad::from_float;
 using triad::to_float;
+using triad::conv1d::Bias;
+using triad::conv1d::ceildiv;
+using triad::conv1d::Lanes;
+using triad::conv1d::Sizes;
+using triad::conv1d::stride;
+using triad::conv1d::with_bias;
 
 constexpr int threads = 256;
-
-enum Attribute { with_bias, stride, padding };
-
-// Lanes is a tensor of three dims with any strides.
-template <class T> struct Lanes {
-	const T *data;
-	int64_t stride[3];
-
-	explicit Lanes(const triad_tensor &t) : data(static_cast<const T *>(t.data)), stride{t.stride[0], t.stride[1], t.stride[2]} {}
-	__device__ float operator()(int64_t i, int64_t j, int64_t k) const { return to_float(data[i * stride[0] + j * stride[1] + k * stride[2]]); }
-};
-
-// Sizes of a call: place l meets x at l * stride + t - padding with tap t. Of a call of either pass, whose first two inputs are x and w.
-struct Sizes {
-	int64_t batch, in, length, out, taps, places, stride, padding;
-
-	explicit Sizes(const triad_call *call)
-	    : batch(call->in[0].shape[0]), in(call->in[0].shape[1]), length(call->in[0].shape[2]), out(call->in[1].shape[0]),
-	      taps(call->in[1].shape[2]), stride(static_cast<int64_t>(call->attr[::stride])), padding(static_cast<int64_t>(call->attr[::padding])) {
-		places = (length + 2 * padding - taps) / stride + 1;
-	}
-	__device__ int64_t at(int64_t l, int64_t t) const { return l * stride + t - padding; }
-	__device__ bool inside(int64_t at) const { return at >= 0 && at < length; }
-};
-
-// Bias of each output channel; 0 where there is none.
-template <class T> struct Bias {
-	const T *data;
-	int64_t stride;
-
-	explicit Bias(const triad_tensor &t) : data(t.shape[0] > 0 ? static_cast<const T *>(t.data) : nullptr), stride(t.stride[0]) {}
-	__device__ float operator()(int64_t o) const { return data == nullptr ? 0.0f : to_float(data[o * stride]); }
-};
 
 // ---- naive --------------------------------------------------------------------------------------------------
 
@@ -264,8 +243,6 @@ template <class T> __global__ void conv1d_bwd_bias_block_kernel(Lanes<T> dy, T *
 
 // ---- launchers ----------------------------------------------------------------------------------------------
 
-int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 template <class T> Lanes<T> lanes(const triad_call *call, int input) { return Lanes<T>(call->in[input]); }
 template <class T> T *output(const triad_call *call, int i) { return static_cast<T *>(call->out[i].data); }
 
@@ -335,6 +312,11 @@ template <class T> int conv1d_bwd_naive(const triad_call *call) {
 	return triad::launched();
 }
 
+template <class T> int bwd_bias_block(const triad_call *call, const Sizes &of) {
+	conv1d_bwd_bias_block_kernel<T><<<static_cast<unsigned>(of.out), threads, 0, triad::stream_of(call)>>>(lanes<T>(call, 2), output<T>(call, 2), of);
+	return triad::launched();
+}
+
 template <class T> int conv1d_bwd_block(const triad_call *call) {
 	const Sizes of(call);
 	const cudaStream_t stream = triad::stream_of(call);
@@ -342,8 +324,12 @@ template <class T> int conv1d_bwd_block(const triad_call *call) {
 	if (const int status = bwd_x<T>(call, of); status != TRIAD_OK) return status;
 	conv1d_bwd_w_block_kernel<T><<<static_cast<unsigned>(of.out * of.in * of.taps), threads, 0, stream>>>(x, dy, output<T>(call, 1), of);
 	if (const int status = triad::launched(); status != TRIAD_OK || call->attr[with_bias] == 0) return status;
-	conv1d_bwd_bias_block_kernel<T><<<static_cast<unsigned>(of.out), threads, 0, stream>>>(dy, output<T>(call, 2), of);
-	return triad::launched();
+	return bwd_bias_block<T>(call, of);
+}
+
+template <class T> int conv1d_bwd_mma(const triad_call *call) {
+	if (const int status = triad::conv1d::mma_backward<T>(call)) return status;
+	return call->attr[with_bias] == 0 || !triad::given(call->out[2]) ? TRIAD_OK : bwd_bias_block<T>(call, Sizes(call));
 }
 
 // ---- limits -------------------------------------------------------------------------------------------------
@@ -373,6 +359,16 @@ const triad::Limit few_blocks = triad::limit("at most 2^31 - 1 blocks", [](triad
 	           static_cast<long long>(parts), static_cast<long long>(weights));
 });
 
+const triad::Limit few_tiles = triad::limit("at most 2^31 - 1 tiles", [](triad::Check &check, const triad_call *call) {
+	check.that(triad::conv1d::most_mma_blocks(call) <= INT32_MAX, "%lld tiles are too many blocks",
+	           static_cast<long long>(triad::conv1d::most_mma_blocks(call)));
+});
+
+// What mma asks of the channels, whose vectors of 16 bytes it copies.
+template <class... Name> triad::Limits mma(Name... channels) {
+	return {triad::capability("mma", 80, true), triad::multiple_of(channels, 8)..., few_tiles};
+}
+
 } // namespace
 
 // ---- registration -------------------------------------------------------------------------------------------
@@ -392,3 +388,9 @@ TRIAD_KERNEL(conv1d, vec, forward,
 TRIAD_KERNEL(conv1d, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(7).launch(TRIAD_BY_DTYPE(conv1d_bwd_naive)))
 TRIAD_KERNEL(conv1d, block, backward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(few_blocks).launch(TRIAD_BY_DTYPE(conv1d_bwd_block)))
+TRIAD_KERNEL(conv1d, mma, forward,
+             .contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("channels_in")).workspace(triad::conv1d::mma_workspace)
+             .launch(TRIAD_BY_HALF(triad::conv1d::mma_forward)))
+TRIAD_KERNEL(conv1d, mma, backward,
+             .contract("fp32").dtypes(triad::halves).outputs(7).limits(mma("channels_in", "channels_out"))
+             .workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(conv1d_bwd_mma)))
