@@ -235,8 +235,20 @@ template <class T> __global__ void conv1d_bwd_w_block_kernel(Lanes<T> x, Lanes<T
 
 template <class T> __global__ void conv1d_bwd_bias_block_kernel(Lanes<T> dy, T *db, Sizes of) {
 	__shared__ float sums[threads / 32];
+	const int64_t whole = threads / of.places, beside = threads % of.places; // of the batch, how far it is to the thread's next element
 	triad::LongSum sum;
-	for (int64_t j = threadIdx.x; j < of.batch * of.places; j += threads) sum.add(dy(j / of.places, blockIdx.x, j % of.places));
+	int64_t b = threadIdx.x / of.places, l = threadIdx.x % of.places; // of the thread's next element
+	while (b < of.batch) {
+		float ahead[8]; // loads in flight
+#pragma unroll
+		for (float &v : ahead) {
+			v = b < of.batch ? dy(b, blockIdx.x, l) : 0.0f;
+			b += whole, l += beside;
+			if (l >= of.places) b++, l -= of.places;
+		}
+#pragma unroll
+		for (const float v : ahead) sum.add(v);
+	}
 	const float total = triad::block_reduce<threads>(sum.total(), triad::Sum(), sums);
 	if (threadIdx.x == 0) db[blockIdx.x] = from_float<T>(total);
 }

@@ -87,14 +87,16 @@ template <class T, bool AlongKA> __global__ void __launch_bounds__(Mma::threads,
 	const int64_t row0 = tile / p.across() * Mma::m, col0 = tile % p.across() * Mma::n;
 	p.x.data += b * p.x_batch;
 	const hopper::MmaProduct<MmaOperand<T>> part = {p.a, p.x, row0, p.rows, col0, p.places, p.depth};
-	const hopper::MmaSums<T> sums = hopper::mma_product<T, MmaTile<Mma::m, AlongKA>, MmaTile<Mma::n, true>>(mma_tiles, part);
-	T *const y = p.y + b * p.rows * p.places;
-	if (p.places % Mma::chunk != 0 || reinterpret_cast<uintptr_t>(y) % 16 != 0)
-		return sums.each([&](int64_t row, int64_t col, float sum) { y[row * p.places + col] = from_float<T>(sum + p.bias(row)); });
-	float bias[Mma::warp_m / 16][2];
+	hopper::MmaSums<T> sums = hopper::mma_product<T, MmaTile<Mma::m, AlongKA>, MmaTile<Mma::n, true>>(mma_tiles, part);
 #pragma unroll
-	for (int i = 0; i < Mma::warp_m / 8; i++) bias[i / 2][i % 2] = sums.row0 + 8 * i < p.rows ? p.bias(sums.row0 + 8 * i) : 0.0f;
-	sums.template store_values<Mma::warp_n / 8>(y, [&](int i, int j, int e) { return sums.sum[i][j][e] + bias[i][e / 2]; });
+	for (int i = 0; i < Mma::warp_m / 8; i++) {
+		const float bias = sums.row0 + 8 * i < p.rows ? p.bias(sums.row0 + 8 * i) : 0.0f;
+#pragma unroll
+		for (int j = 0; j < Mma::warp_n / 8; j++) sums.sum[i / 2][j][i % 2 * 2] += bias, sums.sum[i / 2][j][i % 2 * 2 + 1] += bias;
+	}
+	T *const y = p.y + b * p.rows * p.places;
+	if (p.places % Mma::chunk == 0 && reinterpret_cast<uintptr_t>(y) % 16 == 0) sums.store_rows(y, 1);
+	else sums.each([&](int64_t row, int64_t col, float sum) { y[row * p.places + col] = from_float<T>(sum); });
 }
 
 // Places is an operand whose k are the places of all rows of the batch, one row after the other.
@@ -229,7 +231,7 @@ inline int64_t most_mma_blocks(const triad_call *call) {
 	const MmaCall<uint16_t> of(call);
 	const int64_t batch = of.of.batch, x = batch * of.x_layout().tiles();
 	if (!of.backward) return std::max(x, batch * of.y_product().tiles());
-	return std::max({x, batch * of.dy_layout().tiles(), batch * of.dx_product().tiles(), of.parts.parts() * of.parts.tiles()});
+	return std::max({x, batch * of.dy_layout().tiles(), batch * of.dx_product().tiles(), of.parts.parts() * of.parts.tiles(), of.of.out});
 }
 
 inline int64_t mma_workspace(const triad_call *call) { return MmaCall<uint16_t>(call).room.used; }
