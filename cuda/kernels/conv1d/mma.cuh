@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "sizes.cuh"
+#include "channels_last.cuh"
 #include "hopper/mma_product.cuh"
 #include "room.cuh"
 #include "rows.cuh"
@@ -23,47 +24,11 @@ using hopper::Mma;
 using hopper::MmaOperand;
 using hopper::MmaTile;
 
-constexpr int layout_threads = 256, layout_side = 64;
-
-// Layout is [batch, count, channels] made of [batch, channels, length]: row r is element (r - lead) / step where that is one, else zeros.
-struct Layout {
-	Lanes<uint16_t> from;
-	uint16_t *to;
-	int64_t channels, length, count, lead, step;
-
-	__host__ __device__ int64_t across() const { return (channels + layout_side - 1) / layout_side; }
-	__host__ __device__ int64_t tiles() const { return (count + layout_side - 1) / layout_side * across(); } // of a row of the batch
-};
-
-// A block turns 64 rows of 64 channels round; channels are even.
-__global__ void __launch_bounds__(layout_threads) conv1d_layout_kernel(Layout of) {
-	__shared__ uint32_t pairs[layout_side][layout_side / 2 + 1]; // of channels of a row. One more: the rows of a warp lie in different banks
-	const int64_t b = blockIdx.x / of.tiles(), tile = blockIdx.x % of.tiles();
-	const int64_t row0 = tile / of.across() * layout_side, c0 = tile % of.across() * layout_side;
-	const int row = static_cast<int>(threadIdx.x) % layout_side;
-	const int64_t at = row0 + row - of.lead, i = at / of.step;
-	const bool inside = at >= 0 && i < of.length && i * of.step == at;
-#pragma unroll
-	for (int pair = static_cast<int>(threadIdx.x) / layout_side; pair < layout_side / 2; pair += layout_threads / layout_side) {
-		const int64_t c = c0 + 2 * pair;
-		uint32_t both = 0;
-		if (inside && c < of.channels) both = of.from.at(b, c, i) | static_cast<uint32_t>(of.from.at(b, c + 1, i)) << 16;
-		pairs[row][pair] = both;
-	}
-	__syncthreads();
-#pragma unroll
-	for (int j = static_cast<int>(threadIdx.x); j < layout_side * layout_side / Mma::chunk; j += layout_threads) {
-		const int line = j / (layout_side / Mma::chunk), chunk = j % (layout_side / Mma::chunk);
-		const uint32_t *const four = &pairs[line][4 * chunk];
-		const int64_t r = row0 + line, c = c0 + chunk * Mma::chunk;
-		if (r < of.count && c < of.channels)
-			*reinterpret_cast<uint4 *>(of.to + (b * of.count + r) * of.channels + c) = {four[0], four[1], four[2], four[3]};
-	}
-}
+constexpr int weight_threads = 256;
 
 // The filters as [out, taps, in], or turned round as [taps, out, in] with the taps from the last to the first.
 template <bool Turned> __global__ void conv1d_filters_kernel(Lanes<uint16_t> w, uint16_t *to, Sizes of) {
-	const int64_t i = blockIdx.x * static_cast<int64_t>(layout_threads) + threadIdx.x;
+	const int64_t i = blockIdx.x * static_cast<int64_t>(weight_threads) + threadIdx.x;
 	if (i >= of.out * of.taps * of.in) return;
 	const int64_t c = i % of.in, outer = i / of.in;
 	to[i] = Turned ? w.at(outer % of.out, c, of.taps - 1 - outer / of.out) : w.at(outer / of.taps, c, outer % of.taps);
@@ -75,10 +40,10 @@ template <class T> struct Filtered {
 	int64_t x_batch;    // from one row of the batch to the next
 	Bias<T> bias;
 	T *y;
-	int64_t batch, rows, places, depth;
+	int64_t rows, places, depth;
 
-	__host__ __device__ int64_t across() const { return (places + Mma::n - 1) / Mma::n; }
-	__host__ __device__ int64_t tiles() const { return (rows + Mma::m - 1) / Mma::m * across(); } // of a row of the batch
+	__host__ __device__ int64_t across() const { return ceildiv(places, Mma::n); }
+	__host__ __device__ int64_t tiles() const { return ceildiv(rows, Mma::m) * across(); } // of a row of the batch
 };
 
 template <class T, bool AlongKA> __global__ void __launch_bounds__(Mma::threads, 2) conv1d_mma_kernel(Filtered<T> p) {
@@ -116,9 +81,9 @@ template <class T> struct WeightParts {
 	WeightParts(Places<T> dy, Places<T> x, float *sums, const Sizes &of)
 	    : dy(dy), x(x), sums(sums), places(of.places), rows(of.out), cols(of.taps * of.in), steps(of.batch * steps_of_row()),
 	      each(std::max(least_steps, ceildiv(steps * tiles(), weight_blocks))) {}
-	__host__ __device__ int64_t steps_of_row() const { return (places + Mma::k - 1) / Mma::k; }
-	__host__ __device__ int64_t across() const { return (cols + Mma::n - 1) / Mma::n; }
-	__host__ __device__ int64_t tiles() const { return (rows + Mma::m - 1) / Mma::m * across(); }
+	__host__ __device__ int64_t steps_of_row() const { return ceildiv(places, Mma::k); }
+	__host__ __device__ int64_t across() const { return ceildiv(cols, Mma::n); }
+	__host__ __device__ int64_t tiles() const { return ceildiv(rows, Mma::m) * across(); }
 	int64_t parts() const { return ceildiv(steps, each); }
 	int64_t floats() const { return parts() * rows * cols; }
 };
@@ -155,7 +120,7 @@ template <class T> __global__ void __launch_bounds__(Mma::threads, 2) conv1d_bwd
 }
 
 template <class T> __global__ void conv1d_bwd_w_parts_kernel(const float *sums, int64_t parts, T *dw, Sizes of) {
-	const int64_t i = blockIdx.x * static_cast<int64_t>(layout_threads) + threadIdx.x, all = of.out * of.taps * of.in;
+	const int64_t i = blockIdx.x * static_cast<int64_t>(weight_threads) + threadIdx.x, all = of.out * of.taps * of.in;
 	if (i >= all) return;
 	LongSum sum;
 	for (int64_t part = 0; part < parts; part++) sum.add(sums[part * all + i]);
@@ -186,28 +151,24 @@ template <class T> struct MmaCall {
 
 	static const T *halves(const uint16_t *of) { return reinterpret_cast<const T *>(of); }
 	cudaStream_t stream() const { return stream_of(call); }
-	unsigned weight_grid() const { return blocks_for(of.out * of.taps * of.in, layout_threads); }
+	unsigned weight_grid() const { return blocks_for(of.out * of.taps * of.in, weight_threads); }
 
-	Layout x_layout() const { return {Lanes<uint16_t>(call->in[0]), x, of.in, of.length, x_count, of.padding, 1}; }
-	Layout dy_layout() const { return {Lanes<uint16_t>(call->in[2]), dy, of.out, of.places, dy_count, lead, of.stride}; }
+	ChannelsLast x_layout() const { return {call->in[0], x, x_count, of.padding, 1}; }
+	ChannelsLast dy_layout() const { return {call->in[2], dy, dy_count, lead, of.stride}; }
 
 	Filtered<T> y_product() const {
 		const int64_t depth = of.taps * of.in;
 		return {{halves(w), depth, 1}, {halves(x), of.stride * of.in, 1}, x_count * of.in, Bias<T>(call->in[2]),
-		        static_cast<T *>(call->out[0].data), of.batch, of.out, of.places, depth};
+		        static_cast<T *>(call->out[0].data), of.out, of.places, depth};
 	}
 	Filtered<T> dx_product() const {
 		const T *const first = halves(dy) + (lead + of.padding - (of.taps - 1)) * of.out; // what the last tap meets at the first element
 		return {{halves(w), 1, of.in}, {first, of.out, 1}, dy_count * of.out, Bias<T>(), static_cast<T *>(call->out[0].data),
-		        of.batch, of.in, of.length, of.taps * of.out};
+		        of.in, of.length, of.taps * of.out};
 	}
 
-	void lay(const Layout &layout) const {
-		const int64_t blocks = of.batch * layout.tiles();
-		if (blocks > 0) conv1d_layout_kernel<<<static_cast<unsigned>(blocks), layout_threads, 0, stream()>>>(layout);
-	}
 	template <bool Turned> void turn_filters() const {
-		conv1d_filters_kernel<Turned><<<weight_grid(), layout_threads, 0, stream()>>>(Lanes<uint16_t>(call->in[1]), w, of);
+		conv1d_filters_kernel<Turned><<<weight_grid(), weight_threads, 0, stream()>>>(Lanes<uint16_t>(call->in[1]), w, of);
 	}
 	template <bool AlongKA> int filter(const Filtered<T> &p) const {
 		turn_filters<!AlongKA>();
@@ -217,11 +178,11 @@ template <class T> struct MmaCall {
 	}
 
 	int grad_w(T *dw) const {
-		lay(x_layout());
+		channels_last(x_layout(), stream());
 		if (const int status = Largest::allow(conv1d_bwd_w_mma_kernel<T>)) return status;
 		const int64_t blocks = parts.parts() * parts.tiles();
 		if (blocks > 0) conv1d_bwd_w_mma_kernel<T><<<static_cast<unsigned>(blocks), Mma::threads, Largest::bytes, stream()>>>(parts);
-		conv1d_bwd_w_parts_kernel<T><<<weight_grid(), layout_threads, 0, stream()>>>(parts.sums, parts.parts(), dw, of);
+		conv1d_bwd_w_parts_kernel<T><<<weight_grid(), weight_threads, 0, stream()>>>(parts.sums, parts.parts(), dw, of);
 		return launched();
 	}
 };
@@ -229,9 +190,9 @@ template <class T> struct MmaCall {
 // most_mma_blocks of a launch.
 inline int64_t most_mma_blocks(const triad_call *call) {
 	const MmaCall<uint16_t> of(call);
-	const int64_t batch = of.of.batch, x = batch * of.x_layout().tiles();
+	const int64_t batch = of.of.batch, x = of.x_layout().blocks();
 	if (!of.backward) return std::max(x, batch * of.y_product().tiles());
-	return std::max({x, batch * of.dy_layout().tiles(), batch * of.dx_product().tiles(), of.parts.parts() * of.parts.tiles(), of.of.out});
+	return std::max({x, of.dy_layout().blocks(), batch * of.dx_product().tiles(), of.parts.parts() * of.parts.tiles(), of.of.out});
 }
 
 inline int64_t mma_workspace(const triad_call *call) { return MmaCall<uint16_t>(call).room.used; }
@@ -239,7 +200,7 @@ inline int64_t mma_workspace(const triad_call *call) { return MmaCall<uint16_t>(
 template <class T> int mma_forward(const triad_call *call) {
 	const MmaCall<T> of(call);
 	if (of.of.batch == 0) return TRIAD_OK;
-	of.lay(of.x_layout());
+	channels_last(of.x_layout(), of.stream());
 	return of.template filter<true>(of.y_product());
 }
 
@@ -247,7 +208,7 @@ template <class T> int mma_forward(const triad_call *call) {
 template <class T> int mma_backward(const triad_call *call) {
 	const MmaCall<T> of(call);
 	const bool dx = call->out[0].data != nullptr && of.of.batch > 0, dw = call->out[1].data != nullptr;
-	if (dx || dw) of.lay(of.dy_layout());
+	if (dx || dw) channels_last(of.dy_layout(), of.stream());
 	if (const int status = dx ? of.template filter<false>(of.dx_product()) : TRIAD_OK) return status;
 	return dw ? of.grad_w(static_cast<T *>(call->out[1].data)) : launched();
 }

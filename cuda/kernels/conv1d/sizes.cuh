@@ -42,7 +42,7 @@ template <class T> struct Bias {
 	__device__ float operator()(int64_t o) const { return data == nullptr ? 0.0f : to_float(data[o * stride]); }
 };
 
-inline int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+__host__ __device__ inline int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 } // namespace conv1d
 } // namespace triad
