@@ -97,7 +97,7 @@ inline cudaError_t launch_by_pointer(Named<Params...> k, const Passed &p, std::i
 	Configuration c = launch(p.grid, p.block, p.shared_bytes, nullptr, p.file, p.line).kernel(k.name);
 	c.job.cooperative = p.cooperative;
 	auto *kernel = k.kernel;
-	(c->*[=](auto... a) CUEMU_PLAIN { kernel(a...); })(*static_cast<std::remove_reference_t<Params> *>(p.args[Index])...);
+	(c->*[=](auto... a) CUEMU_PLAIN { kernel(argument(a)...), end_thread(a...); })(*static_cast<std::remove_reference_t<Params> *>(p.args[Index])...);
 	return cudaPeekAtLastError();
 }
 }  // namespace cuemu

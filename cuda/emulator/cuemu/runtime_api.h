@@ -324,13 +324,15 @@ inline cudaError_t cudaLaunchKernelEx(cuemu::LaunchAt at, void (*kernel)(Params.
 		if (c.attrs[i].id != cudaLaunchAttributeClusterDimension) return cudaErrorNotSupported;
 		launch.job.cluster = dim3(c.attrs[i].val.clusterDim.x, c.attrs[i].val.clusterDim.y, c.attrs[i].val.clusterDim.z);
 	}
-	(launch->*[=](auto... a) CUEMU_PLAIN { kernel(a...); })(static_cast<Params>(std::forward<Args>(args))...);
+	(launch->*[=](auto... a) CUEMU_PLAIN { kernel(cuemu::argument(a)...), cuemu::end_thread(a...); })(static_cast<Params>(std::forward<Args>(args))...);
 	return cudaGetLastError();
 }
 
 // CUDA_LAUNCH(kernel, grid, block, shared bytes, stream, arguments...) is a launch in a form that other macros cannot hide. A kernel with
 // commas in its template arguments goes into parentheses.
 #define CUDA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
-	(::cuemu::launch(grid, block, shared_bytes, stream).kernel(#kernel)->*[=](auto... cuemu_a) { (kernel)(cuemu_a...); })(__VA_ARGS__)
+	(::cuemu::launch(grid, block, shared_bytes, stream).kernel(#kernel)->*[=](auto... cuemu_a) { \
+		(kernel)(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); \
+	})(__VA_ARGS__)
 
 #endif
