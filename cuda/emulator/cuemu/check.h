@@ -125,6 +125,7 @@ cudaError check_unregister(void *p, const char *file, int line);
 int sort_of_memory(const void *p);                        // a cudaMemoryType
 cudaError check_copy(void *to, const void *from, size_t bytes, int kind, bool waits, const char *file, int line);
 cudaError check_fill(void *to, int value, size_t bytes, const char *file, int line);
+cudaError tell_no_symbol(const char *file, int line);
 void check_synchronised();                      // the host has waited for everything
 void check_reset();                             // cudaDeviceReset gives back all memory
 

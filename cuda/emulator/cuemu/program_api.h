@@ -51,7 +51,7 @@ inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t b
 inline cudaError_t cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t = nullptr, CUEMU_HERE) {
 	return cuemu_copy_memory(to, from, bytes, cudaMemcpyDeviceToDevice, false, file, line);
 }
-template <class T> inline cudaError_t cudaMemcpyToSymbolAsync(T &symbol, const void *from, size_t bytes, size_t offset = 0,
+template <class T> inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                                               cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = nullptr, CUEMU_HERE) {
 	return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind, file, line);
 }

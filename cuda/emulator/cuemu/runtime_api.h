@@ -119,6 +119,7 @@ const char *cudaGetErrorString(cudaError_t error);
 const char *cudaGetErrorName(cudaError_t error);
 cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool waits, const char *file, int line);
 cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *file, int line);
+cudaError_t cuemu_no_symbol(const char *file, int line);   // the address of a variable stands where the variable itself should
 cudaError_t cuemu_free_memory(void *p, const char *file, int line);
 cudaError_t cuemu_free_host(void *p, const char *file, int line);
 cudaError_t cuemu_spoil_capture();                         // what a stream that captures does not allow
@@ -197,11 +198,20 @@ inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from
 	return cuemu::copy_rows(to, to_pitch, from, from_pitch, width, height, kind, false, file, line);
 }
 namespace cuemu {
-template <class T> inline char *start_of(T &symbol) { return reinterpret_cast<char *>(&const_cast<std::remove_cv_t<T> &>(symbol)); }
+template <class T> inline char *start_of(const T &symbol) { return reinterpret_cast<char *>(&const_cast<std::remove_cv_t<T> &>(symbol)); }
 }  // namespace cuemu
-template <class T> inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0,
+template <class T> inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                                          cudaMemcpyKind kind = cudaMemcpyHostToDevice, CUEMU_HERE) {
 	return cuemu_copy_memory(cuemu::start_of(symbol) + offset, from, bytes, kind, true, file, line);
+}
+// An address that is made for the call is none of a variable: nvcc takes it, and the call fails.
+template <class P, std::enable_if_t<std::is_pointer_v<P>, int> = 0>
+inline cudaError_t cudaMemcpyToSymbol(P &&, const void *, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyHostToDevice, CUEMU_HERE) {
+	return cuemu_no_symbol(file, line);
+}
+template <class P, std::enable_if_t<std::is_pointer_v<P>, int> = 0>
+inline cudaError_t cudaMemcpyFromSymbol(void *, P &&, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost, CUEMU_HERE) {
+	return cuemu_no_symbol(file, line);
 }
 template <class T> inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
                                                            cudaMemcpyKind kind = cudaMemcpyDeviceToHost, CUEMU_HERE) {

@@ -67,7 +67,7 @@ template <class Map> __global__ void apply(Map map, Handle h) {
 	h[i] = map(h[i]);
 }
 
-__global__ void twice(Small by, float *x) { x[threadIdx.x] *= by.by; }
+__global__ __maxnreg__(64) void twice(Small by, float *x) { x[threadIdx.x] *= by.by; }
 
 int main() {
 	const int n = 256;
