@@ -18,19 +18,25 @@ template <class T, class... D> inline void load(const char *from, D &...to) {
 	const T *x = all.x;
 	(assign(to, wide(*x++)), ...);
 }
-template <class T, class D> inline void load_volatile(const char *from, D &to) { assign(to, wide(*reinterpret_cast<const volatile T *>(from))); }
+template <class T, class... D> inline void load_volatile(const char *from, D &...to) {
+	const volatile T *x = reinterpret_cast<const volatile T *>(from);
+	(assign(to, wide(*x++)), ...);
+}
 template <class T, class... V> inline void store(char *to, const V &...values) {
 	*reinterpret_cast<Several<T, sizeof...(V)> *>(to) = {{static_cast<T>(wide(values))...}};
 }
-template <class T, class V> inline void store_volatile(char *to, const V &value) { *reinterpret_cast<volatile T *>(to) = static_cast<T>(wide(value)); }
+template <class T, class... V> inline void store_volatile(char *to, const V &...values) {
+	volatile T *x = reinterpret_cast<volatile T *>(to);
+	((*x++ = static_cast<T>(wide(values))), ...);
+}
 
 template <class A> inline char *global_memory(const A &at) { return const_cast<char *>(in_memory(at)); }
 
 #define CUEMU_PTX_ACCESS(space, memory, name, T)                                                                                       \
 	template <class A, class... D> inline void ld_##space##_##name(const A &at, D &...to) { load<T>(memory(at), to...); }                 \
-	template <class A, class D> inline void ld_volatile_##space##_##name(const A &at, D &to) { load_volatile<T>(memory(at), to); }         \
+	template <class A, class... D> inline void ld_volatile_##space##_##name(const A &at, D &...to) { load_volatile<T>(memory(at), to...); } \
 	template <class A, class... V> inline void st_##space##_##name(const A &at, const V &...values) { store<T>(memory(at), values...); }   \
-	template <class A, class V> inline void st_volatile_##space##_##name(const A &at, const V &value) { store_volatile<T>(memory(at), value); }
+	template <class A, class... V> inline void st_volatile_##space##_##name(const A &at, const V &...values) { store_volatile<T>(memory(at), values...); }
 #define CUEMU_PTX_ACCESSES(space, memory)              \
 	CUEMU_PTX_ACCESS(space, memory, u8, uint8_t)         \
 	CUEMU_PTX_ACCESS(space, memory, s8, int8_t)          \

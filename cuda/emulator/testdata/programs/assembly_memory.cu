@@ -35,6 +35,9 @@ __global__ void move(const float *x, float *y, const int8_t *narrow, int *widene
 	asm volatile("ld.shared.b32 %0, [%1];" : "=f"(b) : "r"(at));
 	store_streaming(y + i, a, b);
 	asm volatile("prefetch.global.L2 [%0];" ::"l"(x));
+	float c, d;
+	asm volatile("ld.volatile.shared.v2.f32 {%0, %1}, [%2];" : "=f"(c), "=f"(d) : "r"(at));
+	asm volatile("st.volatile.global.v2.f32 [%0 + 8], {%1, %2};" ::"l"(y + i), "f"(d), "f"(c) : "memory");
 	asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(y + i), "r"(__float_as_uint(load_if(x + i, t % 2))), "r"(__float_as_uint(2.0f)));
 	int low, high;
 	asm("ld.global.s8 %0, [%1];" : "=r"(low) : "l"(narrow + t));
