@@ -229,7 +229,9 @@ func ldmatrixName(name string) string {
 	}
 	modifiers := strings.Split(rest, ".")
 	order := strings.Fields("m8n8 x1 x2 x4 trans shared b16")
-	slices.SortStableFunc(modifiers, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+	slices.SortStableFunc(modifiers, func(a, b string) int {
+		return slices.Index(order, a) - slices.Index(order, b)
+	})
 	return begin + strings.Join(modifiers, ".")
 }
 
@@ -258,7 +260,7 @@ func ptxCall(statement string, operands []operand, registers map[string]bool) (t
 		}
 		arguments = append(arguments, argument)
 	}
-	if n := len(arguments); access != nil && access[1] == "ld" && n > 0 { // the address comes first, as in a store
+	if n := len(arguments); access != nil && access[1] == "ld" && n > 0 { // as in a store, the address first
 		arguments = append(arguments[n-1:n:n], arguments[:n-1]...)
 	}
 	function := "::cuemu::ptx::" + strings.ReplaceAll(name, ".", "_")

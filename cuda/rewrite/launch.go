@@ -50,7 +50,8 @@ func (f *file) launch(view []byte, open, opened int) error {
 			"launch it from host code", kernelName(view[start:open]))
 	}
 	kernel, configuration := string(f.text[start:open]), string(f.text[opened:end])
-	form, call := ")->*[=](auto... cuemu_a){ ", "(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })"
+	form := ")->*[=](auto... cuemu_a){ "
+	call := "(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })"
 	if f.kernels.takesReference[lastName(view[start:open])] {
 		form, call = ").by_reference()->*[=](auto &&...cuemu_a) CUEMU_PLAIN { ", "(cuemu_a...); })"
 	}
