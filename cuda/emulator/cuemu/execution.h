@@ -154,15 +154,15 @@ template <class T> CUEMU_PLAIN inline decltype(auto) lift(T &argument) {
 }
 
 // argument is what the kernel is called with. The function's own type is hidden from the compiler, which has no T made of bits.
-template <class T> CUEMU_PLAIN inline T &argument(T &plain) { return plain; }
-template <class T> CUEMU_PLAIN inline T argument(Lifted<T> &lifted) {
+template <class T> inline T &argument(T &plain) { return plain; }
+template <class T> inline T argument(Lifted<T> &lifted) {
 	void *function = reinterpret_cast<void *>(&Lifted<T>::bits);
 	asm volatile("" : "+r"(function));
 	return reinterpret_cast<T (*)(const T *)>(function)(lifted.from);
 }
 
 // end_thread stands behind a kernel's call in one expression, at whose end what the kernel was called with would be destroyed.
-template <class... Args> CUEMU_PLAIN inline void end_thread(Args &...) {
+template <class... Args> inline void end_thread(Args &...) {
 	if constexpr ((is_lifted<Args> || ...)) cuemu_end_thread();
 }
 
