@@ -110,11 +110,11 @@ test-long:
 	@mkdir -p build
 	$(GO) run ./cmd/triad compare all --quick --device cpu --db build/all.db
 	$(GO) run ./cmd/triad gradcheck all --quick --device cpu --db build/all.db
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestKernelsCompile.*|TestEmulatorWarpMatrix|Test.*AttentionForHopper)$$' ./cuda
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestKernelsCompile.*|TestEmulatorWarpMatrix|TestEmulatorUnderClang|Test.*AttentionForHopper)$$' ./cuda
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestOwnFiles|TestFakeGPUWrongFiles|TestOwnMutants|TestWrongKernels)$$' ./cmd/triad
 	TRIAD_TEST_LONG=1 TRIAD_TEST_FILES=100 $(GO) test -count=1 -timeout 60m \
 		-run '^(TestFindingsShow|TestSecondTruth|TestManyFiles)$$' ./cmd/triad
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^(TestSanitizersAreSilent|TestZoo|TestPrograms)$$' ./internal/check
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestSanitizersAreSilent|TestZoo(UnderClang)?|TestPrograms)$$' ./internal/check
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'ByRows|InvariantsOfParts|ComplexStepAgrees' ./internal/truth
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPython$$/test_(gpu_code|operators|compile|worker)' ./pybridge
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPackage$$/(tests|documents)$$' ./pybridge/python

@@ -49,7 +49,9 @@ var (
 	watchedFlagsGCC = []string{
 		"--param=tsan-instrument-func-entry-exit=0", "-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s",
 	}
-	watchedFlagsClang = []string{"-mllvm", "-tsan-instrument-func-entry-exit=0"}
+	watchedFlagsClang = []string{
+		"-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
+	}
 )
 
 // watched are the flags of a kernel file that includes asynchronous instructions.

@@ -44,10 +44,8 @@ var emulatorFolder, emulatorTests = "emulator", filepath.Join("testdata", "emula
 
 func newEmulated(t testing.TB, compiler string, flags ...string) *emulated {
 	t.Helper()
-	path := ""
-	if compiler == "clang++" {
-		path = need.Clang(t)
-	} else {
+	path := compiler
+	if !filepath.IsAbs(compiler) {
 		path = need.Tool(t, compiler)
 	}
 	e := &emulated{compiler: path, flags: append([]string{

@@ -71,9 +71,12 @@ var (
 		"-finline-small-functions", "--param=tsan-instrument-func-entry-exit=0",
 		"--param=tsan-distinguish-volatile=1",
 	}
+	// clang++ traps where it knows an allocation's size, keeps no return address of a call that comes last,
+	// and leaves out a read that a write of the same place follows.
 	programFlagsClang = []string{
 		"-fno-sanitize-link-runtime", "-mllvm", "-tsan-instrument-func-entry-exit=0",
-		"-mllvm", "-tsan-distinguish-volatile=1",
+		"-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-read-before-write=1",
+		"-fno-sanitize=local-bounds", "-fno-optimize-sibling-calls",
 	}
 	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what is called.
 	programLink = []string{

@@ -93,6 +93,28 @@ var badInputs = map[string]badInput{
 		"the program was stopped amid long work", 3,
 		[]string{"--limit", "run=8s", "--limit", "stall=2s"},
 	},
+	"long work of atomics": {
+		"__global__ void count(int *x) { for (long i = 0; i < 1L << 40; i++) atomicAdd(x, 1); }\n" +
+			"int main() { int *x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4);\n" +
+			"count<<<1, 1>>>(x); cudaFree(x); }\n",
+		"the program was stopped amid long work", 3,
+		[]string{"--limit", "run=6s", "--limit", "stall=1s"},
+	},
+	"counts while it waits": {
+		"__global__ void until(int *x) { while (atomicAdd(x, 0) == 0) atomicAdd(x + 1, 1); }\n" +
+			"int main() { int *x; cudaMalloc(&x, 8); cudaMemset(x, 0, 8);\n" +
+			"until<<<1, 1>>>(x); cudaFree(x); }\n",
+		"a kernel does not end", 1,
+		[]string{"--limit", "stall=2s"},
+	},
+	"takes a lock in vain": {
+		"__global__ void until(int *x, int *lock) { for (bool done = false; !done;) {\n" +
+			"while (atomicCAS(lock, 0, 1)) {}\ndone = x[0]; __threadfence(); atomicExch(lock, 0); } }\n" +
+			"int main() { int *x; cudaMalloc(&x, 8); cudaMemset(x, 0, 8);\n" +
+			"until<<<1, 1>>>(x, x + 1); cudaFree(x); }\n",
+		"a kernel does not end", 1,
+		[]string{"--limit", "stall=2s"},
+	},
 	"waits for the host": {
 		"__global__ void until(volatile int *stop, int *turns) { while (!*stop) atomicAdd(turns, 1); }\n" +
 			"__global__ void twice(float *x) { x[0] *= 2; }\n" +

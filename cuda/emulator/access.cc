@@ -116,6 +116,7 @@ void seen_atomic(const volatile void *p, size_t bytes, bool writes, Pc pc) {
 	Worker *w = this_worker;
 	if (w && w->in_block) poll(*w, const_cast<const void *>(p), writes);
 	if (watching) {
+		if (w && w->in_block && !writes) note_asked(*w, const_cast<const void *>(p));
 		if (w && w->in_block) watch_access(*w, const_cast<const void *>(p), bytes, ATOMIC | (writes ? WRITES : 0), pc);
 		return;
 	}
@@ -126,10 +127,20 @@ void seen_atomic(const volatile void *p, size_t bytes, bool writes, Pc pc) {
 	if (writes) let_know(a, w->current, a.atomics_generic, a.atomics_async);
 }
 
+// An atomic operation was made: changed gives what was there before.
+template <class T> T changed(const volatile void *at, T before, T after) {
+	const void *p = const_cast<const void *>(at);
+	if (!watching || !this_worker || !this_worker->in_block) return before;
+	if (before == after) note_asked(*this_worker, p);
+	else note_change(*this_worker, p, before, after);
+	return before;
+}
+
 void seen_volatile(const void *p, size_t bytes, bool writes, Pc pc) {
 	Worker *w = this_worker;
 	if (w && w->in_block && !writes) poll(*w, p, false);
 	if (!watching) return seen(p, bytes, writes, pc);
+	if (w && w->in_block && !writes) note_asked(*w, p);
 	if (w && w->in_block) watch_access(*w, p, bytes, VOLATILE | (writes ? WRITES : 0), pc);
 }
 
@@ -184,12 +195,16 @@ void *__tsan_memset(void *to, int value, size_t bytes) {
 #define CHANGE(n, T, name)                                                                                \
 	T __tsan_atomic##n##_##name(volatile T *p, T v, int) {                                            \
 		seen_atomic(p, sizeof v, true, HERE);                                                     \
-		return __atomic_##name(p, v, __ATOMIC_SEQ_CST);                                           \
+		const T before = __atomic_##name(p, v, __ATOMIC_SEQ_CST);                                 \
+		return changed<T>(p, before, *p);                                                              \
 	}
 #define EXCHANGE_IF(n, T, name, weak)                                                                     \
 	int __tsan_atomic##n##_compare_exchange_##name(volatile T *p, T *e, T v, int, int) {              \
 		seen_atomic(p, sizeof v, true, HERE);                                                     \
-		return __atomic_compare_exchange_n(p, e, v, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);    \
+		const T before = *e;                                                                      \
+		const bool is = __atomic_compare_exchange_n(p, e, v, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+		changed<T>(p, before, is ? v : before);                                                   \
+		return is;                                                                                \
 	}
 #define ATOMICS(n, T)                                                                                     \
 	T __tsan_atomic##n##_load(const volatile T *p, int) {                                             \
@@ -198,16 +213,16 @@ void *__tsan_memset(void *to, int value, size_t bytes) {
 	}                                                                                                 \
 	void __tsan_atomic##n##_store(volatile T *p, T v, int) {                                          \
 		seen_atomic(p, sizeof v, true, HERE);                                                     \
-		__atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                 \
+		changed<T>(p, __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST), v);                                 \
 	}                                                                                                 \
 	T __tsan_atomic##n##_exchange(volatile T *p, T v, int) {                                          \
 		seen_atomic(p, sizeof v, true, HERE);                                                     \
-		return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                       \
+		return changed<T>(p, __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST), v);                          \
 	}                                                                                                 \
 	T __tsan_atomic##n##_compare_exchange_val(volatile T *p, T e, T v, int, int) {                    \
 		seen_atomic(p, sizeof v, true, HERE);                                                     \
-		__atomic_compare_exchange_n(p, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);         \
-		return e;                                                                                 \
+		const bool is = __atomic_compare_exchange_n(p, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+		return changed<T>(p, e, is ? v : e);                                                      \
 	}                                                                                                 \
 	EXCHANGE_IF(n, T, strong, false)                                                                  \
 	EXCHANGE_IF(n, T, weak, true)                                                                     \

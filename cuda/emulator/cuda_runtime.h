@@ -28,5 +28,6 @@
 #include "cuemu/device_api.h"
 #include "cuemu/ptx.h"
 #include "cuemu/ptx_arithmetic.h"
+#include "cuemu/ptx_memory.h"
 
 #endif

@@ -242,6 +242,11 @@ struct TypeMismatch {
 	unsigned char log_alignment, check;
 };
 
+struct Assumption {
+	SourceLocation at, assumed;
+	const TypeDescriptor *type;
+};
+
 struct OutOfBounds {
 	SourceLocation at;
 	const TypeDescriptor *array, *index;
@@ -270,6 +275,16 @@ void __ubsan_handle_type_mismatch_v1(TypeMismatch *data, uintptr_t address) {
 	Finding f("misaligned");
 	f.place("place", data->at.file, static_cast<int>(data->at.line));
 	f.message("address ends in 0x%x, and %s lies at multiples of %u bytes", static_cast<unsigned>(address & 255), data->type->name,
+	          static_cast<unsigned>(alignment)).write();
+	die();
+}
+
+// Of __builtin_assume_aligned, where clang++ compiles.
+void __ubsan_handle_alignment_assumption(Assumption *data, uintptr_t address, uintptr_t alignment, uintptr_t offset) {
+	if (!in_kernel() || (address - offset) % alignment == 0) return;
+	Finding f("misaligned");
+	f.place("place", data->at.file, static_cast<int>(data->at.line));
+	f.message("address ends in 0x%x, and the program says that it is a multiple of %u bytes", static_cast<unsigned>(address & 255),
 	          static_cast<unsigned>(alignment)).write();
 	die();
 }

@@ -248,6 +248,10 @@ cudaError check_fill(void *to, int value, size_t bytes, const char *file, int li
 	return cudaSuccess;
 }
 
+cudaError_t tell_no_symbol(const char *file, int line) {
+	return fail(cudaErrorInvalidSymbol, "pointer-mixup", file, line, "this call wants a __constant__ or __device__ variable itself, and is given its address");
+}
+
 void launch_returns() {
 	for (unsigned i = 0; i < allocation_count; i++)
 		if (allocations[i].live && allocations[i].sort != DEVICE && !allocations[i].busy && allocations[i].sort == MANAGED)

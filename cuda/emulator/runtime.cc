@@ -169,6 +169,8 @@ cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *fil
 	return cudaSuccess;
 }
 
+cudaError_t cuemu_no_symbol(const char *file, int line) { return checking ? tell_no_symbol(file, line) : last_error = cudaErrorInvalidSymbol; }
+
 cudaError_t cuemu_wait() {
 	if (cuemu_capturing()) return cuemu_spoil_capture();
 	if (checking) check_synchronised();

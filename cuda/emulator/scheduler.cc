@@ -364,6 +364,13 @@ CUEMU_PLAIN void cuemu_promote(void) {
 	if (this_worker->direct) promote(*this_worker);
 }
 
+CUEMU_PLAIN void cuemu_end_thread(void) {
+	leave_kernel(*this_worker);
+	__builtin_unreachable();
+}
+
+CUEMU_PLAIN void cuemu_copy_argument(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
+
 CUEMU_PLAIN void wait_for_others(const Wait *wait) { go(wait_beside(wait)); }
 
 // A block gives its turn away after so many yields of its threads; after fewer once it has done so.

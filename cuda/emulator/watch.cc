@@ -282,6 +282,29 @@ bool waits_for_host() {
 // The watchdog's thread reads it.
 static std::atomic<uint64_t> stepped{0};
 void step() { stepped.store(stepped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+
+// What threads asked for last, and what was at places before their last change. Those that meet in one entry forget each other.
+struct Asked {
+	uint32_t block, thread;
+	const void *at;
+};
+static Asked last_asked[1024];
+static struct { const void *at; uint64_t before; } last_changes[64];
+
+static Asked &asked_by(const Worker &w) { return last_asked[(block_of(w) * 31 + thread_of(w)) % 1024]; }
+
+void note_asked(const Worker &w, const void *at) { asked_by(w) = {block_of(w), thread_of(w), at}; }
+
+void note_change(const Worker &w, const void *at, uint64_t before, uint64_t after) {
+	Asked &asked = asked_by(w);
+	const bool waits = asked.at && asked.at != at && asked.block == block_of(w) && asked.thread == thread_of(w);
+	auto &last = last_changes[reinterpret_cast<uintptr_t>(at) / 4 % 64];
+	const bool taken_back = last.at == at && last.before == after;
+	asked.at = nullptr;
+	last = {at, before};
+	if (!waits && !taken_back) step();
+}
+
 uint64_t steps() { return stepped.load(std::memory_order_relaxed); }
 
 void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -204,14 +205,47 @@ func ptxStatements(template string) []string {
 	return all
 }
 
+// ptxAccess matches loads and stores: whether it is volatile, the memory, hints for the caches, how many at
+// once, the type.
+var ptxAccess = regexp.MustCompile(`^(ld|st)(?:\.weak)?(\.volatile)?\.(global|shared)` +
+	`(?:\.(?:nc|ca|cg|cs|lu|cv|wb|wt|L1::\w+|L1_no_allocate))*(\.v[24])?\.([busf])(8|16|32|64)$`)
+
+// accessName is a load or store without what makes no difference: of hints, of how many there are, which its
+// operands say, and of the type all but the size and, of what is widened, the sign.
+func accessName(access []string) string {
+	letter := "u"
+	if access[5] == "s" && (access[6] == "8" || access[6] == "16") {
+		letter = "s"
+	}
+	return access[1] + access[2] + "." + access[3] + "." + letter + access[6]
+}
+
+// ldmatrixName is an ldmatrix with its modifiers in the order of the manual: the assembler takes any.
+func ldmatrixName(name string) string {
+	const begin = "ldmatrix.sync.aligned."
+	rest, is := strings.CutPrefix(name, begin)
+	if !is {
+		return name
+	}
+	modifiers := strings.Split(rest, ".")
+	order := strings.Fields("m8n8 x1 x2 x4 trans shared b16")
+	slices.SortStableFunc(modifiers, func(a, b string) int {
+		return slices.Index(order, a) - slices.Index(order, b)
+	})
+	return begin + strings.Join(modifiers, ".")
+}
+
 // ptxCall is the call for one instruction.
 func ptxCall(statement string, operands []operand, registers map[string]bool) (text, unknown string) {
 	m := ptxWord.FindStringSubmatch(statement)
 	if m == nil {
 		return "", fmt.Sprintf("%q is no instruction that the emulator knows", statement)
 	}
-	name := strings.ReplaceAll(ptxHint.ReplaceAllString(m[1], ""), "shared::cta", "shared")
-	if !ptxInstructions[name] {
+	name := ldmatrixName(strings.ReplaceAll(ptxHint.ReplaceAllString(m[1], ""), "shared::cta", "shared"))
+	access := ptxAccess.FindStringSubmatch(name)
+	if access != nil {
+		name = accessName(access)
+	} else if !ptxInstructions[name] {
 		return "", fmt.Sprintf("the emulator does not know the instruction %s", m[1])
 	}
 	var arguments []string
@@ -225,6 +259,9 @@ func ptxCall(statement string, operands []operand, registers map[string]bool) (t
 			return "", fmt.Sprintf("the emulator does not know %s in %s", word, m[1])
 		}
 		arguments = append(arguments, argument)
+	}
+	if n := len(arguments); access != nil && access[1] == "ld" && n > 0 { // as in a store, the address first
+		arguments = append(arguments[n-1:n:n], arguments[:n-1]...)
 	}
 	function := "::cuemu::ptx::" + strings.ReplaceAll(name, ".", "_")
 	return function + "(" + strings.Join(arguments, ", ") + ")", ""

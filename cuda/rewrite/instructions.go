@@ -2,8 +2,8 @@ package rewrite
 
 import "strings"
 
-// ptxInstructions are those that the emulator has: for each, cuda/emulator/cuemu/ptx.h has a function of the
-// name, with underscores for dots.
+// ptxInstructions are those that the emulator has beside loads and stores: for each, a header of
+// cuda/emulator/cuemu (ptx.h and its like) has a function of the name, with underscores for dots.
 var ptxInstructions = wordSet(`
 	mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16
 	mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32
@@ -15,6 +15,7 @@ var ptxInstructions = wordSet(`
 	ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 	cp.async.ca.shared.global cp.async.cg.shared.global cp.async.commit_group cp.async.wait_group
 	cp.async.wait_all
+	prefetch.global.L1 prefetch.global.L2 prefetchu.L1 cvta.to.global.u64
 	cvta.to.shared.u64 cvt.u32.u64 mov.u32 mov.b32 mov.u64 mov.b64 setp.ne.b32 setp.ne.u32 setp.ne.s32
 	bfe.u32 bfe.s32 bfi.b32 bar.sync barrier.sync membar.gl membar.cta membar.sys fence.acq_rel.gpu
 	ex2.approx.f32 ex2.approx.ftz.f32 lg2.approx.f32 lg2.approx.ftz.f32 rcp.approx.f32 rcp.approx.ftz.f32

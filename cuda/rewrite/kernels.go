@@ -48,7 +48,8 @@ func parametersAfter(code []byte, at int) (open, closing int) {
 				return 0, 0
 			}
 			switch lastName(code[at:i]) {
-			case "__launch_bounds__", "__attribute__", "__cluster_dims__", "alignas", "__align__":
+			case "__launch_bounds__", "__maxnreg__", "__attribute__", "__cluster_dims__", "alignas",
+				"__align__":
 				i = end
 				continue
 			}

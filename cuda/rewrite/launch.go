@@ -24,10 +24,12 @@ func signEnd(view []byte, at int, letter byte) int {
 //
 //	k<256><<<rows, 256>>>(x)
 //	->
-//	(::cuemu::launch(rows, 256).kernel("k<256>")->*[=](auto... cuemu_a){ k<256>(cuemu_a...); })(x)
+//	(::cuemu::launch(rows, 256).kernel("k<256>")->*[=](auto... cuemu_a){
+//	    k<256>(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })(x)
 //
 // The lambda copies what it uses, a pointer to a kernel, for a graph may call it later. It keeps deduction,
-// default arguments and overloads working; the parentheses keep it safe inside a checking macro.
+// default arguments and overloads working; the parentheses keep it safe inside a checking macro. argument and
+// end_thread are for arguments whose class has a constructor or destructor: neither runs in the kernel.
 func (f *file) launch(view []byte, open, opened int) error {
 	start := kernelStart(view, open)
 	if start == open {
@@ -49,11 +51,12 @@ func (f *file) launch(view []byte, open, opened int) error {
 	}
 	kernel, configuration := string(f.text[start:open]), string(f.text[opened:end])
 	form := ")->*[=](auto... cuemu_a){ "
+	call := "(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })"
 	if f.kernels.takesReference[lastName(view[start:open])] {
-		form = ").by_reference()->*[=](auto &&...cuemu_a) CUEMU_PLAIN { "
+		form, call = ").by_reference()->*[=](auto &&...cuemu_a) CUEMU_PLAIN { ", "(cuemu_a...); })"
 	}
 	f.edits = append(f.edits, edit{start, closed, "(::cuemu::launch(" + configuration + ").kernel(" +
-		quote(kernelName(view[start:open])) + form + kernel + "(cuemu_a...); })"})
+		quote(kernelName(view[start:open])) + form + kernel + call})
 	f.nullArguments(view, skip(view, closed))
 	return nil
 }

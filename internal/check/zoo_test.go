@@ -26,8 +26,20 @@ var planted = regexp.MustCompile(`BUG\(([a-z-]+)\)`)
 // checked builds a program and runs it in all orders.
 func checked(t *testing.T, file string, limit time.Duration, define ...string) (*Report, string) {
 	t.Helper()
+	return checkedBy(t, builder(t), file, limit, define...)
+}
+
+// checkedBy is checked with a builder that has a compiler of its own.
+func checkedBy(t *testing.T, b *cuda.Builder, file string, limit time.Duration, define ...string) (
+	*Report, string,
+) {
+	t.Helper()
 	var output strings.Builder
-	q := built(t, file, define...)
+	program, err := b.Program(context.Background(), cuda.ProgramSource{File: file, Define: define})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := requestOf(program)
 	q.Limit, q.Stall, q.Budget, q.Output = limit, 5*time.Second, 2*limit, &output
 	r, err := Run(context.Background(), q)
 	if err != nil {
@@ -123,35 +135,46 @@ func TestZoo(t *testing.T) {
 			if len(want) == 0 {
 				t.Fatal("no line says BUG(kind)")
 			}
-			r, _ := checked(t, file, time.Minute)
-			if len(r.Findings) == 0 {
-				t.Errorf("nothing was found, want %v", want)
-			}
-			for _, f := range r.Findings {
-				if f.Kind == OrderDependent && strings.HasPrefix(want[0], string(OrderDependent)) {
-					continue // the output has no line of the source
-				}
-				if !slices.ContainsFunc(
-					sides(f),
-					func(side string) bool { return slices.Contains(want, side) },
-				) {
-					t.Errorf("found %v (%s), want %v", sides(f), f.Sentence(), want)
-				}
-				if (f.Kind == Race || f.Kind == Divergence && len(want) > 1) && len(sides(f)) != 2 {
-					t.Errorf("%s has lines %v, want both", f.Sentence(), sides(f))
-				}
-			}
+			b := builder(t)
+			found(t, b, file, want)
 			if !need.Part(i, 4) {
 				return
 			}
-			mended, _ := checked(t, file, time.Minute, "MENDED")
-			for _, f := range mended.Findings {
-				t.Errorf("the mended twin: %v %s", sides(f), f.Sentence())
-			}
-			if len(mended.Orders) != len(Orders) {
-				t.Errorf("the mended twin ran in %v, want %v", mended.Orders, Orders)
-			}
+			silent(t, b, file, "MENDED")
 		})
+	}
+}
+
+// found fails where a program's planted bugs are not found, or anything else is.
+func found(t *testing.T, b *cuda.Builder, file string, want []string) {
+	t.Helper()
+	r, _ := checkedBy(t, b, file, time.Minute)
+	if len(r.Findings) == 0 {
+		t.Errorf("nothing was found, want %v", want)
+	}
+	for _, f := range r.Findings {
+		if f.Kind == OrderDependent && strings.HasPrefix(want[0], string(OrderDependent)) {
+			continue // the output has no line of the source
+		}
+		at := func(side string) bool { return slices.Contains(want, side) }
+		if !slices.ContainsFunc(sides(f), at) {
+			t.Errorf("found %v (%s), want %v", sides(f), f.Sentence(), want)
+		}
+		if (f.Kind == Race || f.Kind == Divergence && len(want) > 1) && len(sides(f)) != 2 {
+			t.Errorf("%s has lines %v, want both", f.Sentence(), sides(f))
+		}
+	}
+}
+
+// silent fails where anything is found in a program, or it does not run in every order.
+func silent(t *testing.T, b *cuda.Builder, file string, define ...string) {
+	t.Helper()
+	r, _ := checkedBy(t, b, file, time.Minute, define...)
+	for _, f := range r.Findings {
+		t.Errorf("%s %v: %v %s", filepath.Base(file), define, sides(f), f.Sentence())
+	}
+	if len(r.Orders) != len(Orders) {
+		t.Errorf("%s %v ran in %v, want %v", filepath.Base(file), define, r.Orders, Orders)
 	}
 }
 

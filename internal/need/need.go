@@ -4,6 +4,7 @@
 package need
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,6 +75,20 @@ func Clang(t testing.TB) string {
 	}
 	Missing(t, "no "+strings.Join(names, ", ")+" on the PATH: apt-get install clang-19")
 	return ""
+}
+
+// ClangVersions are those of clang++ that the emulator is tested with.
+var ClangVersions = []int{15, 16, 19}
+
+// ClangOf is the path of the clang++ of a version.
+func ClangOf(t testing.TB, version int) string {
+	t.Helper()
+	name := fmt.Sprintf("clang++-%d", version)
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Missing(t, fmt.Sprintf("no %s on the PATH: apt-get install clang-%d", name, version))
+	}
+	return path
 }
 
 // Why a test is skipped that needs a GPU begins so.

@@ -44,6 +44,8 @@ func TestInside(t *testing.T) {
 		Tool(t, "nm")
 	case "clang":
 		Clang(t)
+	case "clang of a version":
+		ClangOf(t, 15)
 	case "gpu":
 		GPU(t, "no driver")
 	case "long":
@@ -63,6 +65,8 @@ func TestNeed(t *testing.T) {
 		{"tool", "", "skipped", "no nm on the PATH: apt-get install binutils"},
 		{"tool", "1", "failed", "no nm on the PATH: apt-get install binutils"},
 		{"clang", "1", "failed", "apt-get install clang-19"},
+		{"clang of a version", "", "skipped", "no clang++-15 on the PATH: apt-get install clang-15"},
+		{"clang of a version", "1", "failed", "no clang++-15 on the PATH: apt-get install clang-15"},
 		{"gpu", "1", "skipped", "needs a GPU: no driver"},
 		{"long", "1", "skipped", "make test-long runs it: a cluster"},
 		{"python", "", "skipped", "it's not here: pip install it"},

@@ -60,6 +60,10 @@ void watch_block(Worker &w);                     // a block starts
 void watch_copied(Worker &w, uint32_t to, uint32_t bytes);  // an asynchronous copy to shared memory starts
 void step();                                    // a launch moved on, although no block ended: its watchdog is patient
 uint64_t steps();
+// A launch whose atomic operations change memory moves on. It does not where a thread only counts how often it has asked for something else, or
+// takes its last change back: one that takes a lock, finds nothing done and gives it back waits.
+void note_asked(const Worker &w, const void *at);       // what others may write is read, or an atomic operation changed nothing
+void note_change(const Worker &w, const void *at, uint64_t before, uint64_t after);  // by an atomic operation
 bool waits_for_host();                          // a thread asks for what the host may write meanwhile, and no kernel does
 void settle_pending();                          // a write that raced is looked at once it is made
 
@@ -121,6 +125,7 @@ cudaError check_unregister(void *p, const char *file, int line);
 int sort_of_memory(const void *p);                        // a cudaMemoryType
 cudaError check_copy(void *to, const void *from, size_t bytes, int kind, bool waits, const char *file, int line);
 cudaError check_fill(void *to, int value, size_t bytes, const char *file, int line);
+cudaError tell_no_symbol(const char *file, int line);
 void check_synchronised();                      // the host has waited for everything
 void check_reset();                             // cudaDeviceReset gives back all memory
 

@@ -69,6 +69,9 @@ void *cuemu_peer_shared(const void *own, unsigned rank, const char *file, int li
 void cuemu_tile_barrier(unsigned threads, const char *file, int line);  // of the tile of more than 32 threads that holds this one
 void cuemu_tile_put(const void *value, size_t bytes);      // into the place of this thread's warp, of at most 64 bytes
 void cuemu_tile_get(unsigned warp, void *value, size_t bytes);
+void cuemu_promote(void);                                  // this block's threads become fibers
+void cuemu_end_thread(void) __attribute__((noreturn));     // this thread has left its kernel
+void cuemu_copy_argument(void *to, const void *from, size_t bytes);
 unsigned cuemu_lane(void);
 int cuemu_in_kernel(void); /* 1 on a thread of a kernel, 0 in host code */
 void cuemu_trap(const char *file, int line);
@@ -125,6 +128,44 @@ extern "C" __attribute__((visibility("default"))) void cuemu_keep(cuemu::Kept ke
 
 namespace cuemu {
 
+// A kernel's argument whose class copies or destroys itself is copied on the host, where the launch stands. Threads get the bits of that copy, as
+// on a GPU: neither a constructor nor a destructor runs in the kernel.
+template <class T> constexpr bool is_plain = std::is_trivially_destructible_v<T> && (!std::is_copy_constructible_v<T> || std::is_trivially_copy_constructible_v<T>) &&
+                                             (!std::is_move_constructible_v<T> || std::is_trivially_move_constructible_v<T>);
+
+// Lifted stands for such an argument until the kernel is called with its bits.
+template <class T> struct Lifted {
+	const T *from;
+	// Bits is returned as T is: whoever calls says where it shall lie, since neither is copied by its bits.
+	struct Bits {
+		alignas(T) unsigned char bytes[sizeof(T)];
+		CUEMU_PLAIN explicit Bits(const T *from) { cuemu_copy_argument(bytes, from, sizeof bytes); }
+		Bits(const Bits &);
+		CUEMU_PLAIN ~Bits() {}
+	};
+	CUEMU_UNWATCHED static Bits bits(const T *from) { return Bits(from); }
+};
+template <class T> constexpr bool is_lifted = false;
+template <class T> constexpr bool is_lifted<Lifted<T>> = true;
+
+template <class T> CUEMU_PLAIN inline decltype(auto) lift(T &argument) {
+	if constexpr (is_plain<T>) return (argument);
+	else return Lifted<T>{&argument};
+}
+
+// argument is what the kernel is called with. The function's own type is hidden from the compiler, which has no T made of bits.
+template <class T> inline T &argument(T &plain) { return plain; }
+template <class T> inline T argument(Lifted<T> &lifted) {
+	void *function = reinterpret_cast<void *>(&Lifted<T>::bits);
+	asm volatile("" : "+r"(function));
+	return reinterpret_cast<T (*)(const T *)>(function)(lifted.from);
+}
+
+// end_thread stands behind a kernel's call in one expression, at whose end what the kernel was called with would be destroyed.
+template <class... Args> inline void end_thread(Args &...) {
+	if constexpr ((is_lifted<Args> || ...)) cuemu_end_thread();
+}
+
 // Bound is a configured launch with its kernel: calling it with the kernel's arguments runs the grid. Every thread gets its own copies.
 template <class Kernel> struct Bound {
 	Job job;
@@ -132,7 +173,10 @@ template <class Kernel> struct Bound {
 	template <class... Args> void operator()(Args... args) {
 		if (cuemu_capturing())
 			return cuemu_keep(kept_of([self = *this, kept = std::make_tuple(args...)]() mutable { return std::apply(self, kept), cudaError(); }));
-		auto body = [&]() CUEMU_PLAIN { kernel(args...); };    // what it reads is the host's
+		auto body = [&]() CUEMU_PLAIN {                        // what it reads is the host's
+			if constexpr (!(is_plain<Args> && ...)) cuemu_promote();
+			kernel(lift(args)...);
+		};
 		using Body = decltype(body);
 		job.thread = &Threads<Body>::one;
 		job.lanes = &Threads<Body>::lanes;
@@ -163,7 +207,8 @@ struct Lending {
 	template <class Kernel> Lent<Kernel> operator->*(Kernel kernel) const { return {job, kernel}; }
 };
 
-// Configuration is what stands between <<< and >>>. `launch(grid, block).kernel("name")->*[=](auto... a) { kernel(a...); }` binds a kernel.
+// Configuration is what stands between <<< and >>>. `launch(grid, block).kernel("name")->*[=](auto... a) { kernel(argument(a)...), end_thread(a...); }` binds a
+// kernel.
 struct Configuration {
 	Job job;
 	Configuration &kernel(const char *name) {

@@ -14,6 +14,7 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __cluster_dims__(...) cuemu_has_no_cluster_dims_launch_with_cudaLaunchKernelEx_and_cudaLaunchAttributeClusterDimension
 #define __align__(bytes) __attribute__((aligned(bytes))) // as CUDA has it: it may stand where alignas may not
 #define __builtin_align__(bytes) __align__(bytes)

@@ -51,7 +51,7 @@ inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t b
 inline cudaError_t cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t = nullptr, CUEMU_HERE) {
 	return cuemu_copy_memory(to, from, bytes, cudaMemcpyDeviceToDevice, false, file, line);
 }
-template <class T> inline cudaError_t cudaMemcpyToSymbolAsync(T &symbol, const void *from, size_t bytes, size_t offset = 0,
+template <class T> inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                                               cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = nullptr, CUEMU_HERE) {
 	return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind, file, line);
 }
@@ -97,7 +97,7 @@ inline cudaError_t launch_by_pointer(Named<Params...> k, const Passed &p, std::i
 	Configuration c = launch(p.grid, p.block, p.shared_bytes, nullptr, p.file, p.line).kernel(k.name);
 	c.job.cooperative = p.cooperative;
 	auto *kernel = k.kernel;
-	(c->*[=](auto... a) CUEMU_PLAIN { kernel(a...); })(*static_cast<std::remove_reference_t<Params> *>(p.args[Index])...);
+	(c->*[=](auto... a) CUEMU_PLAIN { kernel(argument(a)...), end_thread(a...); })(*static_cast<std::remove_reference_t<Params> *>(p.args[Index])...);
 	return cudaPeekAtLastError();
 }
 }  // namespace cuemu

@@ -119,6 +119,7 @@ const char *cudaGetErrorString(cudaError_t error);
 const char *cudaGetErrorName(cudaError_t error);
 cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool waits, const char *file, int line);
 cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *file, int line);
+cudaError_t cuemu_no_symbol(const char *file, int line);   // the address of a variable stands where the variable itself should
 cudaError_t cuemu_free_memory(void *p, const char *file, int line);
 cudaError_t cuemu_free_host(void *p, const char *file, int line);
 cudaError_t cuemu_spoil_capture();                         // what a stream that captures does not allow
@@ -197,11 +198,20 @@ inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from
 	return cuemu::copy_rows(to, to_pitch, from, from_pitch, width, height, kind, false, file, line);
 }
 namespace cuemu {
-template <class T> inline char *start_of(T &symbol) { return reinterpret_cast<char *>(&const_cast<std::remove_cv_t<T> &>(symbol)); }
+template <class T> inline char *start_of(const T &symbol) { return reinterpret_cast<char *>(&const_cast<std::remove_cv_t<T> &>(symbol)); }
 }  // namespace cuemu
-template <class T> inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0,
+template <class T> inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                                          cudaMemcpyKind kind = cudaMemcpyHostToDevice, CUEMU_HERE) {
 	return cuemu_copy_memory(cuemu::start_of(symbol) + offset, from, bytes, kind, true, file, line);
+}
+// An address that is made for the call is none of a variable: nvcc takes it, and the call fails.
+template <class P, std::enable_if_t<std::is_pointer_v<P>, int> = 0>
+inline cudaError_t cudaMemcpyToSymbol(P &&, const void *, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyHostToDevice, CUEMU_HERE) {
+	return cuemu_no_symbol(file, line);
+}
+template <class P, std::enable_if_t<std::is_pointer_v<P>, int> = 0>
+inline cudaError_t cudaMemcpyFromSymbol(void *, P &&, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost, CUEMU_HERE) {
+	return cuemu_no_symbol(file, line);
 }
 template <class T> inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
                                                            cudaMemcpyKind kind = cudaMemcpyDeviceToHost, CUEMU_HERE) {
@@ -324,13 +334,15 @@ inline cudaError_t cudaLaunchKernelEx(cuemu::LaunchAt at, void (*kernel)(Params.
 		if (c.attrs[i].id != cudaLaunchAttributeClusterDimension) return cudaErrorNotSupported;
 		launch.job.cluster = dim3(c.attrs[i].val.clusterDim.x, c.attrs[i].val.clusterDim.y, c.attrs[i].val.clusterDim.z);
 	}
-	(launch->*[=](auto... a) CUEMU_PLAIN { kernel(a...); })(static_cast<Params>(std::forward<Args>(args))...);
+	(launch->*[=](auto... a) CUEMU_PLAIN { kernel(cuemu::argument(a)...), cuemu::end_thread(a...); })(static_cast<Params>(std::forward<Args>(args))...);
 	return cudaGetLastError();
 }
 
 // CUDA_LAUNCH(kernel, grid, block, shared bytes, stream, arguments...) is a launch in a form that other macros cannot hide. A kernel with
 // commas in its template arguments goes into parentheses.
 #define CUDA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
-	(::cuemu::launch(grid, block, shared_bytes, stream).kernel(#kernel)->*[=](auto... cuemu_a) { (kernel)(cuemu_a...); })(__VA_ARGS__)
+	(::cuemu::launch(grid, block, shared_bytes, stream).kernel(#kernel)->*[=](auto... cuemu_a) { \
+		(kernel)(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); \
+	})(__VA_ARGS__)
 
 #endif

@@ -193,7 +193,6 @@ void enter_block(Worker &w);                    // from home, until it ends or n
 void *context_of(Worker &w, unsigned thread);
 void leave_kernel(Worker &w);                   // the current thread has ended
 void make_runnable(Worker &w, unsigned warp, uint32_t lanes);
-extern "C" void cuemu_promote(void);
 extern "C" void wait_for_others(const Wait *wait);   // in the barrier of the cluster, or in an asynchronous instruction
 
 // cluster.cc

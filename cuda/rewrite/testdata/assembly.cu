@@ -34,3 +34,11 @@ __device__ unsigned lane() {
 	asm volatile("vote.sync.any.pred %0, %1, 0xffffffff;" : "=r"(l) : "r"(l));
 	return l;
 }
+
+void memory(float *x, unsigned at, float4 v, int low) {
+	asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.f32 {%0, %1, %2, %3}, [%4 + 16];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(x));
+	asm volatile("st.shared::cta.v2.b32 [%0], {%1, %2};" ::"r"(at), "f"(v.x), "f"(v.y));
+	asm volatile("ld.volatile.global.s8 %0, [%1];" : "=r"(low) : "l"(x));
+	asm volatile("ldmatrix.sync.aligned.x2.trans.m8n8.shared.b16 {%0, %1}, [%2];" : "=r"(low), "=r"(low) : "r"(at));
+	asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(low) : "l"(x));   // noted
+}

@@ -1,4 +1,6 @@
-// What the emulator itself costs, in processor time: a barrier per thread, a shuffle per lane. No figure here says anything about a GPU.
+// What the emulator itself costs, in processor time: a barrier per thread, a shuffle per lane, an ordinary kernel. No figure here says anything about
+// a GPU.
+#include <cmath>
 #include <ctime>
 
 #include <cstdio>
@@ -16,6 +18,27 @@ __global__ void shuffles(int n, float *out) {
 __global__ void add(const float *a, const float *b, float *c, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i < n) c[i] = a[i] + b[i];
+}
+
+// A block a row: maximum and sum of each warp by shuffles, of the block in shared memory.
+__global__ void softmax(const float *x, float *y, int cols) {
+	__shared__ float part[8];
+	const float *row = x + blockIdx.x * cols;
+	const int t = threadIdx.x, warps = blockDim.x / 32;
+	float most = -INFINITY, sum = 0;
+	for (int c = t; c < cols; c += blockDim.x) most = fmaxf(most, row[c]);
+	for (int k = 16; k > 0; k /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, k));
+	if (t % 32 == 0) part[t / 32] = most;
+	__syncthreads();
+	for (int w = 0; w < warps; w++) most = fmaxf(most, part[w]);
+	__syncthreads();
+	for (int c = t; c < cols; c += blockDim.x) sum += expf(row[c] - most);
+	for (int k = 16; k > 0; k /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, k);
+	if (t % 32 == 0) part[t / 32] = sum;
+	__syncthreads();
+	sum = 0;
+	for (int w = 0; w < warps; w++) sum += part[w];
+	for (int c = t; c < cols; c += blockDim.x) y[blockIdx.x * cols + c] = expf(row[c] - most) / sum;
 }
 
 static double now() {
@@ -47,4 +70,9 @@ int main() {
 	}
 	printf("no barrier: %.2f ns per thread\n", least([&] { add<<<n / 256, 256>>>(a, b, c, n); }) / n);
 	cudaFree(a), cudaFree(b), cudaFree(c);
+	const int rows = 4096, cols = 1024;
+	cudaMalloc(&a, rows * cols * 4), cudaMalloc(&b, rows * cols * 4);
+	for (int i = 0; i < rows * cols; i++) a[i] = static_cast<float>(i % 997) * 0.01f;
+	printf("softmax %d x %d: %.3f s\n", rows, cols, least([&] { softmax<<<rows, 256>>>(a, b, cols); }) * 1e-9);
+	cudaFree(a), cudaFree(b);
 }

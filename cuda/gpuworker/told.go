@@ -1,0 +1,116 @@
+package gpuworker
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/check"
+)
+
+// toolKinds are the words of the tools, in the order in which they are looked for.
+var toolKinds = []struct {
+	word string
+	kind check.Kind
+}{
+	{"misaligned", check.Misaligned},
+	{"leak", check.Leak},
+	{"uninitialized", check.Uninitialised},
+	{"hazard", check.Race},
+	{"race", check.Race},
+	{"barrier", check.Divergence},
+	{"divergent", check.Divergence},
+	{"double free", check.DoubleFree},
+	{"invalid __", check.OutOfBounds},
+	{"out of bounds", check.OutOfBounds},
+	{"out-of-bounds", check.OutOfBounds},
+	{"program hit", check.Launch},
+}
+
+// told turns what a tool found in a program into a finding; the words of the tool stay with it.
+func (f Finding) told(file string) check.Finding {
+	kind := check.Trap
+	for _, k := range toolKinds {
+		if strings.Contains(strings.ToLower(f.What), k.word) {
+			kind = k.kind
+			break
+		}
+	}
+	found := check.Finding{
+		Kind: kind, Kernel: f.Kernel, Sanitizer: f.Tool, Check: f.What,
+		Place: placeBeside(file, f.File, f.Line),
+	}
+	if f.Other != "" {
+		found.Access, found.OtherAccess = access(f.What), access(f.Other)
+		found.Other = placeBeside(file, f.OtherFile, f.OtherLine)
+	}
+	return found
+}
+
+// access is what words such as "Write access" say that a thread did.
+func access(words string) string {
+	if strings.Contains(words, "Write access") {
+		return "write"
+	}
+	return "read"
+}
+
+// placeBeside is a line of the program's file, or of one beside it; nil where the tool names none.
+func placeBeside(file, name string, line int) *check.Place {
+	if line <= 0 {
+		return nil
+	}
+	at := name
+	if filepath.Base(file) == at {
+		at = file
+	} else if beside := filepath.Join(filepath.Dir(file), at); exists(beside) {
+		at = beside
+	}
+	if whole, err := filepath.Abs(at); err == nil {
+		at = whole
+	}
+	return &check.Place{File: at, Line: line}
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// sticky are the CUDA errors after which every call fails: an illegal address, a misaligned one, a launch
+// that failed and their like.
+var sticky = regexp.MustCompile(`\(error 7(00|1[0-9])\)`)
+
+// toldOnce leaves out what says nothing new: the same two lines of a race again, and of a program that was
+// broken off within a kernel the calls that failed after it and what it could not free.
+func toldOnce(told []check.Finding) []check.Finding {
+	broken := slices.ContainsFunc(told, func(f check.Finding) bool {
+		return f.Sanitizer == "memcheck" && f.Kernel != "" && f.Place != nil
+	}) && slices.ContainsFunc(told, func(f check.Finding) bool { return sticky.MatchString(f.Check) })
+	var once []check.Finding
+	for _, f := range told {
+		after := broken && f.Sanitizer == "memcheck" && (f.Kind == check.Leak || sticky.MatchString(f.Check))
+		again := f.Kind == check.Race && slices.ContainsFunc(once, func(o check.Finding) bool {
+			return o.Kind == f.Kind && o.Kernel == f.Kernel && sameLines(o, f)
+		})
+		if !after && !again {
+			once = append(once, f)
+		}
+	}
+	return once
+}
+
+// sameLines says whether two races are between the same lines, either way round.
+func sameLines(a, b check.Finding) bool {
+	line := func(p *check.Place) check.Place {
+		if p == nil {
+			return check.Place{}
+		}
+		return check.Place{File: p.File, Line: p.Line}
+	}
+	first, second := line(a.Place), line(a.Other)
+	return first == line(b.Place) && second == line(b.Other) ||
+		first == line(b.Other) && second == line(b.Place)
+}

@@ -1,0 +1,102 @@
+package gpuworker
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"triad/internal/check"
+)
+
+// What each tool says becomes a finding of the kind that the emulator has for it, in the program's own file.
+func TestToldByTools(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "planted.cu")
+	for tool, want := range map[string][]check.Kind{
+		"memcheck": {check.OutOfBounds, check.Launch}, "racecheck": {check.Race},
+		"initcheck": {check.Uninitialised}, "synccheck": {check.Divergence},
+	} {
+		r := Report{Tool: tool}
+		r.add(reports[tool])
+		if len(r.Findings) != len(want) {
+			t.Fatalf("%s: %+v, want %v", tool, r.Findings, want)
+		}
+		for i, f := range r.Findings {
+			told := f.told(file)
+			if told.Kind != want[i] || told.Sanitizer != tool || told.Check != f.What {
+				t.Errorf("%s: %+v is told as %+v, want %v", tool, f, told, want)
+			}
+			if f.Line > 0 && (told.Place == nil || told.Place.File != file || told.Place.Line != f.Line) {
+				t.Errorf("%s: %+v is told at %+v", tool, f, told.Place)
+			}
+			if f.Line == 0 && told.Place != nil {
+				t.Errorf("%s: %+v is told at %+v, and the tool names no line", tool, f, told.Place)
+			}
+		}
+	}
+	for words, want := range map[string]check.Kind{
+		"Invalid __shared__ read of size 4 bytes":                  check.OutOfBounds,
+		"Invalid __global__ read of size 16 bytes, misaligned":     check.Misaligned,
+		"Leaked 4,000 bytes at 0x7f":                               check.Leak,
+		"Barrier error detected. Invalid arguments":                check.Divergence,
+		"Malloc/Free error encountered: Double free":               check.DoubleFree,
+		"Unspecified launch failure of a kind that nobody knows":   check.Trap,
+		"Warning: (Warp Level Programming) Potential RAW hazard":   check.Race,
+		"Program hit cudaErrorInvalidValue (error 1) on CUDA call": check.Launch,
+	} {
+		if got := (Finding{Tool: "memcheck", What: words}).told(file).Kind; got != want {
+			t.Errorf("%q is told as %s, want %s", words, got, want)
+		}
+	}
+}
+
+// Both sides of a race are told, in the program's file or in one beside it.
+func TestToldRace(t *testing.T) {
+	folder := t.TempDir()
+	file, header := filepath.Join(folder, "a.cu"), filepath.Join(folder, "sum.cuh")
+	if err := os.WriteFile(header, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := Finding{
+		Tool: "racecheck", What: "Error: Race reported between Write access", Kernel: "k",
+		File: "a.cu", Line: 5, Other: "Read access", OtherFile: "sum.cuh", OtherLine: 7,
+	}.told(file)
+	if f.Access != "write" || f.OtherAccess != "read" || f.Place.File != file || f.Place.Line != 5 ||
+		f.Other == nil || f.Other.File != header || f.Other.Line != 7 {
+		t.Errorf("%+v at %+v and %+v", f, f.Place, f.Other)
+	}
+}
+
+// What says nothing new is left out: a race the other way round, and what fails after a kernel was broken
+// off. Calls that fail, and leaks, are told where no kernel was.
+func TestToldOnce(t *testing.T) {
+	at := func(line int) *check.Place { return &check.Place{File: "/a.cu", Line: line} }
+	race := func(line, other int) check.Finding {
+		return check.Finding{
+			Kind: check.Race, Sanitizer: "racecheck", Kernel: "k", Place: at(line), Other: at(other),
+		}
+	}
+	beyond := check.Finding{Kind: check.OutOfBounds, Sanitizer: "memcheck", Kernel: "k", Place: at(3)}
+	failed := check.Finding{
+		Kind: check.Launch, Sanitizer: "memcheck", Check: "Program hit cudaErrorLaunchFailure (error 719)",
+	}
+	refused := check.Finding{
+		Kind: check.Launch, Sanitizer: "memcheck", Check: "Program hit cudaErrorInvalidValue (error 1)",
+	}
+	leak := check.Finding{Kind: check.Leak, Sanitizer: "memcheck", Check: "Leaked 4 bytes"}
+	for name, c := range map[string]struct{ told, want []check.Finding }{
+		"other way round": {[]check.Finding{race(5, 6), race(6, 5)}, []check.Finding{race(5, 6)}},
+		"other line":      {[]check.Finding{race(5, 6), race(5, 7)}, []check.Finding{race(5, 6), race(5, 7)}},
+		"broken off":      {[]check.Finding{beyond, failed, refused, leak}, []check.Finding{beyond, refused}},
+		"not broken off":  {[]check.Finding{beyond, leak}, []check.Finding{beyond, leak}},
+		"no place":        {[]check.Finding{failed, leak}, []check.Finding{failed, leak}},
+	} {
+		got := toldOnce(c.told)
+		same := slices.EqualFunc(got, c.want, func(a, b check.Finding) bool {
+			return a.Kind == b.Kind && a.Check == b.Check && sameLines(a, b)
+		})
+		if !same {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
