@@ -50,13 +50,20 @@ func (w *wide) Run(ctx context.Context, job backend.Job) (backend.Outcome, error
 	return w.fake.Run(ctx, job)
 }
 
-// Where a backend judges side by side many cases are under way at once, one at most of an implementation in
-// one dtype; without lanes two jobs of a family.
-func TestLanesJudgeSideBySide(t *testing.T) {
+// judgedOperator is one with a few cases in --quick.
+func judgedOperator(t *testing.T) *truth.Operator {
+	t.Helper()
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return o
+}
+
+// Where a backend judges side by side many cases are under way at once, one at most of an implementation in
+// one dtype; without lanes two jobs of a family.
+func TestLanesJudgeSideBySide(t *testing.T) {
+	o := judgedOperator(t)
 	most := map[int]int{}
 	for _, lanes := range []int{0, 6} {
 		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: lanes}
@@ -87,10 +94,7 @@ func TestLanesJudgeSideBySide(t *testing.T) {
 // A family that is slow does not hold up the others: they go on with the next cases, and the records are in
 // the order of the plan all the same.
 func TestSlowFamilyHoldsNobodyUp(t *testing.T) {
-	o, err := truth.Get("softmax")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := judgedOperator(t)
 	const ahead = 4
 	var mu sync.Mutex
 	done, far, waited := 0, make(chan struct{}), true
