@@ -144,7 +144,9 @@ func TestDivided(t *testing.T) {
 			t.Errorf("%q: want it there: %t in\n%s", c.word, c.has, c.in)
 		}
 	}
-	for _, alike := range []string{"TRIAD_KERNEL(a, b, forward, .launch(f))", "TRIAD_KERNEL(a, .asynchronous()"} {
+	for _, alike := range []string{
+		"TRIAD_KERNEL(a, b, forward, .launch(f))", "TRIAD_KERNEL(a, .asynchronous()",
+	} {
 		if _, _, ok := divided([]byte(alike)); ok {
 			t.Errorf("%s was divided", alike)
 		}
