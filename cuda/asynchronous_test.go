@@ -2,8 +2,10 @@ package cuda
 
 import (
 	"debug/elf"
+	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -31,18 +33,122 @@ func TestFilesWithAsynchronousCopiesAreWatched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := elf.Open(library.Path)
-		if err != nil {
-			t.Fatal(err)
+		if reports := reportsAccesses(t, library.Path); reports != c.watched {
+			t.Errorf("%s: accesses are reported: %t, want %t", name, reports, c.watched)
 		}
-		symbols, err := read.ImportedSymbols()
-		read.Close()
-		if err != nil {
-			t.Fatal(err)
+	}
+}
+
+// reportsAccesses says whether a library calls the emulator for ordinary accesses.
+func reportsAccesses(t *testing.T, library string) bool {
+	t.Helper()
+	read, err := elf.Open(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	symbols, err := read.ImportedSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(symbols, func(s elf.ImportedSymbol) bool { return s.Name == "__tsan_write4" })
+}
+
+// twoVariants is a kernel file with a variant that has its data copied while it runs, and one that has not.
+const twoVariants = `#include <cuda_pipeline.h>
+#include "register.cuh"
+namespace {
+__global__ void plain_kernel(float *x) { x[threadIdx.x] = 2; }
+__global__ void copied_kernel(float *x) {
+	__shared__ float part[32];
+	__pipeline_memcpy_async(part + threadIdx.x, x + threadIdx.x, 4);
+	__pipeline_commit();
+	__pipeline_wait_prior(0);
+	x[threadIdx.x] = part[threadIdx.x];
+}
+int plain(const triad_call *call) {
+	plain_kernel<<<1, 32>>>(static_cast<float *>(call->out[0].data));
+	return triad::launched();
+}
+int copied(const triad_call *call) {
+	copied_kernel<<<1, 32>>>(static_cast<float *>(call->out[0].data));
+	return triad::launched();
+}
+} // namespace
+TRIAD_KERNEL(relu, plain, forward, .contract("fp32").dtypes(triad::bit(TRIAD_F32)).outputs(1).launch(plain))
+TRIAD_KERNEL(relu, copied, forward,
+             .MARK contract("fp32").dtypes(triad::bit(TRIAD_F32)).outputs(1).launch(copied))
+`
+
+// TestVariantsWithoutAsynchronousCopiesAreNotWatched: where the variants that have them say so, the others
+// are a library of their own, and both are there. Where none says so, all are watched.
+func TestVariantsWithoutAsynchronousCopiesAreNotWatched(t *testing.T) {
+	b := testBuilder(t)
+	file := filepath.Join(t.TempDir(), "k.cu")
+	writeFile(t, file, strings.Replace(twoVariants, "MARK ", "asynchronous().", 1))
+	s := &server{device: &emulator{builder: b}, specs: catalogSpec}
+	library, all, err := s.open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || all[0].Name != "cuda/plain" || all[1].Name != "cuda/copied" {
+		t.Errorf("%d kernels are registered", len(all))
+	}
+	if library.Beside == "" || reportsAccesses(t, library.Beside) || !reportsAccesses(t, library.Path) {
+		t.Errorf("%+v: want a library that reports accesses, and one beside it that does not", library)
+	}
+	writeFile(t, file, strings.Replace(twoVariants, "MARK ", "", 1))
+	if library, err = b.Kernels(t.Context(), file); err != nil || library.Beside != "" ||
+		!reportsAccesses(t, library.Path) {
+		t.Errorf("%+v, %v: want one library, which reports accesses", library, err)
+	}
+}
+
+// TestAsynchronousVariantSaysSo: a variant that asks for asynchronous copies is not built where others say
+// that they do and it does not.
+func TestAsynchronousVariantSaysSo(t *testing.T) {
+	b := testBuilder(t)
+	text := strings.Replace(twoVariants, "MARK ", "", 1)
+	text = strings.Replace(text, "TRIAD_KERNEL(relu, plain, forward, ",
+		"TRIAD_KERNEL(relu, plain, forward, .asynchronous()", 1)
+	file := writeFile(t, filepath.Join(t.TempDir(), "k.cu"), text)
+	_, err := b.Kernels(t.Context(), file)
+	var mistake *BuildError
+	if !errors.As(err, &mistake) || !strings.Contains(mistake.Error(), "registered without .asynchronous()") {
+		t.Errorf("%v, want that a variant is registered without .asynchronous()", err)
+	}
+}
+
+// TestDivided: registrations are kept or left out whole, in their lines; what stands in comments or macros is
+// no registration.
+func TestDivided(t *testing.T) {
+	text := "// TRIAD_KERNEL(a, x, forward, .asynchronous())\n" +
+		"TRIAD_KERNEL(a, b, forward,\n .contract(\"(\").launch(f))\nint f();\n" +
+		"TRIAD_KERNEL(a, c, forward, .asynchronous().launch(g<(1 > 0)>))\n"
+	marked, others, ok := divided([]byte(text))
+	if !ok || strings.Count(string(marked), "\n") != 5 || strings.Count(string(others), "\n") != 5 {
+		t.Fatalf("%t\n%s\n%s", ok, marked, others)
+	}
+	for _, c := range []struct {
+		in, word string
+		has      bool
+	}{
+		{string(marked), "a, b", false},
+		{string(marked), "launch(f)", false},
+		{string(marked), "int f();", true},
+		{string(marked), "a, c", true},
+		{string(others), "a, b", true},
+		{string(others), "launch(g", false},
+	} {
+		if strings.Contains(c.in, c.word) != c.has {
+			t.Errorf("%q: want it there: %t in\n%s", c.word, c.has, c.in)
 		}
-		isReport := func(s elf.ImportedSymbol) bool { return s.Name == "__tsan_write4" }
-		if calls := slices.ContainsFunc(symbols, isReport); calls != c.watched {
-			t.Errorf("%s: accesses are reported: %t, want %t", name, calls, c.watched)
+	}
+	for _, alike := range []string{
+		"TRIAD_KERNEL(a, b, forward, .launch(f))", "TRIAD_KERNEL(a, .asynchronous()",
+	} {
+		if _, _, ok := divided([]byte(alike)); ok {
+			t.Errorf("%s was divided", alike)
 		}
 	}
 }

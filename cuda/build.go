@@ -29,6 +29,7 @@ type Builder struct {
 // compiler built it.
 type Library struct {
 	Path   string
+	Beside string // of a file that is two libraries, the other; "" else
 	Source string
 	Facts  backend.BuildFacts
 }
@@ -86,7 +87,8 @@ func (b *Builder) emulatorWith(ctx context.Context, more []string) (Library, err
 			units = append(units, at)
 		}
 	}
-	return b.build(ctx, "emulator", "cuda/emulator", files, units, flags, hashFiles(files, flags))
+	return b.build(ctx, "emulator", "cuda/emulator", files, []part{{"libemulator.so", units, flags}},
+		hashFiles(files, flags))
 }
 
 // Kernels builds the library of one kernel file: the name of an operator, whose file is cuda/kernels/<op>.cu
@@ -113,23 +115,17 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 		return Library{}, err
 	}
 	flags := slices.Concat(b.common(), kernelFlags, emulated)
-	source := set.hash(flags)
-	if set.asynchronous() {
-		flags = append(flags, b.watched()...)
-	}
 	for at, text := range emulator {
 		if _, mine := files[at]; !mine {
 			files[at] = text
 		}
 	}
-	if set.home != "" {
-		flags = append(flags, "-iquote", set.home)
+	parts, err := b.parts(set, files, flags)
+	if err != nil {
+		return Library{}, err
 	}
-	unit := strings.TrimSuffix(set.main, path.Ext(set.main)) + ".cc"
-	files[unit] = files[set.main]
-	delete(files, set.main)
-	library, err := b.build(ctx, strings.TrimSuffix(path.Base(set.main), ".cu"), set.name, files,
-		[]string{unit}, flags, source)
+	library, err := b.build(ctx, strings.TrimSuffix(path.Base(set.main), ".cu"), set.name, files, parts,
+		set.hash(flags))
 	for _, n := range notes {
 		library.Facts.LogTail = fmt.Sprintf("%s:%d: note: %s\n", set.name, n.Line, n.Text) +
 			library.Facts.LogTail
@@ -164,29 +160,33 @@ func (b *Builder) emulatorTree() (map[string][]byte, error) {
 	return files, nil
 }
 
-// build compiles units, paths in files, into one library. The key of the cache is a hash of all files, the
-// flags and the compiler.
-func (b *Builder) build(ctx context.Context, name, author string, files map[string][]byte, units,
-	flags []string, source string,
+// part is one library of a build: its name, the units that it is compiled of, and how.
+type part struct {
+	output       string
+	units, flags []string
+}
+
+// build compiles units, paths in files, into one library or two. The key of the cache is a hash of all files,
+// the flags and the compiler.
+func (b *Builder) build(ctx context.Context, name, author string, files map[string][]byte, parts []part,
+	source string,
 ) (Library, error) {
-	key := name + "-" + hashFiles(files, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
-	output := "lib" + name + ".so"
+	var flags []string
+	for _, p := range parts {
+		flags = append(flags, p.flags...)
+	}
+	key := name + "-" + hashFiles(files, append(flags, b.Compiler.Path, b.Compiler.Version))
 	folder, made, cached, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
 		began := time.Now()
 		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
 			return record{}, err
 		}
-		args := slices.Concat(b.withPrelude(ctx, files, flags), units,
-			[]string{"-o", filepath.Join(folder, output), "-ldl"})
-		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
+		log, err := b.compileParts(ctx, author, folder, files, parts)
 		if err != nil {
-			if ctx.Err() != nil {
-				return record{}, err
-			}
-			return record{}, firstError(author, log)
+			return record{}, err
 		}
 		r := record{
-			Compiler: b.Compiler.Version, Flags: flags, Seconds: time.Since(began).Seconds(),
+			Compiler: b.Compiler.Version, Flags: parts[0].flags, Seconds: time.Since(began).Seconds(),
 			Log: tail(log, 8<<10),
 		}
 		return r, os.RemoveAll(filepath.Join(folder, "src"))
@@ -205,7 +205,11 @@ func (b *Builder) build(ctx context.Context, name, author string, files map[stri
 	if cached {
 		facts.Seconds = 0
 	}
-	return Library{Path: filepath.Join(folder, output), Source: source, Facts: facts}, nil
+	library := Library{Path: filepath.Join(folder, parts[0].output), Source: source, Facts: facts}
+	if len(parts) > 1 {
+		library.Beside = filepath.Join(folder, parts[1].output)
+	}
+	return library, nil
 }
 
 func hashFiles(files map[string][]byte, flags []string) string {

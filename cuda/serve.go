@@ -248,11 +248,7 @@ func (s *server) open(ctx context.Context, file string) (Library, []*kernel, err
 	mistake := func(err error) error {
 		return &BuildError{File: kernelFile(file), Message: err.Error(), Log: library.Facts.LogTail}
 	}
-	handle, err := open(library.Path, false)
-	if err != nil {
-		return Library{}, nil, mistake(err)
-	}
-	all, err := kernels(handle, s.specs)
+	all, err := s.registered(library)
 	if err != nil {
 		return Library{}, nil, mistake(fmt.Errorf("%s: %w", kernelFile(file), err))
 	}
@@ -263,6 +259,26 @@ func (s *server) open(ctx context.Context, file string) (Library, []*kernel, err
 		}
 	}
 	return library, all, nil
+}
+
+// registered lists what the library of a file registers, and the one beside it.
+func (s *server) registered(library Library) ([]*kernel, error) {
+	var all []*kernel
+	for _, path := range []string{library.Beside, library.Path} {
+		if path == "" {
+			continue
+		}
+		handle, err := open(path, false)
+		if err != nil {
+			return nil, err
+		}
+		more, err := kernels(handle, s.specs)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
 }
 
 // find gives the registration that a run asks for.

@@ -15,6 +15,8 @@
 //   accepts(f)            in place of limits: TRIAD_OK, or TRIAD_UNSUPPORTED and a sentence (see arguments.cuh)
 //   workspace(f)          bytes of scratch memory for this call (default none)
 //   launch(f)             asynchronous on the call's stream; returns triad::launched()
+//   asynchronous()        its kernels ask for instructions that run beside their threads (cp.async, mbarriers, wgmma, the copy engine): in the
+//                         emulator their ordinary accesses are watched, which is slow. Where no variant says so, all of the file are
 //   constraint(text)      what accepts asks, in one sentence (default: the words of the limits)
 //
 // Where the file includes "spec/<op>.cuh" (see spec.cuh), a kernel is asked only about calls that fit the spec.
@@ -49,6 +51,7 @@ public:
 	Registration &accepts(int (*f)(const triad_call *, char *, int32_t)) { fields.accepts = f; return *this; }
 	Registration &workspace(int64_t (*f)(const triad_call *)) { fields.workspace = f; return *this; }
 	Registration &launch(int (*f)(const triad_call *)) { fields.launch = f; return *this; }
+	Registration &asynchronous() { return *this; } // who divides a file for the emulator reads it in the text
 	Registration &limits(const Limits &more) {
 		asked.insert(asked.end(), more.begin(), more.end());
 		return *this;

@@ -98,13 +98,13 @@ TRIAD_KERNEL(flash_attention, tiled, forward,
              .contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::tiled())
              .launch(TRIAD_BY_DTYPE(forward_tiled)))
 TRIAD_KERNEL(flash_attention, sm80_mma, forward,
-             .contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::mma_forward())
+             .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::mma_forward())
              .launch(TRIAD_BY_HALF(forward_mma)))
 TRIAD_KERNEL(flash_attention, sm90_wgmma, forward,
-             .contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::wgmma(limits::mma_forward()))
+             .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::wgmma(limits::mma_forward()))
              .launch(TRIAD_BY_HALF(forward_wgmma)))
 TRIAD_KERNEL(flash_attention, sm90_tma, forward,
-             .contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::tma_forward())
+             .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::tma_forward())
              .launch(TRIAD_BY_HALF(forward_tma)))
 TRIAD_KERNEL(flash_attention, naive, backward,
              .contract("fp32").dtypes(full).outputs(gradients).limits(limits::backward(limits::naive()))
@@ -125,13 +125,13 @@ TRIAD_KERNEL(flash_attention, tiled_atomic, backward,
              .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).forward("tiled").limits(limits::backward(limits::tiled()))
              .workspace(workspace_grad_q).launch(TRIAD_BY_DTYPE(backward_tiled_atomic)))
 TRIAD_KERNEL(flash_attention, sm80_mma, backward,
-             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::mma_backward())
+             .asynchronous().contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::mma_backward())
              .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_mma)))
 TRIAD_KERNEL(flash_attention, sm90_wgmma, backward,
-             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::wgmma(limits::mma_backward()))
+             .asynchronous().contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::wgmma(limits::mma_backward()))
              .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_wgmma)))
 TRIAD_KERNEL(flash_attention, sm90_tma, backward,
-             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::tma_backward())
+             .asynchronous().contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::tma_backward())
              .workspace(workspace_tma).launch(TRIAD_BY_HALF(backward_tma)))
 
 } // namespace

@@ -268,8 +268,8 @@ void check_k(triad::Check &check, const triad_call *call) {
 const triad::Limits wgmma = {triad::wgmma_capability(), triad::limit("sums of fewer than 2^31 - 1 products", check_k)};
 
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, forward,
-             .contract("promoted").dtypes(forward_dtypes).outputs(1).limits(wgmma).launch(launch<Wgmma>))
+             .asynchronous().contract("promoted").dtypes(forward_dtypes).outputs(1).limits(wgmma).launch(launch<Wgmma>))
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, backward,
-             .contract("promoted").dtypes(backward_dtypes).outputs(3).limits(wgmma).launch(launch<Wgmma>))
+             .asynchronous().contract("promoted").dtypes(backward_dtypes).outputs(3).limits(wgmma).launch(launch<Wgmma>))
 
 } // namespace

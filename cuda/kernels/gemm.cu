@@ -453,16 +453,16 @@ TRIAD_KERNEL(gemm, double_buffer, backward,
              .contract("fp32").dtypes(triad::floats).outputs(3).limits(few_tiles<BlockVector::m, BlockVector::n>(), packs)
              .launch(TRIAD_BY_DTYPE(double_buffer)))
 TRIAD_KERNEL(gemm, sm80_mma, forward,
-             .contract("fp32").dtypes(halves).outputs(1)
+             .asynchronous().contract("fp32").dtypes(halves).outputs(1)
              .limits(triad::capability("mma", 80, true), triad::contiguous("c"), few_tiles<Mma::m, Mma::n>(), packs)
              .launch(TRIAD_BY_HALF(triad::gemm::sm80_mma)))
 TRIAD_KERNEL(gemm, sm80_mma, backward,
-             .contract("fp32").dtypes(halves).outputs(3).limits(triad::capability("mma", 80, true), few_tiles<Mma::m, Mma::n>(), packs)
+             .asynchronous().contract("fp32").dtypes(halves).outputs(3).limits(triad::capability("mma", 80, true), few_tiles<Mma::m, Mma::n>(), packs)
              .launch(TRIAD_BY_HALF(triad::gemm::sm80_mma)))
 TRIAD_KERNEL(gemm, sm90_tma, forward,
-             .contract("fp32").dtypes(halves).outputs(1).limits(tma).limits(triad::contiguous("c")).launch(TRIAD_BY_HALF(triad::gemm::sm90_tma)))
+             .asynchronous().contract("fp32").dtypes(halves).outputs(1).limits(tma).limits(triad::contiguous("c")).launch(TRIAD_BY_HALF(triad::gemm::sm90_tma)))
 TRIAD_KERNEL(gemm, sm90_tma, backward,
-             .contract("fp32").dtypes(halves).outputs(3).limits(tma).launch(TRIAD_BY_HALF(triad::gemm::sm90_tma)))
+             .asynchronous().contract("fp32").dtypes(halves).outputs(3).limits(tma).launch(TRIAD_BY_HALF(triad::gemm::sm90_tma)))
 TRIAD_KERNEL(gemm, cublas, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous("c"), cublas_limit)
              .workspace(triad::gemm::cublas_workspace).launch(TRIAD_BY_DTYPE(triad::gemm::cublas)))

@@ -311,6 +311,6 @@ TRIAD_KERNEL(grouped_gemm, tiled, backward,
 TRIAD_KERNEL(grouped_gemm, persistent, backward,
              .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE(grouped_gemm_persistent)))
 TRIAD_KERNEL(grouped_gemm, sm80_mma, forward,
-             .contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("x", "w")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
+             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("x", "w")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
 TRIAD_KERNEL(grouped_gemm, sm80_mma, backward,
-             .contract("fp32").dtypes(triad::halves).outputs(3).limits(mma("x", "w", "grad_y")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
+             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(3).limits(mma("x", "w", "grad_y")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))

@@ -421,8 +421,8 @@ TRIAD_KERNEL(layernorm, vec, forward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_vec).launch(TRIAD_BY_DTYPE(layernorm_fwd_vec)))
 
 TRIAD_KERNEL(layernorm, partials, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).forward("block").limits(backward_rows).workspace(partials_workspace)
+             .asynchronous().contract("fp32").dtypes(triad::floats).outputs(7).forward("block").limits(backward_rows).workspace(partials_workspace)
              .launch(TRIAD_BY_DTYPE(layernorm_bwd_partials)))
 TRIAD_KERNEL(layernorm, atomic, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).nondeterministic(6).forward("block").limits(backward_rows)
+             .asynchronous().contract("fp32").dtypes(triad::floats).outputs(7).nondeterministic(6).forward("block").limits(backward_rows)
              .workspace(atomic_workspace).launch(TRIAD_BY_DTYPE(layernorm_bwd_atomic)))

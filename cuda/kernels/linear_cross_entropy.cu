@@ -453,7 +453,7 @@ TRIAD_KERNEL(linear_cross_entropy, chunked, backward,
 TRIAD_KERNEL(linear_cross_entropy, chunked, backward,
              .contract("stored").dtypes(triad::halves).outputs(3).workspace(backward_bytes).launch(TRIAD_BY_DTYPE(backward_chunked)))
 TRIAD_KERNEL(linear_cross_entropy, mma, forward,
-             .contract("stored").dtypes(triad::halves).outputs(3).workspace(forward_bytes).limits(mma()).launch(TRIAD_BY_HALF(forward_mma)))
+             .asynchronous().contract("stored").dtypes(triad::halves).outputs(3).workspace(forward_bytes).limits(mma()).launch(TRIAD_BY_HALF(forward_mma)))
 TRIAD_KERNEL(linear_cross_entropy, mma, backward,
-             .contract("stored").dtypes(triad::halves).outputs(3).workspace(backward_bytes).limits(mma("grad_hidden", "grad_weight"))
+             .asynchronous().contract("stored").dtypes(triad::halves).outputs(3).workspace(backward_bytes).limits(mma("grad_hidden", "grad_weight"))
              .launch(TRIAD_BY_HALF(backward_mma)))

@@ -457,5 +457,5 @@ TRIAD_KERNEL(moe, naive, forward, .contract("fp32").dtypes(triad::floats).output
 TRIAD_KERNEL(moe, grouped, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_grouped)))
 TRIAD_KERNEL(moe, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_naive)))
 TRIAD_KERNEL(moe, grouped, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_grouped)))
-TRIAD_KERNEL(moe, mma, forward, .contract("stored").dtypes(triad::halves).outputs(7).workspace(workspace<false>).limits(mma()).launch(TRIAD_BY_HALF(moe_fwd_mma)))
-TRIAD_KERNEL(moe, mma, backward, .contract("stored").dtypes(triad::halves).outputs(31).workspace(workspace<false>).limits(mma("grad_y")).launch(TRIAD_BY_HALF(moe_bwd_mma)))
+TRIAD_KERNEL(moe, mma, forward, .asynchronous().contract("stored").dtypes(triad::halves).outputs(7).workspace(workspace<false>).limits(mma()).launch(TRIAD_BY_HALF(moe_fwd_mma)))
+TRIAD_KERNEL(moe, mma, backward, .asynchronous().contract("stored").dtypes(triad::halves).outputs(31).workspace(workspace<false>).limits(mma("grad_y")).launch(TRIAD_BY_HALF(moe_bwd_mma)))

@@ -355,11 +355,11 @@ TRIAD_KERNEL(rmsnorm, block, forward,
 TRIAD_KERNEL(rmsnorm, vec, forward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_vectors).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_vec)))
 TRIAD_KERNEL(rmsnorm, ring, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_vectors).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_ring)))
+             .asynchronous().contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_vectors).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_ring)))
 
 TRIAD_KERNEL(rmsnorm, partials, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).forward("block").limits(backward_rows).workspace(partials_workspace)
+             .asynchronous().contract("fp32").dtypes(triad::floats).outputs(7).forward("block").limits(backward_rows).workspace(partials_workspace)
              .launch(TRIAD_BY_DTYPE(rmsnorm_bwd_partials)))
 TRIAD_KERNEL(rmsnorm, atomic, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).nondeterministic(4).forward("block").limits(backward_rows)
+             .asynchronous().contract("fp32").dtypes(triad::floats).outputs(7).nondeterministic(4).forward("block").limits(backward_rows)
              .workspace(atomic_workspace).launch(TRIAD_BY_DTYPE(rmsnorm_bwd_atomic)))

@@ -411,9 +411,9 @@ TRIAD_KERNEL(softmax, block, forward,
 TRIAD_KERNEL(softmax, online, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous_columns()).launch(TRIAD_BY_DTYPE(softmax_fwd_online)))
 TRIAD_KERNEL(softmax, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::vector_rows()).launch(TRIAD_BY_DTYPE(softmax_fwd_vec)))
+             .asynchronous().contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::vector_rows()).launch(TRIAD_BY_DTYPE(softmax_fwd_vec)))
 TRIAD_KERNEL(softmax, sm90_cluster, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).limits(cluster).launch(TRIAD_BY_DTYPE(softmax_fwd_cluster)))
+             .asynchronous().contract("fp32").dtypes(triad::floats).outputs(1).limits(cluster).launch(TRIAD_BY_DTYPE(softmax_fwd_cluster)))
 
 TRIAD_KERNEL(softmax, naive, backward,
              .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(softmax_bwd_naive)))
@@ -422,6 +422,6 @@ TRIAD_KERNEL(softmax, warp, backward,
 TRIAD_KERNEL(softmax, block, backward,
              .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous_columns()).launch(TRIAD_BY_DTYPE(softmax_bwd_block)))
 TRIAD_KERNEL(softmax, vec, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::vector_rows()).launch(TRIAD_BY_DTYPE(softmax_bwd_vec)))
+             .asynchronous().contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::vector_rows()).launch(TRIAD_BY_DTYPE(softmax_bwd_vec)))
 TRIAD_KERNEL(softmax, sm90_cluster, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).limits(cluster).launch(TRIAD_BY_DTYPE(softmax_bwd_cluster)))
+             .asynchronous().contract("fp32").dtypes(triad::floats).outputs(1).limits(cluster).launch(TRIAD_BY_DTYPE(softmax_bwd_cluster)))

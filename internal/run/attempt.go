@@ -113,6 +113,8 @@ func (x *execution) inParts(ctx context.Context, e entry, job backend.Job) (back
 // runJob runs a job; a library that no longer loads in a fresh worker is an outcome of this entry, not the
 // end of the run.
 func (x *execution) runJob(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
+	over := x.abreast(e)
+	defer over()
 	outcome, err := e.backend.Run(ctx, job)
 	if ctx.Err() != nil && (err != nil || outcome.Status != op.StatusUnknown) {
 		// it was broken off: that is no fault of anybody's

@@ -53,12 +53,12 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) (
 		lanes: lanesOf(p.backends),
 	}
 	x.resumed()
+	planned := p.judged
 	if x.lanes > 0 {
-		err = x.all(ctx, interleaved(p.judged))
-		result.inOrder(p.judged)
-	} else {
-		err = x.all(ctx, p.judged)
+		planned = interleaved(planned)
 	}
+	err = x.all(ctx, planned)
+	result.inOrder(p.judged)
 	result.spend("running and judging", x.began)
 	if err != nil || result.Interrupted || request.Timing == nil {
 		return err
@@ -107,8 +107,9 @@ type execution struct {
 	result   *Result
 	finished int
 	previous previousOutputs
-	lost     map[string]*losses // by operator, pass and implementation
-	choices  map[string]choice  // by description
+	lost     map[string]*losses       // by operator, pass and implementation
+	choices  map[string]choice        // by description
+	families map[string]chan struct{} // the jobs that run, by family
 	failure  error
 }
 
@@ -119,7 +120,7 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 	var group panics.Group
 	var broken []work
 	for i, w := range planned {
-		taken := placesOf(w, cap(places))
+		taken := x.placesOf(w, cap(places))
 		for range taken {
 			select {
 			case places <- struct{}{}:

@@ -73,13 +73,18 @@ func together(backends []backend.Backend) {
 	}
 }
 
-// What is under way at once: two cases, or where jobs are judged side by side so many for each of these.
+// What is under way at once: places for cases, or where jobs are judged side by side so many for each of
+// these. On a CPU a few cases wait at the slowest family, such as torch while it compiles, and the others go
+// on with the next ones, of the next operator as well.
 const (
-	inFlightAlone = 2
+	inFlightAlone = 8
 	inFlightALane = 4
 	// A case takes another place for every so many elements of its tensors, but at most half of them: so much
-	// memory is in use at once.
-	elementsAPlace = 1 << 22
+	// memory is in use at once, and of large cases two.
+	elementsAPlace      = 1 << 22
+	elementsAPlaceAlone = 1 << 20
+	// so many jobs of a family run at once: more would only take the cores from each other
+	abreastAlone = 2
 )
 
 // places are how many cases may be under way at once.
@@ -91,12 +96,43 @@ func (x *execution) places() int {
 }
 
 // placesOf is how many of them a case takes.
-func placesOf(w work, most int) int {
+func (x *execution) placesOf(w work, most int) int {
 	elements, _, err := w.operator.Spec.Footprint(w.Case)
 	if err != nil {
 		return 1
 	}
-	return int(min(1+elements/elementsAPlace, max(1, int64(most)/2)))
+	each := int64(elementsAPlaceAlone)
+	if x.lanes > 0 {
+		each = elementsAPlace
+	}
+	return int(min(1+elements/each, max(1, int64(most)/2)))
+}
+
+// abreast waits until a job of a family may run; over says that it has ended. Where jobs are spread over
+// workers these are the bound.
+func (x *execution) abreast(e entry) (over func()) {
+	if x.lanes > 0 {
+		return func() {}
+	}
+	family := familyOf(e.implementation)
+	x.mu.Lock()
+	if x.families == nil {
+		x.families = map[string]chan struct{}{}
+	}
+	running := x.families[family]
+	if running == nil {
+		running = make(chan struct{}, abreastAlone)
+		x.families[family] = running
+	}
+	x.mu.Unlock()
+	running <- struct{}{}
+	return func() { <-running }
+}
+
+// familyOf is what an implementation is written in.
+func familyOf(i backend.Implementation) string {
+	family, _, _ := strings.Cut(i.Name, "/")
+	return family
 }
 
 // inOrder puts the records into the order of the plan, however they came in.
@@ -144,7 +180,7 @@ func lanes(entries []entry) [][]int {
 	var order []string
 	byLane := map[string][]int{}
 	for i, e := range entries {
-		lane, _, _ := strings.Cut(e.implementation.Name, "/")
+		lane := familyOf(e.implementation)
 		if e.implementation.Device == "gpu" {
 			lane = e.implementation.Name
 		}

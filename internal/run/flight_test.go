@@ -50,13 +50,20 @@ func (w *wide) Run(ctx context.Context, job backend.Job) (backend.Outcome, error
 	return w.fake.Run(ctx, job)
 }
 
-// Where a backend judges side by side many cases are under way at once, one at most of an implementation in
-// one dtype; without lanes two cases.
-func TestLanesJudgeSideBySide(t *testing.T) {
+// judgedOperator is one with a few cases in --quick.
+func judgedOperator(t *testing.T) *truth.Operator {
+	t.Helper()
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return o
+}
+
+// Where a backend judges side by side many cases are under way at once, one at most of an implementation in
+// one dtype; without lanes two jobs of a family.
+func TestLanesJudgeSideBySide(t *testing.T) {
+	o := judgedOperator(t)
 	most := map[int]int{}
 	for _, lanes := range []int{0, 6} {
 		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: lanes}
@@ -75,12 +82,60 @@ func TestLanesJudgeSideBySide(t *testing.T) {
 				dtypes = append(dtypes, record.Case.DType)
 			}
 		}
-		if lanes > 0 && !slices.Equal(dtypes, o.Spec.DTypes) {
+		if !slices.Equal(dtypes, o.Spec.DTypes) {
 			t.Errorf("the records begin with %v, want the order of the plan, %v", dtypes, o.Spec.DTypes)
 		}
 	}
-	if most[0] > 4 || most[6] < 4 || most[6] > 6 { // two implementations in three dtypes
+	if most[0] > abreastAlone || most[6] < 4 || most[6] > 6 { // two implementations in three dtypes
 		t.Errorf("jobs at once, by lanes: %v", most)
+	}
+}
+
+// A family that is slow does not hold up the others: they go on with the next cases, and the records are in
+// the order of the plan all the same.
+func TestSlowFamilyHoldsNobodyUp(t *testing.T) {
+	o := judgedOperator(t)
+	const ahead = 4
+	var mu sync.Mutex
+	done, far, waited := 0, make(chan struct{}), true
+	fast := &fake{family: "fast", runs: map[string]int{}, ways: map[string]way{
+		"fast/a": func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+			mu.Lock()
+			defer mu.Unlock()
+			if launch == 0 {
+				if done++; done == ahead {
+					close(far)
+				}
+			}
+			return right(x, launch, run)
+		},
+	}}
+	slow := &fake{family: "slow", runs: map[string]int{}, ways: map[string]way{
+		"slow/a": func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+			select {
+			case <-far:
+			case <-time.After(20 * time.Second):
+				waited = false
+			}
+			return right(x, launch, run)
+		},
+	}}
+	r := &Runner{Backends: []backend.Backend{slow, fast}, Recorder: &memory{}, Stop: t.Context()}
+	result, err := r.Compare(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Single: true,
+		Options: op.Options{
+			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Level: op.LevelQuick,
+		},
+	})
+	if err != nil || !waited || len(result.Records) < 2*ahead {
+		t.Errorf("%d records, %v; the fast family was %d cases ahead: %t", len(result.Records), err, ahead,
+			waited)
+	}
+	for i, record := range result.Records {
+		if want := []string{"slow/a", "fast/a"}[i%2]; record.Impl != want ||
+			record.Case.Key() != result.Records[i/2*2].Case.Key() {
+			t.Fatalf("record %d is of %s, want %s on the case of the one before", i, record.Impl, want)
+		}
 	}
 }
 
@@ -106,12 +161,18 @@ func TestPlacesOfLargeCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ rows, most, want int64 }{
-		{4, 2, 1},
-		{1 << 20, 2, 1},
-		{4, 32, 1},
-		{1 << 14, 32, 9},
-		{1 << 20, 32, 16},
+	for _, c := range []struct {
+		lanes            int
+		rows, most, want int64
+	}{
+		{6, 4, 2, 1},
+		{6, 1 << 20, 2, 1},
+		{6, 4, 32, 1},
+		{6, 1 << 14, 32, 9},
+		{6, 1 << 20, 32, 16},
+		{0, 4, 8, 1},
+		{0, 1 << 10, 8, 3},
+		{0, 1 << 14, 8, 4},
 	} {
 		plan, err := o.Spec.Expand(op.Options{Device: "gpu", Dims: map[string]int64{
 			"rows": c.rows,
@@ -120,7 +181,8 @@ func TestPlacesOfLargeCases(t *testing.T) {
 		if err != nil || len(plan.Cases) == 0 {
 			t.Fatal(err)
 		}
-		if got := placesOf(work{operator: o, Case: plan.Cases[0]}, int(c.most)); int64(got) != c.want {
+		x := &execution{lanes: c.lanes}
+		if got := x.placesOf(work{operator: o, Case: plan.Cases[0]}, int(c.most)); int64(got) != c.want {
 			t.Errorf("%d rows of %d places: %d, want %d", c.rows, c.most, got, c.want)
 		}
 	}

@@ -43,33 +43,40 @@ struct Waited {
 
 }  // namespace cuemu
 
+// A library whose accesses are not watched is that of variants which ask for nothing of this.
+#ifdef CUEMU_SYNCHRONOUS
+#define CUEMU_ASYNCHRONOUS __attribute__((error("a variant with asynchronous instructions is registered without .asynchronous() (register.cuh)")))
+#else
+#define CUEMU_ASYNCHRONOUS
+#endif
+
 #pragma GCC visibility push(default)
 extern "C" {
-void cuemu_mbarrier_init(void *barrier, uint32_t arrivals, const char *file, int line);
-void cuemu_mbarrier_fence(void);
-void cuemu_mbarrier_arrive(void *barrier, uint32_t bytes, const char *file, int line);  // and expects so many bytes more
-uint32_t cuemu_mbarrier_phase(void *barrier, const char *file, int line);    // phases that have ended
-void cuemu_mbarrier_drop(void *barrier, const char *file, int line);         // one arrival fewer from the next phase on
-void cuemu_mbarrier_arrive_at(void *barrier, unsigned rank, const char *file, int line);
-void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int line);
-void cuemu_proxy_fence(void);
+CUEMU_ASYNCHRONOUS void cuemu_mbarrier_init(void *barrier, uint32_t arrivals, const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_mbarrier_fence(void);
+CUEMU_ASYNCHRONOUS void cuemu_mbarrier_arrive(void *barrier, uint32_t bytes, const char *file, int line);  // and expects so many bytes more
+CUEMU_ASYNCHRONOUS uint32_t cuemu_mbarrier_phase(void *barrier, const char *file, int line);    // phases that have ended
+CUEMU_ASYNCHRONOUS void cuemu_mbarrier_drop(void *barrier, const char *file, int line);         // one arrival fewer from the next phase on
+CUEMU_ASYNCHRONOUS void cuemu_mbarrier_arrive_at(void *barrier, unsigned rank, const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_proxy_fence(void);
 void cuemu_named_barrier(int number, int threads, int waits, const char *file, int line);
 void cuemu_registers(int wanted, int more, const char *file, int line);
-void cuemu_copy_box(const cuemu::Box *box, void *barrier, const char *file, int line);
-void cuemu_copy_bytes(void *to, const void *from, uint32_t bytes, void *barrier, const char *file, int line);
-void cuemu_sums_add(float *to, const float *from, uint32_t bytes, const char *file, int line);
-void cuemu_sums_commit(void);
-void cuemu_sums_wait(int pending, const char *file, int line);
-void cuemu_copy_box_to_each(const cuemu::Box *box, void *barrier, unsigned blocks, const char *file, int line);
-void cuemu_copy_async(void *to, const void *from, int bytes, int read, const char *file, int line);  // of which `read` bytes, then zeros
-void cuemu_copy_async_to(void *to, const void *from, int bytes, void *barrier, const char *file, int line);  // which the barrier's phase waits for
-void cuemu_copy_commit(void);
-void cuemu_copy_wait(int pending, const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_copy_box(const cuemu::Box *box, void *barrier, const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_copy_bytes(void *to, const void *from, uint32_t bytes, void *barrier, const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_sums_add(float *to, const float *from, uint32_t bytes, const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_sums_commit(void);
+CUEMU_ASYNCHRONOUS void cuemu_sums_wait(int pending, const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_copy_box_to_each(const cuemu::Box *box, void *barrier, unsigned blocks, const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_copy_async(void *to, const void *from, int bytes, int read, const char *file, int line);  // of which `read` bytes, then zeros
+CUEMU_ASYNCHRONOUS void cuemu_copy_async_to(void *to, const void *from, int bytes, void *barrier, const char *file, int line);  // which the barrier's phase waits for
+CUEMU_ASYNCHRONOUS void cuemu_copy_commit(void);
+CUEMU_ASYNCHRONOUS void cuemu_copy_wait(int pending, const char *file, int line);
 void cuemu_copy_end(void);                                     // the thread asks for no more: all have been waited for
-void cuemu_wgmma_fence(const char *file, int line);
-void cuemu_wgmma_issue(void *const *lanes);                    // of a warp; for warp_call
-void cuemu_wgmma_commit(void *const *lanes);
-void cuemu_wgmma_wait(void *const *lanes);
+CUEMU_ASYNCHRONOUS void cuemu_wgmma_fence(const char *file, int line);
+CUEMU_ASYNCHRONOUS void cuemu_wgmma_issue(void *const *lanes);                    // of a warp; for warp_call
+CUEMU_ASYNCHRONOUS void cuemu_wgmma_commit(void *const *lanes);
+CUEMU_ASYNCHRONOUS void cuemu_wgmma_wait(void *const *lanes);
 }
 #pragma GCC visibility pop
 

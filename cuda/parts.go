@@ -1,0 +1,128 @@
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/cuda/rewrite"
+	"triad/internal/panics"
+)
+
+// The variants of one kernel file become two libraries for the emulator where some of them ask for
+// asynchronous instructions and say so: each ordinary access of these is reported to the emulator, which
+// makes a kernel about ten times slower, and the others need none of it.
+var (
+	registration     = regexp.MustCompile(`\bTRIAD_KERNEL\s*\(`)
+	asynchronousMark = []byte(".asynchronous()")
+	// synchronousFlags have the compiler refuse asynchronous instructions in the library of the others.
+	synchronousFlags = []string{"-DCUEMU_SYNCHRONOUS"}
+)
+
+// divided gives a kernel file twice: with those registrations alone that say they are asynchronous, and with
+// the others. ok is false where all are alike, or a parenthesis is open.
+func divided(text []byte) (marked, others []byte, ok bool) {
+	code := rewrite.Code(text)
+	marked, others = bytes.Clone(text), bytes.Clone(text)
+	counts := map[bool]int{}
+	for _, at := range registration.FindAllIndex(code, -1) {
+		end := closing(code, at[1]-1)
+		if end < 0 {
+			return nil, nil, false
+		}
+		isMarked := bytes.Contains(code[at[0]:end], asynchronousMark)
+		counts[isMarked]++
+		out := marked
+		if isMarked {
+			out = others
+		}
+		for i := at[0]; i <= end; i++ {
+			if out[i] != '\n' {
+				out[i] = ' '
+			}
+		}
+	}
+	return marked, others, counts[true] > 0 && counts[false] > 0
+}
+
+// parts are the libraries of a kernel file, whose text in files makes way for the units to be compiled.
+func (b *Builder) parts(set *sourceSet, files map[string][]byte, flags []string) ([]part, error) {
+	var home []string
+	if set.home != "" {
+		home = []string{"-iquote", set.home}
+	}
+	unit := strings.TrimSuffix(set.main, path.Ext(set.main))
+	output := "lib" + path.Base(unit)
+	watched := part{output + ".so", []string{unit + ".cc"}, slices.Concat(flags, home)}
+	files[unit+".cc"] = files[set.main]
+	delete(files, set.main)
+	if !set.asynchronous() {
+		return []part{watched}, nil
+	}
+	watched.flags = slices.Concat(flags, b.watched(), home)
+	marked, others, ok := divided(set.files[set.main].text)
+	if !ok {
+		return []part{watched}, nil
+	}
+	beside := part{
+		output + "_synchronous.so", []string{unit + "_synchronous.cc"},
+		slices.Concat(flags, synchronousFlags, home),
+	}
+	for at, text := range map[string][]byte{watched.units[0]: marked, beside.units[0]: others} {
+		result, err := rewrite.Source(set.name, text)
+		if err != nil {
+			return nil, fmt.Errorf("divide %s: %w", set.name, err) // the whole could be rewritten
+		}
+		files[at] = result.Text
+	}
+	return []part{watched, beside}, nil
+}
+
+// compileParts compiles the libraries of a build, side by side. The error of one that does not compile is a
+// *BuildError.
+func (b *Builder) compileParts(ctx context.Context, author, folder string, files map[string][]byte,
+	parts []part,
+) (log string, err error) {
+	logs, failures := make([]string, len(parts)), make([]error, len(parts))
+	var group panics.Group
+	for i, p := range parts {
+		group.Go(func() {
+			args := slices.Concat(b.withPrelude(ctx, files, p.flags), p.units,
+				[]string{"-o", filepath.Join(folder, p.output), "-ldl"})
+			logs[i], failures[i] = compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return "", err
+	}
+	for i, err := range failures {
+		if err != nil && ctx.Err() == nil {
+			err = firstError(author, logs[i])
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(logs, ""), nil
+}
+
+// closing is where the parenthesis closes that opens at a place of code; -1 where it does not.
+func closing(code []byte, open int) int {
+	depth := 0
+	for i := open; i < len(code); i++ {
+		switch code[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
