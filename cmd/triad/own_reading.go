@@ -177,6 +177,20 @@ func (t *readingTrial) Flat() kernelfile.Tally {
 	return t.try(t.file, dims, true)
 }
 
+// Whole tries the file at sizes that are whole tiles and blocks. A kernel of Python masks its tiles, and is slow
+// where it is interpreted: that is not asked.
+func (t *readingTrial) Whole() kernelfile.Tally {
+	if t.file.IsPython() || time.Now().After(t.until) {
+		return kernelfile.Tally{}
+	}
+	o := op.Options{
+		Level: op.LevelQuick, Dims: maps.Clone(t.file.Covers.Dims), Attributes: t.request.Options.Attributes,
+		Passes: []op.Pass{t.pass}, Device: t.request.Options.Device, Memory: t.request.Options.Memory,
+	}
+	(&ownkernels.Backend{Files: []*ownkernels.File{t.file}}).Narrow(&o)
+	return t.try(t.file, wholeTiles(t.request.Operators[0].Spec, o), true)
+}
+
 // try judges the quick cases of a file on ordinary numbers, with some sizes fixed; where one that is wrong is
 // enough, the rest of them is left.
 func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough bool) (
@@ -196,7 +210,7 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	o := op.Options{
 		Level: op.LevelQuick, Dims: dims, Attributes: t.request.Options.Attributes,
 		DTypes: dtypes, Passes: []op.Pass{t.pass},
-		Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+		Distributions: ordinary(file.Bindings[at]), Layouts: []string{"contiguous"},
 		Device: t.request.Options.Device, Memory: t.request.Options.Memory,
 	}
 	mine := &ownkernels.Backend{Files: []*ownkernels.File{file}}
@@ -224,6 +238,14 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 		}
 	}
 	return tallyOf(result.Records, fixed)
+}
+
+// ordinary are the distributions of ordinary numbers that a function takes.
+func ordinary(b *kernelfile.Binding) []string {
+	if all := b.Distributions(); all != nil {
+		return all[:1]
+	}
+	return []string{"normal"}
 }
 
 // untilWrong ends a run with its first record that is wrong.

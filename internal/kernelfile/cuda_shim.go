@@ -245,7 +245,7 @@ func (b *Binding) acceptCode(n int) string {
 			own := a.instantiate(group.types)
 			element, any, _ := own.element()
 			want, _ := tensorDType(b.tensor(a), group.DType)
-			element = sameBits(element, want)
+			element = b.heldBy(element, want)
 			if any || own.isBytes() || a.Form == Narrow {
 				continue
 			}
@@ -282,8 +282,8 @@ func (b *Binding) launchCode(n int) string {
 		calls = append(calls, b.second())
 	}
 	for i, args := range calls {
-		code.WriteString(b.formsBefore(args) + b.beforeCode(args) + b.fillRooms() +
-			b.callCode(args, i > 0) + b.formsAfter(args))
+		code.WriteString(b.formsBefore(args) + b.beforeCode(args) + b.wholeCode(args, false) +
+			b.fillRooms() + b.callCode(args, i > 0) + b.wholeCode(args, true) + b.formsAfter(args))
 	}
 	code.WriteString(b.scaleCode())
 	code.WriteString("\treturn triad::watched();\n}\n")

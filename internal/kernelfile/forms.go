@@ -23,7 +23,8 @@ const (
 	// ByToken is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
 	// operator has [batch, heads, seq, dim].
 	ByToken
-	Narrow // an int for each of the operator's int64
+	Narrow      // an int for each of the operator's int64
+	BlockTotals // a value of each block, which triad adds up
 )
 
 // packing says how several inputs lie in one buffer.
@@ -66,6 +67,11 @@ func (b *Binding) chooseForm() {
 		}
 	}
 	b.takeScratch()
+}
+
+// hasForm says whether an argument has a form.
+func (b *Binding) hasForm(form Form) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == form })
 }
 
 // missingPointers is how many pointers fewer a function has than the operator has required tensors; negative

@@ -109,20 +109,23 @@ func (k body) reducesPartOfARow(file *File) bool {
 }
 
 // valueOfEachBlock says whether a kernel writes a value of each block, "out[blockIdx.x]", to an output of one
-// element: what it is launched with, and what adds the values, is not in the file.
+// element that is no total: what it is launched with, and what adds the values, is not in the file.
 func (k body) valueOfEachBlock() bool {
-	for _, a := range k.b.Args {
-		if a.Role != Output {
-			continue
-		}
-		if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
-			continue
-		}
-		for i := 0; i+5 < len(k.tokens); i++ {
-			if k.tokens[i].text == a.Name && k.tokens[i+1].text == "[" && k.tokens[i+2].text == "blockIdx" &&
-				k.tokens[i+5].text == "]" {
-				return true
-			}
+	return slices.ContainsFunc(k.b.Args, func(a Argument) bool {
+		return a.Role == Output && a.Form != BlockTotals && k.givesValueOfEachBlock(a)
+	})
+}
+
+// givesValueOfEachBlock says whether an output of one element is written by blocks, each in a place of its own.
+func (k body) givesValueOfEachBlock(a Argument) bool {
+	if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
+		return false
+	}
+	tokens := k.expandAliases()
+	for i := 0; i+5 < len(tokens); i++ {
+		if tokens[i].text == a.Name && tokens[i+1].text == "[" && tokens[i+2].text == "blockIdx" &&
+			tokens[i+5].text == "]" {
+			return true
 		}
 	}
 	return false

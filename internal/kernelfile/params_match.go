@@ -97,6 +97,7 @@ type Binding struct {
 	doubled  bool            // it is called with a factor of 2
 	others   []Function      // of the file
 	left     []string        // functions that fit too; the name of one that is judged is the operator's
+	whole    bool            // its tensors are ints, where the operator has floats
 	rungs    []int           // the kernels that it chooses from by a number, where none is asked for
 }
 
@@ -160,6 +161,8 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	}
 	b.takeRank()
 	b.narrowIntegers()
+	b.takeBlockTotals(file)
+	b.takeWhole()
 	if err := b.instances(); err != nil {
 		return nil, err
 	}

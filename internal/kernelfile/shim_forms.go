@@ -67,6 +67,26 @@ template <typename T> __global__ void fill_lowest(T *to, size_t n) {
 template <typename To, typename From> __global__ void convert(To *to, const From *from, size_t n) {
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = static_cast<To>(from[i]);
 }
+// by one block of 256 threads
+template <typename From> __global__ void add_up(float *to, const From *values, size_t n) {
+	__shared__ double sums[256];
+	double sum = 0;
+	for (size_t i = threadIdx.x; i < n; i += 256) sum += static_cast<double>(values[i]);
+	sums[threadIdx.x] = sum;
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		for (int i = 1; i < 256; i++) sum += sums[i];
+		*to = static_cast<float>(sum);
+	}
+}
+template <typename To, typename From> __global__ void in_its_place(void *data, size_t n) {
+	static_assert(sizeof(To) == sizeof(From), "in its place");
+	for (size_t i = thread_of_all(); i < n; i += all_threads()) {
+		From from = static_cast<const From *>(data)[i];
+		To to = static_cast<To>(from);
+		static_cast<To *>(data)[i] = to;
+	}
+}
 // y[r, c] * factor * weight[c] + bias[c]; without weight or bias where they are null
 __global__ void scale_and_add(float *y, float factor, const float *weight, const float *bias, size_t n,
                               size_t cols) {
@@ -115,6 +135,8 @@ func (b *Binding) roomOf(a Argument) string {
 		return strings.Join(parts, " + ")
 	case Wide, Pairs:
 		return "2 * triad_own::bytes_of(" + b.tensorAt(a) + ")"
+	case BlockTotals:
+		return b.totalsRoom()
 	case Narrow:
 		return "triad_own::bytes_of(" + b.tensorAt(a) + ")"
 	case ByToken:
@@ -279,6 +301,7 @@ func (b *Binding) formsAfter(args []Argument) string {
 			code.WriteString(b.narrowAfter(a, b.workPointer(i)))
 		}
 	}
+	code.WriteString(b.addTotals(args))
 	return code.String()
 }
 
@@ -385,9 +408,14 @@ func (b *Binding) formSentences() []string {
 		case a.Form == ByToken:
 			all = append(all, fmt.Sprintf("%s is %s: %s is copied so, and the copy is timed", a.Name,
 				b.swappedShape(a), a.Target))
+		case a.Form == BlockTotals:
+			all = append(all, a.Name+" gets a value of each block: triad adds them up, and that is timed")
 		case a.Form == Narrow:
 			all = append(all, fmt.Sprintf("%s is int: %s is converted, and that is timed", a.Name, a.Target))
 		}
+	}
+	if b.whole {
+		all = append(all, b.wholeSentence())
 	}
 	if b.each {
 		all = append(all, b.Function.Name+" takes one tensor: it is called once for "+

@@ -110,7 +110,7 @@ func (f *File) limit(failed *backend.LoadFailure) {
 		failed.Status, failed.Message = status, sentence
 	case strings.Contains(failed.Message, inTheShim): // how it is called is a reading of ours
 		failed.Status = op.StatusUnsupported
-	case f.inline != "" && strings.Contains(failed.Message, "redefinition of"):
+	case f.inline != "" && filepath.Ext(f.Path) == ".py" && strings.Contains(failed.Message, "redefinition of"):
 		failed.Status = op.StatusUnsupported
 		failed.Message += ": all strings of the file are compiled together; put each into a file of its own"
 	}
@@ -152,6 +152,9 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if f == nil {
 		return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added",
 			job.Implementation.Name)
+	}
+	if f.wantsWhole(job) && !areWhole(job.Inputs) {
+		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole}, nil
 	}
 	outcome, err := f.adapter.Run(ctx, job)
 	if err == nil && emptyOutputs(job) {
