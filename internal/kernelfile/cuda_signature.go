@@ -72,11 +72,12 @@ type TemplateParam struct {
 // File is what a CUDA file defines.
 type File struct {
 	Functions []Function
-	Main      bool // it has a main() of its own
-	Shares    bool // it uses __shared__ memory
-	Waits     bool // it has a barrier
-	Adds      bool // it adds with atomics, whose order is that in which threads arrive
-	Vectors   bool // it uses float4 and the like, which want aligned addresses
+	helpers   []Function // those that are called by others alone, such as __device__ functions
+	Main      bool       // it has a main() of its own
+	Shares    bool       // it uses __shared__ memory
+	Waits     bool       // it has a barrier
+	Adds      bool       // it adds with atomics, whose order is that in which threads arrive
+	Vectors   bool       // it uses float4 and the like, which want aligned addresses
 	source
 	aliases  map[string]string
 	literals []float64 // numbers outside of comments
@@ -98,7 +99,7 @@ func ReadCUDA(text string, defined ...string) *File {
 	}
 	f.scope(0, len(f.tokens), nil, false)
 	if len(f.aliases) > 0 { // a header that stands behind the file may name the types before it
-		f.Functions = nil
+		f.Functions, f.helpers = nil, nil
 		f.scope(0, len(f.tokens), nil, false)
 	}
 	f.markWritten()
@@ -222,21 +223,13 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 		f.Main = true
 		return true
 	}
-	if f.readWords(&fn, before) {
-		return true // a __device__ function, or one that cannot be named from outside
-	}
+	skip := f.readWords(&fn, before)
 	fn.ExternC = fn.ExternC || externC
-	end := open
-	for depth := 0; end < len(head); end++ {
-		if head[end].text == "(" {
-			depth++
-		} else if head[end].text == ")" {
-			if depth--; depth == 0 {
-				break
-			}
-		}
+	fn.Params = f.params(head[open+1 : closing(head, open)])
+	if skip { // a __device__ function, or one that cannot be named from outside
+		f.helpers = append(f.helpers, fn)
+		return true
 	}
-	fn.Params = f.params(head[open+1 : end])
 	fn.returns = slices.ContainsFunc(before, func(t token) bool { return t.text == "Tensor" })
 	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
 	for _, t := range body {

@@ -88,17 +88,18 @@ type Binding struct {
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square the lines have
 	// how it is called where its tensors do not lie as the operator has them (forms.go)
-	without  map[string]bool // tensors without a parameter of their own
-	each     bool            // it is called once for each of a pair of tensors
-	byToken  bool            // tensors lie token by token
-	ordered  bool            // the file says in which order the sizes of its tensors lie
-	asserts  bool            // the file has an assert
-	unscaled []string        // the factor and the addend that triad applies
-	doubled  bool            // it is called with a factor of 2
-	others   []Function      // of the file
-	left     []string        // functions that fit too; the name of one that is judged is the operator's
-	whole    bool            // its tensors are ints, where the operator has floats
-	rungs    []int           // the kernels that it chooses from by a number, where none is asked for
+	without  map[string]bool   // tensors without a parameter of their own
+	each     bool              // it is called once for each of a pair of tensors
+	byToken  bool              // tensors lie token by token
+	ordered  bool              // the file says in which order the sizes of its tensors lie
+	asserts  bool              // the file has an assert
+	unscaled []string          // the factor and the addend that triad applies
+	doubled  bool              // it is called with a factor of 2
+	others   []Function        // of the file
+	left     []string          // functions that fit too; the name of one that is judged is the operator's
+	named    map[string]string // of attributes without a parameter, the numbers that its lines give their names
+	whole    bool              // its tensors are ints, where the operator has floats
+	rungs    []int             // the kernels that it chooses from by a number, where none is asked for
 }
 
 // Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with
@@ -151,6 +152,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if err := b.matchLeftover(b.byName(choices)); err != nil {
 		return nil, err
 	}
+	b.nameNumbers(file)
 	b.pairInPlace()
 	b.chooseOrder(file)
 	if err := b.checkTensors(); err != nil {
@@ -311,6 +313,10 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 func (b *Binding) candidateNumbers(p Param) []candidate {
 	var all []candidate
 	for i, a := range b.Spec.Attributes {
+		if p.isBool() && a.Type == "enum" && b.Function.Kind == Python &&
+			(len(a.Values) != 2 || !slices.Contains(a.Values, "none")) {
+			continue // which of the values it switches on is not said
+		}
 		if p.Untyped || a.Type == "float" && p.isFloat() || a.Type != "float" && !p.isFloat() {
 			all = append(all, candidate{Attribute, a.Name, i, b.score(p, a.Name)})
 		}

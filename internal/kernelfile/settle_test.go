@@ -34,9 +34,9 @@ func (t *trial) Read(other *Alternative) Tally {
 	return Tally{Wrong: 3}
 }
 
-func (t *trial) Flat() Tally { return t.flat }
+func (t *trial) Flat() Tally  { return t.flat }
 func (t *trial) Whole() Tally { return t.whole }
-func (t *trial) Late() bool  { return t.untried && len(t.asked) > 0 }
+func (t *trial) Late() bool   { return t.untried && len(t.asked) > 0 }
 
 // settleCases are the functions of testdata/settle.toml.
 type settleCases struct {

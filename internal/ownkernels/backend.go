@@ -271,15 +271,27 @@ func (f *File) givesWider(outcome *backend.Outcome, job backend.Job) {
 // mixesDTypes makes an outcome neutral in which Triton refused a kernel since it multiplies fp32 by 16 bits:
 // one of a file that names no dtype of 16 bits, where the user did not ask for one.
 func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
-	if outcome.Status != op.StatusCrash || !strings.Contains(outcome.Sentence, "must be same dtype") &&
-		!strings.Contains(outcome.Sentence, "must have the same dtype") {
+	refuses := func(words string) bool { return strings.Contains(outcome.Sentence, words) }
+	if outcome.Status != op.StatusCrash {
+		return
+	}
+	if refuses("Expected dtype [") && len(f.reading.Options.DTypes) == 0 { // as tl.exp does in 16 bits
+		outcome.Status = op.StatusUnsupported
+		outcome.Sentence = fmt.Sprintf("Triton refuses it in %s: %s. Say --dtype %[1]s if it is to take it",
+			job.DType, outcome.Sentence)
+		return
+	}
+	who := "Triton"
+	if refuses("to have the same dtype") {
+		who = "torch"
+	}
+	if !refuses("must be same dtype") && !refuses("must have the same dtype") && !refuses("to have the same dtype") {
 		return
 	}
 	for _, d := range f.doubts[job.Implementation.Pass] {
 		if d.DType != "" && d.DType != job.DType {
 			outcome.Status = op.StatusUnsupported
-			outcome.Sentence = fmt.Sprintf("Triton refuses it in %s: %s. Say --dtype %[1]s if it is to "+
-				"take it",
+			outcome.Sentence = fmt.Sprintf("%s refuses it in %s: %s. Say --dtype %[2]s if it is to take it", who,
 				job.DType, outcome.Sentence)
 			return
 		}
