@@ -381,6 +381,9 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		}
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, b.sizeCodeOf(a.Target))
 	case Constant:
+		if a.sides[0] != "" {
+			return b.sidesCode(a)
+		}
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, constantWord(a))
 	case Attribute:
 		return fmt.Sprintf("static_cast<%s>(triad_own::attribute(triad_own_call, %d))", a.Base, a.Index)

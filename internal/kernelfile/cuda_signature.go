@@ -87,6 +87,7 @@ type File struct {
 	text      string // of a Python file
 	extension bool   // it includes torch/extension.h
 	narrow    bool   // it names a type of 16 bits, or the dtype of its tensors
+	words     string // all of it and of what it includes, in small letters
 }
 
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags
@@ -95,7 +96,7 @@ func ReadCUDA(text string, defined ...string) *File {
 	text = strings.TrimPrefix(text, "\ufeff") // the mark of UTF-8, as editors put it
 	f := &File{
 		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),
-		narrow: namesNarrow(cComment, text), doubles: doubles(text),
+		narrow: namesNarrow(cComment, text), doubles: doubles(text), words: strings.ToLower(text),
 	}
 	f.scope(0, len(f.tokens), nil, false)
 	if len(f.aliases) > 0 { // a header that stands behind the file may name the types before it

@@ -23,6 +23,7 @@ type Options struct {
 	DTypes              []string          // that --dtype asks for; none: all
 	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
+	alone               bool              // a kernel is launched as its own lines say, however the file does it
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 }
 
@@ -98,6 +99,7 @@ type Binding struct {
 	others   []Function        // of the file
 	left     []string          // functions that fit too; the name of one that is judged is the operator's
 	named    map[string]string // of attributes without a parameter, the numbers that its lines give their names
+	file     *File             // that it is of
 	whole    bool              // its tensors are ints, where the operator has floats
 	rungs    []int             // the kernels that it chooses from by a number, where none is asked for
 }
@@ -132,7 +134,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
 		without: map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
-		narrow: file.narrow, doubles: file.doubles,
+		narrow: file.narrow, doubles: file.doubles, file: file,
 		extension: file.extension,
 		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
 	}
@@ -153,10 +155,16 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		return nil, err
 	}
 	b.nameNumbers(file)
+	b.readExtents()
 	b.pairInPlace()
 	b.chooseOrder(file)
 	if err := b.checkTensors(); err != nil {
 		return nil, err
+	}
+	if own := spec.Own; len(own.Needs) > 0 && !slices.ContainsFunc(own.Needs, func(word string) bool {
+		return strings.Contains(file.words, word)
+	}) {
+		return nil, b.errorf("%s", own.Lacks)
 	}
 	if fn.showsSizes() && !b.takesSizes() {
 		b.covered = nil // a tensor shows its sizes
@@ -264,6 +272,8 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		all = b.candidateNumbers(p)
 	case p.isShape():
 		all = b.candidateShape(p)
+	case p.isDim3():
+		return nil, nil
 	default:
 		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass "+
 			"pointers, sizes, attributes and a cudaStream_t", p.Text)
