@@ -246,7 +246,7 @@ func (b *Binding) acceptCode(n int) string {
 			element, any, _ := own.element()
 			want, _ := tensorDType(b.tensor(a), group.DType)
 			element = b.heldBy(element, want)
-			if any || own.isBytes() || a.Form == Narrow {
+			if any || own.isBytes() || a.Form == Narrow || a.Form == Doubles || a.Form == BlockTotals {
 				continue
 			}
 			side, name := "in", b.tensor(a).Name
@@ -363,6 +363,8 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		return fmt.Sprintf("triad_own::tensor(triad_own::in(triad_own_call, %d))", a.Index)
 	case a.tensor && a.Role == Output:
 		return fmt.Sprintf("triad_own::tensor(triad_own::out(triad_own_call, %d))", a.Index)
+	case a.Form == Doubles:
+		return fmt.Sprintf("static_cast<double *>(%s)", doublesName(at))
 	case a.Form != AsItLies:
 		return fmt.Sprintf("reinterpret_cast<%s *>(%s)", a.Base, b.workPointer(at))
 	}

@@ -121,7 +121,7 @@ func (b *Binding) instances() error {
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
-		single := len(b.unscaled) > 0 || b.whole || b.hasForm(BlockTotals) // else another rounding point in 16 bits
+		single := len(b.unscaled) > 0 || b.whole || b.doubles64 || b.hasForm(BlockTotals) // else another rounding point in 16 bits
 		if !ok || single && main != op.FP32 {
 			continue
 		}
@@ -211,7 +211,7 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		want, fixed := tensorDType(tensor, dtype)
 		element = b.heldBy(element, want)
 		switch {
-		case any || a.Untyped || a.Form == Narrow || own.isBytes() && fixed && want.Size() == 1:
+		case any || a.Untyped || a.Form == Narrow || b.doubles64 && element == op.FP64 && want == op.FP32 || own.isBytes() && fixed && want.Size() == 1:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values

@@ -25,6 +25,7 @@ const (
 	ByToken
 	Narrow      // an int for each of the operator's int64
 	BlockTotals // a value of each block, which triad adds up
+	Doubles     // a double for each of the operator's floats
 )
 
 // packing says how several inputs lie in one buffer.

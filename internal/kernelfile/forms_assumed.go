@@ -36,7 +36,7 @@ func (b *Binding) assumedForms() []Assumption {
 	telling := true
 	for _, a := range b.Args {
 		if a.told || b.ordered && a.Form == ByToken ||
-			(a.Form == AsItLies || a.Form == Narrow || a.Form == BlockTotals) && !b.guessedNumber(a) {
+			(a.Form == AsItLies || a.Form == Narrow || a.Form == BlockTotals || a.Form == Doubles) && !b.guessedNumber(a) {
 			continue
 		}
 		telling = telling && a.Form != Scratch && a.Form != Wide && a.Form != Pairs

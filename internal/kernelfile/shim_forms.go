@@ -133,7 +133,7 @@ func (b *Binding) roomOf(a Argument) string {
 			parts = append(parts, "triad_own::bytes_of("+b.inputAt(name)+")")
 		}
 		return strings.Join(parts, " + ")
-	case Wide, Pairs:
+	case Wide, Pairs, Doubles:
 		return "2 * triad_own::bytes_of(" + b.tensorAt(a) + ")"
 	case BlockTotals:
 		return b.totalsRoom()
@@ -198,6 +198,8 @@ func (b *Binding) formsBefore(args []Argument) string {
 			for k := range 2 {
 				code.WriteString(spreadCode(t, place, fmt.Sprint(k), 2))
 			}
+		case a.Form == Doubles:
+			code.WriteString(b.doublesBefore(a, i))
 		case a.Form == Narrow && a.Role == Input:
 			code.WriteString(b.narrowBefore(a, place))
 		case a.Form == ByToken && a.Role == Input:
@@ -296,6 +298,9 @@ func (b *Binding) formsAfter(args []Argument) string {
 			t := b.tensorAt(a)
 			code.WriteString(checked(fmt.Sprintf("triad_own::by_token(triad_own_call, %s, %s, "+
 				"triad_own::token_bytes(%s), false)", t, b.workPointer(i), t)))
+		}
+		if a.Form == Doubles {
+			code.WriteString(b.doublesAfter(a, i))
 		}
 		if a.Form == Narrow && a.Role == Output {
 			code.WriteString(b.narrowAfter(a, b.workPointer(i)))
@@ -410,6 +415,8 @@ func (b *Binding) formSentences() []string {
 				b.swappedShape(a), a.Target))
 		case a.Form == BlockTotals:
 			all = append(all, a.Name+" gets a value of each block: triad adds them up, and that is timed")
+		case a.Form == Doubles:
+			all = append(all, fmt.Sprintf("%s is double: %s is converted, and that is timed", a.Name, a.Target))
 		case a.Form == Narrow:
 			all = append(all, fmt.Sprintf("%s is int: %s is converted, and that is timed", a.Name, a.Target))
 		}
