@@ -283,7 +283,8 @@ func (b *Binding) launchCode(n int) string {
 	}
 	for i, args := range calls {
 		code.WriteString(b.formsBefore(args) + b.beforeCode(args) + b.wholeCode(args, false) +
-			b.fillRooms() + b.callCode(args, i > 0) + b.wholeCode(args, true) + b.formsAfter(args))
+			b.hostBefore(args) + b.fillRooms() + b.callCode(args, i > 0) + b.hostAfter(args) +
+			b.wholeCode(args, true) + b.formsAfter(args))
 	}
 	code.WriteString(b.scaleCode())
 	code.WriteString("\treturn triad::watched();\n}\n")
@@ -320,7 +321,8 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 		if b.extension && b.Launch == nil {
 			code.WriteString(b.extensionCall(c, args, again))
 		} else if b.Launch == nil {
-			code.WriteString(b.hostCall(fmt.Sprintf("%s(%s)", c.Call, strings.Join(args, ", "))))
+			code.WriteString(b.hostCall(b.returnedCall(fmt.Sprintf("%s(%s)", c.Call,
+				strings.Join(args, ", ")))))
 		} else {
 			l := b.Launch
 			if again {
@@ -357,6 +359,8 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 			side, a.Index)
 	}
 	switch {
+	case a.host:
+		return fmt.Sprintf("static_cast<%s *>(%s)", a.Base, hostName(at))
 	case a.tensor && a.Form == Packed:
 		return b.packedTensorCode(a, at)
 	case a.tensor && a.Role == Input:

@@ -46,6 +46,7 @@ type Function struct {
 	body     []token
 	bounds   string // the first argument of __launch_bounds__, "" where there is none
 	python
+	number  string // the type of the number that it returns
 	returns bool   // it returns its outputs as torch::Tensor
 	bound   string // the name under which Python calls it
 }
@@ -231,6 +232,7 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 		f.helpers = append(f.helpers, fn)
 		return true
 	}
+	fn.number = f.numberType(before)
 	fn.returns = slices.ContainsFunc(before, func(t token) bool { return t.text == "Tensor" })
 	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
 	for _, t := range body {

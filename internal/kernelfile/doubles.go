@@ -10,7 +10,7 @@ import (
 // takeDoubles reads a function of doubles, where the operator has no more than floats, as one of fp32: its tensors
 // are converted before and after each call. What it computes in double and rounds once is within what fp32 may.
 func (b *Binding) takeDoubles() {
-	if b.Function.Kind == Python || b.Pass != op.Forward || b.extension || len(b.unscaled) > 0 ||
+	if b.Function.Kind == Python || b.Pass != op.Forward || b.extension || b.each || len(b.unscaled) > 0 ||
 		!slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String()) {
 		return
 	}

@@ -121,7 +121,7 @@ func (b *Binding) instances() error {
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
-		single := len(b.unscaled) > 0 || b.whole || b.doubles64 || b.hasForm(BlockTotals) // else another rounding point in 16 bits
+		single := len(b.unscaled) > 0 || b.whole || b.doubles64 || b.returned != "" || b.hasForm(BlockTotals) // else another rounding point in 16 bits
 		if !ok || single && main != op.FP32 {
 			continue
 		}

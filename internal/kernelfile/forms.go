@@ -47,6 +47,7 @@ type formOf struct {
 	told  bool   // the user said it
 	// number is what is passed for a Constant, where the user said it: "0.5"
 	number string
+	host   bool      // it points to a copy in the host's memory
 	sides  [3]string // of a Constant that is a grid or a block, in the operator's sizes
 }
 

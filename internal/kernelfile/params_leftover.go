@@ -24,6 +24,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	for i, c := range chosen {
 		b.Args[i] = Argument{Param: b.Function.Params[i], Role: c.role, Target: c.target, Index: c.index}
 	}
+	b.takeReturned(chosen)
 	b.matchInPlace()
 	b.chooseForm()
 	for i := range chosen {

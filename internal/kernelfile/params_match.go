@@ -99,6 +99,7 @@ type Binding struct {
 	others    []Function        // of the file
 	left      []string          // functions that fit too; the name of one that is judged is the operator's
 	named     map[string]string // of attributes without a parameter, the numbers that its lines give their names
+	returned  string            // the output that it returns as a number
 	doubles64 bool              // its tensors are doubles, where the operator has floats
 	file      *File             // that it is of
 	whole     bool              // its tensors are ints, where the operator has floats
@@ -175,6 +176,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	b.takeBlockTotals(file)
 	b.takeWhole()
 	b.takeDoubles()
+	b.takeHostArrays()
 	if err := b.instances(); err != nil {
 		return nil, err
 	}

@@ -67,6 +67,39 @@ template <typename T> __global__ void fill_lowest(T *to, size_t n) {
 template <typename To, typename From> __global__ void convert(To *to, const From *from, size_t n) {
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = static_cast<To>(from[i]);
 }
+// A copy in the host's memory, with a pattern behind its end.
+constexpr size_t behind = 4096;
+inline void *to_host(const void *data, size_t bytes) {
+	char *copy = static_cast<char *>(std::malloc(bytes + behind));
+	if (copy == nullptr) return nullptr;
+	std::memset(copy + bytes, 0xa5, behind);
+	if (bytes > 0 && cudaMemcpy(copy, data, bytes, cudaMemcpyDeviceToHost) != cudaSuccess) {
+		std::free(copy);
+		return nullptr;
+	}
+	return copy;
+}
+inline int from_host(void *copy, void *data, size_t bytes, bool written) {
+	int status = 0;
+	for (size_t i = 0; i < behind; i++) {
+		if (static_cast<unsigned char *>(copy)[bytes + i] != 0xa5) status = 700; // an illegal address
+	}
+	if (status == 0 && written && bytes > 0) {
+		status = static_cast<int>(cudaMemcpy(data, copy, bytes, cudaMemcpyHostToDevice));
+	}
+	std::free(copy);
+	return status;
+}
+// A number that a function returned.
+template <typename T> void give(const triad_tensor &t, T value) {
+	if (t.dtype == TRIAD_F32) {
+		const float one = static_cast<float>(value);
+		cudaMemcpy(t.data, &one, sizeof one, cudaMemcpyHostToDevice);
+	} else if (t.dtype == TRIAD_I64) {
+		const int64_t one = static_cast<int64_t>(value);
+		cudaMemcpy(t.data, &one, sizeof one, cudaMemcpyHostToDevice);
+	}
+}
 // by one block of 256 threads
 template <typename From> __global__ void add_up(float *to, const From *values, size_t n) {
 	__shared__ double sums[256];
@@ -423,6 +456,13 @@ func (b *Binding) formSentences() []string {
 	}
 	if b.whole {
 		all = append(all, b.wholeSentence())
+	}
+	if b.returned != "" {
+		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed", b.Function.Name,
+			b.returned))
+	}
+	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.host }) {
+		all = append(all, b.Function.Name+" takes arrays of the host: they are copied there and back")
 	}
 	if b.each {
 		all = append(all, b.Function.Name+" takes one tensor: it is called once for "+
