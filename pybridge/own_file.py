@@ -212,8 +212,8 @@ def _run(path: str, text: str, module: types.ModuleType) -> None:
 
 
 def _parsed(path: str, text: str) -> ast.Module:
-    """The statements of the file. Lines that only a notebook understands, "!pip install" and "%%time", are left
-    out where they keep it from being Python."""
+    """The statements of the file. Lines that only a notebook understands, "!pip install" and "%%time", are
+    left out where they keep it from being Python."""
     try:
         return ast.parse(text, path)
     except SyntaxError:
@@ -328,8 +328,9 @@ class ThroughAutograd(Autograd):
 
 
 class Module:
-    """A module of the file, or another class whose objects are called, made for the sizes and attributes of a call: init by name, and what the file's
-    get_init_inputs() has for the others. Those of its parameters that are called weights are ours."""
+    """A module of the file, or another class whose objects are called, made for the sizes and attributes of a
+    call: init by name, and what the file's get_init_inputs() has for the others. Those of its parameters
+    that are called weights are ours."""
 
     _made: dict[Any, torch.nn.Module] = {}
 

@@ -74,8 +74,8 @@ func (t *readingTrial) wrong() bool {
 	return t.try(t.file, maps.Clone(t.file.Covers.Dims), true).Wrong > 0
 }
 
-// wrongSomewhere says whether the file is wrong in the trial's dtype at the size of one of the quick cases: what
-// rounds more often than the operator may be right at a small one.
+// wrongSomewhere says whether the file is wrong in the trial's dtype at the size of one of the quick
+// cases: what rounds more often than the operator may be right at a small one.
 func (t *readingTrial) wrongSomewhere() bool {
 	t.every = true
 	defer func() { t.every = false }()
@@ -186,8 +186,8 @@ func (t *readingTrial) Flat() kernelfile.Tally {
 	return t.try(t.file, dims, true)
 }
 
-// Whole tries the file at sizes that are whole tiles and blocks. A kernel of Python masks its tiles, and is slow
-// where it is interpreted: that is not asked.
+// Whole tries the file at sizes that are whole tiles and blocks. A kernel of Python masks its tiles, and
+// is slow where it is interpreted: that is not asked.
 func (t *readingTrial) Whole() kernelfile.Tally {
 	if t.file.IsPython() || time.Now().After(t.until) {
 		return kernelfile.Tally{}

@@ -183,7 +183,8 @@ func (b *Binding) mapWords(parameters []string) string {
 func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
 	_, said := b.Options.Attrs[a.Name]
 	decides, _ := b.switched(a.Name) // by which tensors have a parameter
-	if said || decides || b.has(Attribute, a.Name) || b.nameSetsSwitch(a) || b.literalSays(a) != "" || b.named[a.Name] != "" {
+	if said || decides || b.has(Attribute, a.Name) || b.nameSetsSwitch(a) || b.literalSays(a) != "" ||
+		b.named[a.Name] != "" {
 		return ""
 	}
 	code, value := b.attributeValue(a)

@@ -6,8 +6,8 @@ import (
 	"triad/internal/op"
 )
 
-// takeBlockTotals lets a lone kernel that writes a value of each block, "out[blockIdx.x] = sum", write them into
-// room of ours: the operator's total is what they add up to, as a caller adds them up.
+// takeBlockTotals lets a lone kernel that writes a value of each block, "out[blockIdx.x] = sum", write
+// them into room of ours: the operator's total is what they add up to, as a caller adds them up.
 func (b *Binding) takeBlockTotals(file *File) {
 	k := body{b: b, file: file, tokens: b.Function.body}
 	for i := range b.Args {
@@ -36,7 +36,8 @@ func (b *Binding) addTotals(args []Argument) string {
 		}
 		types := b.Cases[0].types
 		code += fmt.Sprintf("\ttriad_own::add_up<<<1, 256, 0, triad::stream_of(triad_own_call)>>>(\n"+
-			"\t\tstatic_cast<float *>(%s.data), reinterpret_cast<const %s *>(%s), static_cast<size_t>(%s));\n",
+			"\t\tstatic_cast<float *>(%s.data), reinterpret_cast<const %s *>(%s), "+
+			"static_cast<size_t>(%s));\n",
 			b.tensorAt(a), a.instantiate(types).Base, b.workPointer(i), b.blocksCode())
 	}
 	return code

@@ -7,8 +7,9 @@ import (
 	"triad/internal/op"
 )
 
-// takeDoubles reads a function of doubles, where the operator has no more than floats, as one of fp32: its tensors
-// are converted before and after each call. What it computes in double and rounds once is within what fp32 may.
+// takeDoubles reads a function of doubles, where the operator has no more than floats, as one of fp32:
+// its tensors are converted before and after each call. What it computes in double and rounds once is
+// within what fp32 may.
 func (b *Binding) takeDoubles() {
 	if b.Function.Kind == Python || b.Pass != op.Forward || b.extension || b.each || len(b.unscaled) > 0 ||
 		!slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String()) {
@@ -36,8 +37,8 @@ func (b *Binding) takeDoubles() {
 // doublesName is the variable of the shim that points to the doubles of the argument at a place.
 func doublesName(at int) string { return fmt.Sprintf("triad_own_doubles_%d", at) }
 
-// doublesBefore makes the doubles of an argument. In the emulator they have a buffer of their own, so that what is
-// beside it shows, which holds NaN before it is written.
+// doublesBefore makes the doubles of an argument. In the emulator they have a buffer of their own, so
+// that what is beside it shows, which holds NaN before it is written.
 func (b *Binding) doublesBefore(a Argument, at int) string {
 	name, bytes := doublesName(at), b.roomOf(a)
 	code := fmt.Sprintf("\tvoid *%s = %s;\n#ifdef __CUEMU__\n\tcudaMalloc(&%s, %s);\n"+

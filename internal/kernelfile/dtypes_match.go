@@ -121,8 +121,7 @@ func (b *Binding) instances() error {
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
-		single := len(b.unscaled) > 0 || b.whole || b.doubles64 || b.returned != "" || b.hasForm(BlockTotals) // else another rounding point in 16 bits
-		if !ok || single && main != op.FP32 {
+		if !ok || b.inFP32Alone() && main != op.FP32 {
 			continue
 		}
 		if len(b.asked) > 0 && !slices.Contains(b.asked, main.String()) {
@@ -150,6 +149,12 @@ func (b *Binding) instances() error {
 			strings.Join(b.Spec.PassDTypes(b.Pass), ", "))
 	}
 	return nil
+}
+
+// inFP32Alone says whether triad converts, adds up or multiplies what the function takes or gives: in 16
+// bits that were another rounding point.
+func (b *Binding) inFP32Alone() bool {
+	return len(b.unscaled) > 0 || b.whole || b.doubles64 || b.returned != "" || b.hasForm(BlockTotals)
 }
 
 // templateValues gives the arguments of the function's template by name; generic is a type parameter that
@@ -211,7 +216,8 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		want, fixed := tensorDType(tensor, dtype)
 		element = b.heldBy(element, want)
 		switch {
-		case any || a.Untyped || a.Form == Narrow || b.doubles64 && element == op.FP64 && want == op.FP32 || own.isBytes() && fixed && want.Size() == 1:
+		case any || a.Untyped || a.Form == Narrow || own.isBytes() && fixed && want.Size() == 1,
+			b.doubles64 && element == op.FP64 && want == op.FP32:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values

@@ -6,8 +6,9 @@ import (
 	"triad/internal/op"
 )
 
-// readExtents keeps, of the enumerations without a parameter that decide whether a tensor has one element, the
-// value that the lines show by how they index it: "scale[row]" has more than one, "scale[0]" one.
+// readExtents keeps, of the enumerations without a parameter that decide whether a tensor has one
+// element, the value that the lines show by how they index it: "scale[row]" has more than one, "scale[0]"
+// one.
 func (b *Binding) readExtents() {
 	for _, a := range b.Spec.Attributes {
 		if a.Type != "enum" || len(a.Values) != 2 || b.has(Attribute, a.Name) || b.Function.Kind == Python {
@@ -38,8 +39,8 @@ func (b *Binding) indexed(name string) bool {
 	return false
 }
 
-// oneElement is the index of the value of an enumeration under which a tensor has one element, where it has more
-// under the other.
+// oneElement is the index of the value of an enumeration under which a tensor has one element, where it
+// has more under the other.
 func (b *Binding) oneElement(t op.TensorSpec, attribute string) (value int, decides bool) {
 	list := b.shape(t)
 	if len(list) != 1 {

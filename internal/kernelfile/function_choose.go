@@ -221,8 +221,8 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	return nil, &op.UsageError{Message: message}
 }
 
-// oneOfEachName leaves the first of several functions of one name, which no request tells apart: overloads, or a
-// function that is defined twice, which no compiler takes.
+// oneOfEachName leaves the first of several functions of one name, which no request tells apart:
+// overloads, or a function that is defined twice, which no compiler takes.
 func oneOfEachName(fit []*Binding) (left []*Binding) {
 	for _, b := range fit {
 		same := slices.IndexFunc(left, func(o *Binding) bool { return o.Function.Name == b.Function.Name })
@@ -230,8 +230,8 @@ func oneOfEachName(fit []*Binding) (left []*Binding) {
 			left = append(left, b)
 			continue
 		}
-		left[same].Notes = append(left[same].Notes, fmt.Sprintf("not judged: %s of line %d, which has the same name",
-			b.Function.Name, b.Function.Line))
+		left[same].Notes = append(left[same].Notes, fmt.Sprintf(
+			"not judged: %s of line %d, which has the same name", b.Function.Name, b.Function.Line))
 	}
 	return left
 }

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// takeHostArrays finds the pointers that a function takes to the host's memory: it copies one of them to the device
-// or back itself, and then all are, but for those that it hands to a kernel. It may read and write them.
+// takeHostArrays finds the pointers that a function takes to the host's memory: it copies one of them to
+// the device or back itself, and then all are, but for those that it hands to a kernel. It may read and
+// write them.
 func (b *Binding) takeHostArrays() {
 	fn := &b.Function
 	if fn.Kind != Host || b.extension || b.each || !fn.copiesParameter() {
@@ -83,8 +84,8 @@ func (b *Binding) hostBefore(args []Argument) string {
 	code := ""
 	for i, a := range args {
 		if a.host {
-			code += fmt.Sprintf("\tvoid *%[1]s = triad_own::to_host(%[2]s, %[3]s);\n\tif (%[1]s == nullptr) return 2;\n",
-				hostName(i), b.hostPlace(a, i), b.hostBytes(a))
+			code += fmt.Sprintf("\tvoid *%[1]s = triad_own::to_host(%[2]s, %[3]s);\n"+
+				"\tif (%[1]s == nullptr) return 2;\n", hostName(i), b.hostPlace(a, i), b.hostBytes(a))
 		}
 	}
 	return code
@@ -95,8 +96,8 @@ func (b *Binding) hostAfter(args []Argument) string {
 	code := ""
 	for i, a := range args {
 		if a.host {
-			code += checked(fmt.Sprintf("triad_own::from_host(%s, %s, %s, %t)", hostName(i), b.hostPlace(a, i),
-				b.hostBytes(a), a.Role == Output))
+			code += checked(fmt.Sprintf("triad_own::from_host(%s, %s, %s, %t)", hostName(i),
+				b.hostPlace(a, i), b.hostBytes(a), a.Role == Output))
 		}
 	}
 	return code

@@ -116,7 +116,8 @@ func (k body) valueOfEachBlock() bool {
 	})
 }
 
-// givesValueOfEachBlock says whether an output of one element is written by blocks, each in a place of its own.
+// givesValueOfEachBlock says whether an output of one element is written by blocks, each in a place of
+// its own.
 func (k body) givesValueOfEachBlock(a Argument) bool {
 	if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
 		return false

@@ -13,9 +13,9 @@ import (
 // namedDepth is how many functions of a file a number is looked for in.
 const namedDepth = 3
 
-// nameNumbers keeps, of the attributes without a parameter, those whose value the lines of the function, or of
-// those that it calls, give by name: "constexpr float kEpsilon = 1e-6f", "eps = 1e-6". A name that is given
-// several values says none.
+// nameNumbers keeps, of the attributes without a parameter, those whose value the lines of the function,
+// or of those that it calls, give by name: "constexpr float kEpsilon = 1e-6f", "eps = 1e-6". A name that
+// is given several values says none.
 func (b *Binding) nameNumbers(file *File) {
 	b.named = map[string]string{}
 	for _, a := range b.Spec.Attributes {
@@ -56,8 +56,8 @@ func plainValue(text string) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// namedInCUDA lists the numbers that are given to names of a kind in the lines of a function: to a variable, to a
-// parameter of what it calls, and to a constant of the file that it uses.
+// namedInCUDA lists the numbers that are given to names of a kind in the lines of a function: to a
+// variable, to a parameter of what it calls, and to a constant of the file that it uses.
 func (f *File) namedInCUDA(fn *Function, says func(string) bool, depth int) (all []string) {
 	add := func(text string) {
 		if value := plainValue(text); value != "" {
@@ -87,10 +87,12 @@ func (f *File) namedInCUDA(fn *Function, says func(string) bool, depth int) (all
 	return all
 }
 
-var givenNumber = regexp.MustCompile(`\b([A-Za-z_]\w*)[ \t]*(?::[ \t]*[\w.]+[ \t]*)?=[ \t]*(\d[\d.]*(?:[eE][-+]?\d+)?)\b`)
+// givenNumber matches a name that is given a number.
+var givenNumber = regexp.MustCompile(
+	`\b([A-Za-z_]\w*)[ \t]*(?::[ \t]*[\w.]+[ \t]*)?=[ \t]*(\d[\d.]*(?:[eE][-+]?\d+)?)\b`)
 
-// namedInPython lists the numbers that are given to names of a kind in the lines of a function and of its kernels,
-// and at the top of the file to those that these use.
+// namedInPython lists the numbers that are given to names of a kind in the lines of a function and of its
+// kernels, and at the top of the file to those that these use.
 func (f *File) namedInPython(fn Function, says func(string) bool) (all []string) {
 	lines := pythonComment.ReplaceAllString(docstring.ReplaceAllString(fn.text, ""), "") + fn.kernels
 	for _, m := range givenNumber.FindAllStringSubmatch(lines, -1) {

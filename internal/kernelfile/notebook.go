@@ -2,9 +2,9 @@ package kernelfile
 
 import "strings"
 
-// WithoutNotebook is the text of a .cu with blank lines for those at its head that a notebook understands, such
-// as "%%writefile kernel.cu" and "!nvcc": they say what is to be done with the cell, and no compiler takes them.
-// It says how many there are.
+// WithoutNotebook is the text of a .cu with blank lines for those at its head that a notebook
+// understands, such as "%%writefile kernel.cu" and "!nvcc": they say what is to be done with the cell,
+// and no compiler takes them. It says how many there are.
 func WithoutNotebook(text string) (plain string, lines int) {
 	var b strings.Builder
 	rest := text

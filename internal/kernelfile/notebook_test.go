@@ -8,12 +8,12 @@ func TestWithoutNotebook(t *testing.T) {
 		plain string
 		lines int
 	}{
-		"%%writefile a.cu\n#include <cstdio>\n":           {"\n#include <cstdio>\n", 1},
-		"// mine\n\n%%cuda --name a.cu\nint x;\n":         {"// mine\n\n\nint x;\n", 1},
-		"!nvcc --version\n%%cu\nint x;":                   {"\n\nint x;", 2},
-		"int x;\n%%cu\n":                                  {"int x;\n%%cu\n", 0},
-		"#include <cstdio>\nint f(int a) { return\n!a; }": {"#include <cstdio>\nint f(int a) { return\n!a; }", 0},
-		"": {"", 0},
+		"%%writefile a.cu\n#include <cstdio>\n":   {"\n#include <cstdio>\n", 1},
+		"// mine\n\n%%cuda --name a.cu\nint x;\n": {"// mine\n\n\nint x;\n", 1},
+		"!nvcc --version\n%%cu\nint x;":           {"\n\nint x;", 2},
+		"int x;\n%%cu\n":                          {"int x;\n%%cu\n", 0},
+		"int f(int a) { return\n!a; }":            {"int f(int a) { return\n!a; }", 0},
+		"":                                        {"", 0},
 	} {
 		if plain, lines := WithoutNotebook(text); plain != want.plain || lines != want.lines {
 			t.Errorf("%q: %q and %d lines, want %q and %d", text, plain, lines, want.plain, want.lines)

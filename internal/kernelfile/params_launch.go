@@ -8,8 +8,8 @@ import (
 
 // gridNames are what people call the number of blocks in a grid.
 var gridNames = []string{
-	"grid", "grid_dim", "grid_size", "gridsize", "blocks", "num_blocks", "nblocks", "n_blocks", "blocks_per_grid",
-	"user_grid_size",
+	"grid", "grid_dim", "grid_size", "gridsize", "blocks", "num_blocks", "nblocks", "n_blocks",
+	"blocks_per_grid", "user_grid_size",
 }
 
 // takeLaunch takes what a host function hands on to its launch, the blocks of its grid or the threads of its
@@ -35,8 +35,8 @@ func (b *Binding) takeLaunch(a *Argument) bool {
 	return true
 }
 
-// kernelLaunch is the launch that the lines of the first kernel that the function launches say; nil where they say
-// none.
+// kernelLaunch is the launch that the lines of the first kernel that the function launches say; nil where
+// they say none.
 func (b *Binding) kernelLaunch() *Launch {
 	for i, t := range b.Function.body {
 		if t.text != "<<<" {

@@ -23,7 +23,7 @@ type Options struct {
 	DTypes              []string          // that --dtype asks for; none: all
 	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
-	alone               bool              // a kernel is launched as its own lines say, however the file does it
+	alone               bool              // a kernel is launched as its own lines say alone
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 }
 
@@ -98,7 +98,7 @@ type Binding struct {
 	doubled   bool              // it is called with a factor of 2
 	others    []Function        // of the file
 	left      []string          // functions that fit too; the name of one that is judged is the operator's
-	named     map[string]string // of attributes without a parameter, the numbers that its lines give their names
+	named     map[string]string // the numbers that its lines give the names of attributes
 	returned  string            // the output that it returns as a number
 	doubles64 bool              // its tensors are doubles, where the operator has floats
 	file      *File             // that it is of

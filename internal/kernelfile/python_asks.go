@@ -54,15 +54,16 @@ func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
 	return !handed
 }
 
-// cutsBounded says whether a tensor is cut by sizes from elsewhere: "k[b, h, start:end]", where no part reaches to
-// an end that is the tensor's own.
+// cutsBounded says whether a tensor is cut by sizes from elsewhere: "k[b, h, start:end]", where no part
+// reaches to an end that is the tensor's own.
 func cutsBounded(after string) bool {
 	if !strings.HasPrefix(after, "[") {
 		return false
 	}
 	end, depth := 0, 0
 	for end = range len(after) {
-		if depth += strings.Count("[(", after[end:end+1]) - strings.Count(")]", after[end:end+1]); depth == 0 {
+		sign := after[end : end+1]
+		if depth += strings.Count("[(", sign) - strings.Count(")]", sign); depth == 0 {
 			break
 		}
 	}

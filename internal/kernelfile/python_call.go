@@ -70,10 +70,11 @@ func (b *Binding) pythonValue(a Argument) string {
 	return ""
 }
 
-// attributePython is what is handed over for an attribute: for a switch in the place of an enumeration that has a
-// value none, whether it is another one.
+// attributePython is what is handed over for an attribute: for a switch in the place of an enumeration
+// that has a value none, whether it is another one.
 func (b *Binding) attributePython(a Argument) string {
-	if t := b.Spec.Attributes[a.Index]; t.Type == "enum" && a.Base == "bool" && slices.Contains(t.Values, "none") {
+	t := b.Spec.Attributes[a.Index]
+	if t.Type == "enum" && a.Base == "bool" && slices.Contains(t.Values, "none") {
 		return fmt.Sprintf("attributes[%q] != %q", a.Target, "none")
 	}
 	return fmt.Sprintf("attributes[%q]", a.Target)

@@ -16,7 +16,7 @@ type pythonForm uint8
 const (
 	plainForm  pythonForm = iota // NAME(a=..., b=...)
 	appliedTo                    // a torch.autograd.Function: its apply takes its arguments by position
-	moduleForm                   // a class, a torch.nn.Module mostly: it is made, and called with weights of ours
+	moduleForm                   // a class, mostly a torch.nn.Module: it is made, and called with our weights
 	packedForm                   // custom_kernel(data), where data holds all tensors
 	kernelForm                   // a kernel of Triton, which we launch
 )
@@ -153,8 +153,8 @@ func readCallable(name, block string) (Function, bool) {
 	return Function{}, false
 }
 
-// readModule reads a module: what the method takes by which it is called, its parameters by name, and what its
-// __init__ takes.
+// readModule reads a module: what the method takes by which it is called, its parameters by name, and
+// what its __init__ takes.
 func readModule(name, block, called string) (Function, bool) {
 	params, ok := method(block, called)
 	if !ok {
@@ -203,8 +203,8 @@ func readModule(name, block, called string) (Function, bool) {
 // biasArgument matches what a layer is told of its bias.
 var biasArgument = regexp.MustCompile(`^\s*bias\s*=\s*(\w+)\s*$`)
 
-// withoutBias says whether a layer is made without a bias: with bias=False, or with an argument of the module's
-// __init__ that is False where nothing is said.
+// withoutBias says whether a layer is made without a bias: with bias=False, or with an argument of the
+// module's __init__ that is False where nothing is said.
 func withoutBias(arguments []string, init []Param) bool {
 	for _, argument := range arguments {
 		m := biasArgument.FindStringSubmatch(argument)

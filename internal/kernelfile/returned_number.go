@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// numberType is the type of a number that a function returns by the words before its name; "" where it returns
-// none.
+// numberType is the type of a number that a function returns by the words before its name; "" where it
+// returns none.
 func (f *File) numberType(before []token) string {
 	name := f.resolve(strings.TrimSpace(join(trimWords(before))))
 	if slices.Contains(floatTypes, name) || slices.Contains(integerTypes, name) {
@@ -18,8 +18,8 @@ func (f *File) numberType(before []token) string {
 	return ""
 }
 
-// takeReturned lets a host function without a parameter for the one output, which has one element, return it as a
-// number.
+// takeReturned lets a host function without a parameter for the one output, which has one element, return
+// it as a number.
 func (b *Binding) takeReturned(chosen []candidate) {
 	if b.Function.Kind != Host || b.Function.number == "" || b.Pass != op.Forward {
 		return

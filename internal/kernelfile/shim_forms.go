@@ -449,7 +449,8 @@ func (b *Binding) formSentences() []string {
 		case a.Form == BlockTotals:
 			all = append(all, a.Name+" gets a value of each block: triad adds them up, and that is timed")
 		case a.Form == Doubles:
-			all = append(all, fmt.Sprintf("%s is double: %s is converted, and that is timed", a.Name, a.Target))
+			all = append(all, fmt.Sprintf("%s is double: %s is converted, and that is timed", a.Name,
+				a.Target))
 		case a.Form == Narrow:
 			all = append(all, fmt.Sprintf("%s is int: %s is converted, and that is timed", a.Name, a.Target))
 		}
@@ -458,8 +459,8 @@ func (b *Binding) formSentences() []string {
 		all = append(all, b.wholeSentence())
 	}
 	if b.returned != "" {
-		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed", b.Function.Name,
-			b.returned))
+		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed",
+			b.Function.Name, b.returned))
 	}
 	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.host }) {
 		all = append(all, b.Function.Name+" takes arrays of the host: they are copied there and back")

@@ -8,9 +8,9 @@ import (
 	"triad/internal/op"
 )
 
-// takeWhole reads a function of ints, where the operator has floats alone, as one of whole numbers: its tensors
-// are converted in their places before and after each call. Both types have four bytes, so what lies around the
-// tensors stays as it is.
+// takeWhole reads a function of ints, where the operator has floats alone, as one of whole numbers: its
+// tensors are converted in their places before and after each call. Both types have four bytes, so what
+// lies around the tensors stays as it is.
 func (b *Binding) takeWhole() {
 	if len(b.Spec.Own.Whole) == 0 || b.Function.Kind == Python || b.Pass != op.Forward || b.extension ||
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.I32.String()) || len(b.unscaled) > 0 {
@@ -22,7 +22,8 @@ func (b *Binding) takeWhole() {
 			continue
 		}
 		element, _, ok := a.element()
-		if !ok || element != op.I32 || a.Form != AsItLies && a.Form != BlockTotals || b.tensor(a).DType != "" {
+		if !ok || element != op.I32 || b.tensor(a).DType != "" ||
+			a.Form != AsItLies && a.Form != BlockTotals {
 			return
 		}
 		found = true
@@ -57,8 +58,9 @@ func (b *Binding) wholeCode(args []Argument, after bool) string {
 			continue
 		}
 		done[tensor] = true
-		fmt.Fprintf(&code, "\ttriad_own::in_its_place<%s><<<64, 256, 0, triad::stream_of(triad_own_call)>>>(\n"+
-			"\t\t%s.data, static_cast<size_t>(triad::elements(%s)));\n", types, tensor, tensor)
+		fmt.Fprintf(&code, "\ttriad_own::in_its_place<%s><<<64, 256, 0, "+
+			"triad::stream_of(triad_own_call)>>>(\n\t\t%s.data, "+
+			"static_cast<size_t>(triad::elements(%s)));\n", types, tensor, tensor)
 	}
 	return code.String()
 }
@@ -71,7 +73,7 @@ func (b *Binding) wholeSentence() string {
 			words = append(words, a.Name)
 		}
 	}
-	return fmt.Sprintf("%s are int: %s is judged on whole numbers (--distribution %s), which are converted before "+
-		"and after each call, and that is timed", strings.Join(words, ", "), b.Function.Name,
+	return fmt.Sprintf("%s are int: %s is judged on whole numbers (--distribution %s), which are converted "+
+		"before and after each call, and that is timed", strings.Join(words, ", "), b.Function.Name,
 		strings.Join(b.Spec.Own.Whole, ","))
 }

@@ -111,7 +111,8 @@ func (f *File) limit(failed *backend.LoadFailure) {
 		failed.Status, failed.Message = status, sentence
 	case strings.Contains(failed.Message, inTheShim): // how it is called is a reading of ours
 		failed.Status = op.StatusUnsupported
-	case f.inline != "" && filepath.Ext(f.Path) == ".py" && strings.Contains(failed.Message, "redefinition of"):
+	case f.inline != "" && filepath.Ext(f.Path) == ".py" &&
+		strings.Contains(failed.Message, "redefinition of"):
 		failed.Status = op.StatusUnsupported
 		failed.Message += ": all strings of the file are compiled together; put each into a file of its own"
 	}
@@ -269,14 +270,14 @@ func (f *File) givesWider(outcome *backend.Outcome, job backend.Job) {
 	}
 }
 
-// mixedTypes are the words in which Triton and torch refuse a program for its dtypes, whatever the numbers are: a
-// function that 16 bits have, and a product of two dtypes.
+// mixedTypes are the words in which Triton and torch refuse a program for its dtypes, whatever the
+// numbers are: a function that 16 bits have, and a product of two dtypes.
 var mixedTypes = []string{
 	"Expected dtype [", "must be same dtype", "must have the same dtype", "to have the same dtype",
 }
 
-// mixesDTypes makes an outcome neutral in which Triton or torch refused a function of Python in 16 bits, where the
-// user did not ask for these and it takes fp32 too: it was not written for them.
+// mixesDTypes makes an outcome neutral in which Triton or torch refused a function of Python in 16 bits,
+// where the user did not ask for these and it takes fp32 too: it was not written for them.
 func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 	refuses := func(words string) bool { return strings.Contains(outcome.Sentence, words) }
 	if outcome.Status != op.StatusCrash || len(f.reading.Options.DTypes) > 0 || !f.takesFP32(job) ||

@@ -7,16 +7,16 @@ import (
 	"triad/internal/tensor"
 )
 
-// Numbers that a function of ints is called with lie within mostWhole, and there are so few of them that no sum
-// of their products leaves the ints.
+// Numbers that a function of ints is called with lie within mostWhole, and there are so few of them that
+// no sum of their products leaves the ints.
 const (
 	mostWhole    = 8
 	mostElements = 1 << 22
 )
 
 // notWhole is the answer of a function of ints for other numbers.
-const notWhole = "its tensors are ints: it is judged on whole numbers from -8 to 8, in tensors of up to 4194304 " +
-	"elements"
+const notWhole = "its tensors are ints: it is judged on whole numbers from -8 to 8, in tensors of up to " +
+	"4194304 elements"
 
 // wantsWhole says whether the function of a job takes ints where the operator has floats.
 func (f *File) wantsWhole(job backend.Job) bool {
@@ -28,7 +28,8 @@ func (f *File) wantsWhole(job backend.Job) bool {
 	return false
 }
 
-// areWhole says whether all numbers of some tensors are whole and small, and none is -0, which an int has not.
+// areWhole says whether all numbers of some tensors are whole and small, and none is -0, which an int has
+// not.
 func areWhole(inputs []tensor.Tensor) bool {
 	for _, t := range inputs {
 		if t.Elements() > mostElements {
