@@ -125,21 +125,7 @@ type candidate struct {
 
 // Match finds what every parameter of a function stands for. The error is a *op.UsageError.
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
-	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
-		options.Arguments = file.launchedArguments(fn)
-	}
-	var numbers []string
-	if fn.Kind == Kernel && len(options.Arguments) == 0 {
-		numbers = fn.proposedNumbers()
-	}
-	b := &Binding{
-		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
-		without: map[string]bool{}, others: file.Functions, numbers: numbers,
-		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
-		narrow: file.narrow, doubles: file.doubles, file: file,
-		extension: file.extension,
-		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
-	}
+	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
 	b.takeFP32(file)
 	b.readLines(file)
@@ -163,20 +149,14 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if err := b.checkTensors(); err != nil {
 		return nil, err
 	}
-	if own := spec.Own; len(own.Needs) > 0 && !slices.ContainsFunc(own.Needs, func(word string) bool {
-		return strings.Contains(file.words, word)
-	}) {
-		return nil, b.errorf("%s", own.Lacks)
+	if err := b.checkNeeds(file); err != nil {
+		return nil, err
 	}
 	if fn.showsSizes() && !b.takesSizes() {
 		b.covered = nil // a tensor shows its sizes
 	}
 	b.takeRank()
-	b.narrowIntegers()
-	b.takeBlockTotals(file)
-	b.takeWhole()
-	b.takeDoubles()
-	b.takeHostArrays()
+	b.takeOtherTypes(file)
 	if err := b.instances(); err != nil {
 		return nil, err
 	}
@@ -194,6 +174,43 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		}
 	}
 	return b, b.checkSizes(file)
+}
+
+// newBinding is a binding in which nothing is matched yet.
+func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) *Binding {
+	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
+		options.Arguments = file.launchedArguments(fn)
+	}
+	var numbers []string
+	if fn.Kind == Kernel && len(options.Arguments) == 0 {
+		numbers = fn.proposedNumbers()
+	}
+	return &Binding{
+		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
+		without: map[string]bool{}, others: file.Functions, numbers: numbers,
+		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
+		narrow: file.narrow, doubles: file.doubles, file: file,
+		extension: file.extension,
+		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
+	}
+
+// checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones.
+func (b *Binding) checkNeeds(file *File) error {
+	own := b.Spec.Own
+	has := func(word string) bool { return strings.Contains(file.words, word) }
+	if len(own.Needs) > 0 && !slices.ContainsFunc(own.Needs, has) {
+		return b.errorf("%s", own.Lacks)
+	}
+	return nil
+}
+
+// takeOtherTypes finds the tensors that the function has in another type or place than the operator.
+func (b *Binding) takeOtherTypes(file *File) {
+	b.narrowIntegers()
+	b.takeBlockTotals(file)
+	b.takeWhole()
+	b.takeDoubles()
+	b.takeHostArrays()
 }
 
 // readLines keeps what the file's lines say, and which dims need no parameter.

@@ -455,16 +455,7 @@ func (b *Binding) formSentences() []string {
 			all = append(all, fmt.Sprintf("%s is int: %s is converted, and that is timed", a.Name, a.Target))
 		}
 	}
-	if b.whole {
-		all = append(all, b.wholeSentence())
-	}
-	if b.returned != "" {
-		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed",
-			b.Function.Name, b.returned))
-	}
-	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.host }) {
-		all = append(all, b.Function.Name+" takes arrays of the host: they are copied there and back")
-	}
+	all = append(all, b.convertedSentences()...)
 	if b.each {
 		all = append(all, b.Function.Name+" takes one tensor: it is called once for "+
 			strings.Join(slices.Sorted(maps.Values(b.Spec.Own.Each)), ", ")+" and once for "+

@@ -77,3 +77,18 @@ func (b *Binding) wholeSentence() string {
 		"before and after each call, and that is timed", strings.Join(words, ", "), b.Function.Name,
 		strings.Join(b.Spec.Own.Whole, ","))
 }
+
+// convertedSentences say what is converted and copied for the function beside single tensors.
+func (b *Binding) convertedSentences() (all []string) {
+	if b.whole {
+		all = append(all, b.wholeSentence())
+	}
+	if b.returned != "" {
+		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed",
+			b.Function.Name, b.returned))
+	}
+	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.host }) {
+		all = append(all, b.Function.Name+" takes arrays of the host: they are copied there and back")
+	}
+	return all
+}
