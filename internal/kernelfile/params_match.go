@@ -193,6 +193,7 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 		extension: file.extension,
 		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
 	}
+}
 
 // checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones.
 func (b *Binding) checkNeeds(file *File) error {
