@@ -186,12 +186,13 @@ func (t *readingTrial) Flat() kernelfile.Tally {
 	return t.try(t.file, dims, true)
 }
 
-// Whole tries the file at sizes that are whole tiles and blocks. A kernel of Python masks its tiles, and
-// is slow where it is interpreted: that is not asked.
+// Whole tries the file at sizes that are whole tiles and blocks.
 func (t *readingTrial) Whole() kernelfile.Tally {
-	if t.file.IsPython() || time.Now().After(t.until) {
+	if time.Now().After(t.until) {
 		return kernelfile.Tally{}
 	}
+	t.every = true // its sizes are chosen
+	defer func() { t.every = false }()
 	o := op.Options{
 		Level: op.LevelQuick, Dims: maps.Clone(t.file.Covers.Dims), Attributes: t.request.Options.Attributes,
 		Passes: []op.Pass{t.pass}, Device: t.request.Options.Device, Memory: t.request.Options.Memory,

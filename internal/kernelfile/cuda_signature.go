@@ -152,8 +152,10 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 			switch {
 			case len(head) >= 1 && head[0].text == "namespace":
 				inner := slices.Clone(namespaces)
-				if len(head) >= 2 && head[1].isName() {
-					inner = append(inner, head[1].text)
+				for _, t := range head[1:] { // namespace a::b
+					if t.isName() {
+						inner = append(inner, t.text)
+					}
 				}
 				f.scope(i+1, end, inner, externC)
 				start = end + 1

@@ -10,7 +10,7 @@ import (
 // write them.
 func (b *Binding) takeHostArrays() {
 	fn := &b.Function
-	if fn.Kind != Host || b.extension || b.each || !fn.copiesParameter() {
+	if fn.Kind != Host || b.extension || b.each || !b.file.copiesParameter(fn, copiesDepth) {
 		return
 	}
 	for i := range b.Args {
@@ -22,9 +22,23 @@ func (b *Binding) takeHostArrays() {
 	}
 }
 
-// copiesParameter says whether a function copies from a parameter to the device, or to one from the device.
-func (fn *Function) copiesParameter() bool {
+// copiesDepth is how many functions of a file a pointer is followed through.
+const copiesDepth = 2
+
+// copiesParameter says whether a function copies from a parameter to the device, or to one from the device, or
+// hands one to a function that does.
+func (f *File) copiesParameter(fn *Function, depth int) bool {
+	isParam := func(name string) bool {
+		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer && p.Name == name })
+	}
 	for i := 0; i+1 < len(fn.body); i++ {
+		callee, open := f.called(fn, i)
+		if callee != nil && callee.Kind == Host && depth > 0 && f.copiesParameter(callee, depth-1) &&
+			slices.ContainsFunc(split(inside(fn.body, open)), func(argument []token) bool {
+				return isParam(lone(argument))
+			}) {
+			return true
+		}
 		if fn.body[i].text != "cudaMemcpy" || fn.body[i+1].text != "(" {
 			continue
 		}
@@ -34,8 +48,7 @@ func (fn *Function) copiesParameter() bool {
 		}
 		at := map[string]int{"cudaMemcpyHostToDevice": 1, "cudaMemcpyDeviceToHost": 0}
 		side, known := at[lone(parts[3])]
-		isParam := func(p Param) bool { return p.Pointer && p.Name == lone(parts[side]) }
-		if known && slices.ContainsFunc(fn.Params, isParam) {
+		if known && isParam(lone(parts[side])) {
 			return true
 		}
 	}

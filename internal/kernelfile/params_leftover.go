@@ -331,7 +331,8 @@ func (b *Binding) checkSizes(file *File) error {
 		for _, name := range b.Options.Without {
 			b.implied[name] = 1
 		}
-		if b.Function.Kind != Python || !b.takesSizes() || !b.fills() || !b.givesAnySize() {
+		told := b.takesSizes() && b.fills() && b.givesAnySize()
+		if !told || b.Function.Kind != Python && b.asksAnyTensor() {
 			return nil // its tensors show their sizes
 		}
 	}
@@ -366,6 +367,13 @@ func (b *Binding) lastOffset(dim string) bool {
 		}
 		fill, err := op.ParseFill(b.inputs[a.Index].Fill)
 		return err == nil && fill.Kind == "offsets" && fill.Of == dim
+	})
+}
+
+// asksAnyTensor says whether the lines of an extension ask a tensor for its sizes, or hand one on.
+func (b *Binding) asksAnyTensor() bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.tensor && b.Function.asksSizes(a.Name)
 	})
 }
 
