@@ -25,8 +25,8 @@ func (b *Binding) takeHostArrays() {
 // copiesDepth is how many functions of a file a pointer is followed through.
 const copiesDepth = 2
 
-// copiesParameter says whether a function copies from a parameter to the device, or to one from the device, or
-// hands one to a function that does.
+// copiesParameter says whether a function copies from a parameter to the device, or to one from the
+// device, or hands one to a function that does.
 func (f *File) copiesParameter(fn *Function, depth int) bool {
 	isParam := func(name string) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer && p.Name == name })

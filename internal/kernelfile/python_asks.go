@@ -75,7 +75,8 @@ func cutsBounded(after string) bool {
 		return part == "" || part == "..." || slice && (strings.TrimSpace(end) == "" ||
 			strings.HasPrefix(strings.TrimSpace(end), "-"))
 	}
-	return len(parts) > 1 && !slices.ContainsFunc(parts, open)
+	cut := func(part string) bool { return strings.Contains(part, ":") } // k[b, h] is whole
+	return slices.ContainsFunc(parts, cut) && !slices.ContainsFunc(parts, open)
 }
 
 // askingLines are the lines in which a function may ask a tensor for its sizes: what follows its parameters,

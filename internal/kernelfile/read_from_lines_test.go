@@ -12,8 +12,8 @@ type lineCases struct {
 	Cases []struct{ Name, Operator, Text, Says, Not, Refused string }
 }
 
-// What the lines of a file say of numbers, of the launch and of the memory is read; what they do not say stays
-// open.
+// What the lines of a file say of numbers, of the launch and of the memory is read; what they do not say
+// stays open.
 func TestReadFromLines(t *testing.T) {
 	for _, c := range readTable[lineCases](t, "lines.toml").Cases {
 		all, err := Bind(ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, Options{})
