@@ -75,14 +75,16 @@ type body struct {
 	tokens []token
 }
 
-// partOfMore says whether a kernel may be one of several that work together, though the file launches none:
-// it has room to work in, or goes through all of a vector by blocks that share memory.
+// partOfMore says whether a kernel may be one of several that work together, though the file launches
+// none: it has room to work in, gives a value of each block, or goes through all of a vector by blocks
+// that share memory.
 func (k body) partOfMore(file *File) bool {
 	if k.ownLaunch() != nil {
 		return false
 	}
 	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Form == Scratch })
-	return scratch || len(k.b.Spec.Dims) == 1 && file.Shares || k.reducesPartOfARow(file)
+	return scratch || k.b.hasForm(BlockTotals) || len(k.b.Spec.Dims) == 1 && file.Shares ||
+		k.reducesPartOfARow(file)
 }
 
 // reducesPartOfARow says whether a kernel is launched with several blocks for a row, each of which makes one
