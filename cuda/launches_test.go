@@ -194,9 +194,9 @@ func describedAs(types []op.TensorType) []backend.TensorRef {
 	return refs
 }
 
-// TestLargeTileIsSurveyed: on a GPU of 132 multiprocessors too a surveyed product of fp8_gemm takes tiles of 256
-// by 128, and another one those of 192 by 128, with rows for every warpgroup that multiplies. Their rows are
-// whole vectors of 16 bytes.
+// TestLargeTileIsSurveyed: on a GPU of 132 multiprocessors too a surveyed product of fp8_gemm takes tiles
+// of 256 by 128, and another one those of 192 by 128, with rows for every warpgroup that multiplies.
+// Their rows are whole vectors of 16 bytes.
 func TestLargeTileIsSurveyed(t *testing.T) {
 	operator, err := catalog.Get("fp8_gemm")
 	if err != nil {

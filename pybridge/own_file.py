@@ -192,7 +192,7 @@ class Anything:
 
 def _run(path: str, text: str, module: types.ModuleType) -> None:
     """Runs the lines of the file, statement by statement."""
-    tree = ast.parse(text, path)
+    tree = _parsed(path, text)
     flags = 0
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
@@ -209,6 +209,20 @@ def _run(path: str, text: str, module: types.ModuleType) -> None:
                 raise
             print(f"triad: line {node.lineno} shows or tests what the file defines, and failed:\n"
                   f"{traceback.format_exc()}", file=sys.stderr)
+
+
+def _parsed(path: str, text: str) -> ast.Module:
+    """The statements of the file. Lines that only a notebook understands, "!pip install" and "%%time", are
+    left out where they keep it from being Python."""
+    try:
+        return ast.parse(text, path)
+    except SyntaxError:
+        plain = re.sub(r"(?m)^([ \t]*)(?:%%?[A-Za-z]|![ \t]*[\w./]).*$", r"\1pass", text)
+        if plain == text:
+            raise
+        tree = ast.parse(plain, path)
+        print("triad: lines of a notebook are left out", file=sys.stderr)
+        return tree
 
 
 def _shows(node: ast.stmt) -> bool:
@@ -314,8 +328,9 @@ class ThroughAutograd(Autograd):
 
 
 class Module:
-    """A module of the file, made for the sizes and attributes of a call: init by name, and what the file's
-    get_init_inputs() has for the others. Those of its parameters that are called weights are ours."""
+    """A module of the file, or another class whose objects are called, made for the sizes and attributes of a
+    call: init by name, and what the file's get_init_inputs() has for the others. Those of its parameters
+    that are called weights are ours."""
 
     _made: dict[Any, torch.nn.Module] = {}
 
@@ -334,7 +349,8 @@ class Module:
         key = (self.kind, repr(sorted(self.init.items())))
         if key not in self._made:
             with called():
-                self._made[key] = self.kind(**self.init).eval()
+                made = self.kind(**self.init)
+                self._made[key] = made.eval() if isinstance(made, torch.nn.Module) else made
         return self._made[key]
 
     def has_others(self) -> str | None:
@@ -343,12 +359,16 @@ class Module:
         if self.wanting:
             return (f"{self.name} is made with {', '.join(self.wanting)}, and nothing says what that is: "
                     "return the arguments in order from a function get_init_inputs() of the file")
+        if not isinstance(self._module(), torch.nn.Module):
+            return None
         others = sorted({n for n, _ in self._module().named_parameters()} ^ set(self.weights))
         return (f"{self.name} has parameters that the operator knows nothing of, or lacks some: "
                 f"{', '.join(others)}") if others else None
 
     def call(self, weights: dict[str, torch.Tensor], arguments: dict[str, Any]) -> Any:
         """Its forward, with these weights."""
+        if not isinstance(made := self._module(), torch.nn.Module):
+            return (made if callable(made) else made.forward)(**arguments)
         tensors = [t for t in [*arguments.values(), *weights.values()] if isinstance(t, torch.Tensor)]
         device = tensors[0].device
-        return torch.func.functional_call(self._module().to(device), weights, (), arguments)
+        return torch.func.functional_call(made.to(device), weights, (), arguments)

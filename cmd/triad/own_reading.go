@@ -58,7 +58,7 @@ func (a *app) inFP32Alone(
 			if time.Now().After(until) {
 				return nil, nil
 			}
-			if t.wrong() && t.rightIn(b.DTypes()[0]) {
+			if (t.wrong() || t.wrongSomewhere()) && t.rightIn(b.DTypes()[0]) {
 				return file.With(b.InFP32Alone())
 			}
 			if t.fault != nil {
@@ -72,6 +72,14 @@ func (a *app) inFP32Alone(
 // wrong says whether the file is wrong in the trial's dtype.
 func (t *readingTrial) wrong() bool {
 	return t.try(t.file, maps.Clone(t.file.Covers.Dims), true).Wrong > 0
+}
+
+// wrongSomewhere says whether the file is wrong in the trial's dtype at the size of one of the quick
+// cases: what rounds more often than the operator may be right at a small one.
+func (t *readingTrial) wrongSomewhere() bool {
+	t.every = true
+	defer func() { t.every = false }()
+	return time.Now().Before(t.until) && t.wrong()
 }
 
 // rightIn says whether the file is right in another dtype, where anything shows.
@@ -138,6 +146,7 @@ type readingTrial struct {
 	until        time.Time
 	late         bool
 	dtype        string    // that it is tried in; "": the first that it takes
+	every        bool      // it is tried at the sizes of all quick cases, a file of Python too
 	right        []op.Dims // the sizes at which the file is right as it was read
 	fault        error     // an internal error of a trial
 }
@@ -177,6 +186,21 @@ func (t *readingTrial) Flat() kernelfile.Tally {
 	return t.try(t.file, dims, true)
 }
 
+// Whole tries the file at sizes that are whole tiles and blocks.
+func (t *readingTrial) Whole() kernelfile.Tally {
+	if time.Now().After(t.until) {
+		return kernelfile.Tally{}
+	}
+	t.every = true // its sizes are chosen
+	defer func() { t.every = false }()
+	o := op.Options{
+		Level: op.LevelQuick, Dims: maps.Clone(t.file.Covers.Dims), Attributes: t.request.Options.Attributes,
+		Passes: []op.Pass{t.pass}, Device: t.request.Options.Device, Memory: t.request.Options.Memory,
+	}
+	(&ownkernels.Backend{Files: []*ownkernels.File{t.file}}).Narrow(&o)
+	return t.try(t.file, wholeTiles(t.request.Operators[0].Spec, o), true)
+}
+
 // try judges the quick cases of a file on ordinary numbers, with some sizes fixed; where one that is wrong is
 // enough, the rest of them is left.
 func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough bool) (
@@ -196,13 +220,13 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	o := op.Options{
 		Level: op.LevelQuick, Dims: dims, Attributes: t.request.Options.Attributes,
 		DTypes: dtypes, Passes: []op.Pass{t.pass},
-		Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+		Distributions: ordinary(file.Bindings[at]), Layouts: []string{"contiguous"},
 		Device: t.request.Options.Device, Memory: t.request.Options.Memory,
 	}
 	mine := &ownkernels.Backend{Files: []*ownkernels.File{file}}
 	mine.Narrow(&o)
 	fixed := o.Dims
-	if file.IsPython() { // a call takes long in an interpreter
+	if file.IsPython() && !t.every { // a call takes long in an interpreter
 		o.Dims = smallestTelling(t.request.Operators[0].Spec, o)
 	}
 	request.Options = o
@@ -224,6 +248,14 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 		}
 	}
 	return tallyOf(result.Records, fixed)
+}
+
+// ordinary are the distributions of ordinary numbers that a function takes.
+func ordinary(b *kernelfile.Binding) []string {
+	if all := b.Distributions(); all != nil {
+		return all[:1]
+	}
+	return []string{"normal"}
 }
 
 // untilWrong ends a run with its first record that is wrong.

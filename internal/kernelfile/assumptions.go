@@ -106,9 +106,10 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 	for _, a := range b.Args {
 		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute
 		_, stride := strideOf(a.Name)
-		named := score(b.Spec, b.Pass, a.Name, a.Target) > scoreWeak || b.byElimination(a)
+		named := score(b.Spec, b.Pass, a.Name, a.Target) > scoreWeak || b.byElimination(a) ||
+			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
-			a.Form != AsItLies && a.Form != Narrow ||
+			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles ||
 			b.onlyTensor(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) ||
@@ -182,7 +183,8 @@ func (b *Binding) mapWords(parameters []string) string {
 func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
 	_, said := b.Options.Attrs[a.Name]
 	decides, _ := b.switched(a.Name) // by which tensors have a parameter
-	if said || decides || b.has(Attribute, a.Name) || b.nameSetsSwitch(a) || b.literalSays(a) != "" {
+	if said || decides || b.has(Attribute, a.Name) || b.nameSetsSwitch(a) || b.literalSays(a) != "" ||
+		b.named[a.Name] != "" {
 		return ""
 	}
 	code, value := b.attributeValue(a)

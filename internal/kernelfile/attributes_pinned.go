@@ -96,6 +96,10 @@ func (b *Binding) judgedWith(a op.AttributeSpec, value string) string {
 		return fmt.Sprintf("no line of it speaks of %[1]s: it is judged where no target is ignored; "+
 			"--attr %[1]s=%[2]v has some", a.Name, a.Default)
 	}
+	if b.named[a.Name] == value {
+		return fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s, as its lines say",
+			b.Function.Name, a.Name, a.Name, value)
+	}
 	return fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name,
 		a.Name, value)
 }
@@ -161,6 +165,9 @@ func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 			words = "true"
 		}
 		if value := b.literalSays(a); value != "" {
+			words = value
+		}
+		if value := b.named[a.Name]; value != "" {
 			words = value
 		}
 		if b.ignoresNothing(a) {

@@ -245,8 +245,8 @@ func (b *Binding) acceptCode(n int) string {
 			own := a.instantiate(group.types)
 			element, any, _ := own.element()
 			want, _ := tensorDType(b.tensor(a), group.DType)
-			element = sameBits(element, want)
-			if any || own.isBytes() || a.Form == Narrow {
+			element = b.heldBy(element, want)
+			if any || own.isBytes() || a.Form == Narrow || a.Form == Doubles || a.Form == BlockTotals {
 				continue
 			}
 			side, name := "in", b.tensor(a).Name
@@ -282,8 +282,9 @@ func (b *Binding) launchCode(n int) string {
 		calls = append(calls, b.second())
 	}
 	for i, args := range calls {
-		code.WriteString(b.formsBefore(args) + b.beforeCode(args) + b.fillRooms() +
-			b.callCode(args, i > 0) + b.formsAfter(args))
+		code.WriteString(b.formsBefore(args) + b.beforeCode(args) + b.wholeCode(args, false) +
+			b.hostBefore(args) + b.fillRooms() + b.callCode(args, i > 0) + b.hostAfter(args) +
+			b.wholeCode(args, true) + b.formsAfter(args))
 	}
 	code.WriteString(b.scaleCode())
 	code.WriteString("\treturn triad::watched();\n}\n")
@@ -320,7 +321,8 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 		if b.extension && b.Launch == nil {
 			code.WriteString(b.extensionCall(c, args, again))
 		} else if b.Launch == nil {
-			code.WriteString(b.hostCall(fmt.Sprintf("%s(%s)", c.Call, strings.Join(args, ", "))))
+			code.WriteString(b.hostCall(b.returnedCall(fmt.Sprintf("%s(%s)", c.Call,
+				strings.Join(args, ", ")))))
 		} else {
 			l := b.Launch
 			if again {
@@ -357,12 +359,16 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 			side, a.Index)
 	}
 	switch {
+	case a.host:
+		return fmt.Sprintf("static_cast<%s *>(%s)", a.Base, hostName(at))
 	case a.tensor && a.Form == Packed:
 		return b.packedTensorCode(a, at)
 	case a.tensor && a.Role == Input:
 		return fmt.Sprintf("triad_own::tensor(triad_own::in(triad_own_call, %d))", a.Index)
 	case a.tensor && a.Role == Output:
 		return fmt.Sprintf("triad_own::tensor(triad_own::out(triad_own_call, %d))", a.Index)
+	case a.Form == Doubles:
+		return fmt.Sprintf("static_cast<double *>(%s)", doublesName(at))
 	case a.Form != AsItLies:
 		return fmt.Sprintf("reinterpret_cast<%s *>(%s)", a.Base, b.workPointer(at))
 	}
@@ -381,6 +387,9 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		}
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, b.sizeCodeOf(a.Target))
 	case Constant:
+		if a.sides[0] != "" {
+			return b.sidesCode(a)
+		}
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, constantWord(a))
 	case Attribute:
 		return fmt.Sprintf("static_cast<%s>(triad_own::attribute(triad_own_call, %d))", a.Base, a.Index)

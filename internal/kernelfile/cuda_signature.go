@@ -46,6 +46,7 @@ type Function struct {
 	body     []token
 	bounds   string // the first argument of __launch_bounds__, "" where there is none
 	python
+	number  string // the type of the number that it returns
 	returns bool   // it returns its outputs as torch::Tensor
 	bound   string // the name under which Python calls it
 }
@@ -72,11 +73,12 @@ type TemplateParam struct {
 // File is what a CUDA file defines.
 type File struct {
 	Functions []Function
-	Main      bool // it has a main() of its own
-	Shares    bool // it uses __shared__ memory
-	Waits     bool // it has a barrier
-	Adds      bool // it adds with atomics, whose order is that in which threads arrive
-	Vectors   bool // it uses float4 and the like, which want aligned addresses
+	helpers   []Function // those that are called by others alone, such as __device__ functions
+	Main      bool       // it has a main() of its own
+	Shares    bool       // it uses __shared__ memory
+	Waits     bool       // it has a barrier
+	Adds      bool       // it adds with atomics, whose order is that in which threads arrive
+	Vectors   bool       // it uses float4 and the like, which want aligned addresses
 	source
 	aliases  map[string]string
 	literals []float64 // numbers outside of comments
@@ -86,6 +88,7 @@ type File struct {
 	text      string // of a Python file
 	extension bool   // it includes torch/extension.h
 	narrow    bool   // it names a type of 16 bits, or the dtype of its tensors
+	words     string // all of it and of what it includes, in small letters
 }
 
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags
@@ -94,11 +97,11 @@ func ReadCUDA(text string, defined ...string) *File {
 	text = strings.TrimPrefix(text, "\ufeff") // the mark of UTF-8, as editors put it
 	f := &File{
 		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),
-		narrow: namesNarrow(cComment, text), doubles: doubles(text),
+		narrow: namesNarrow(cComment, text), doubles: doubles(text), words: strings.ToLower(text),
 	}
 	f.scope(0, len(f.tokens), nil, false)
 	if len(f.aliases) > 0 { // a header that stands behind the file may name the types before it
-		f.Functions = nil
+		f.Functions, f.helpers = nil, nil
 		f.scope(0, len(f.tokens), nil, false)
 	}
 	f.markWritten()
@@ -149,8 +152,10 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 			switch {
 			case len(head) >= 1 && head[0].text == "namespace":
 				inner := slices.Clone(namespaces)
-				if len(head) >= 2 && head[1].isName() {
-					inner = append(inner, head[1].text)
+				for _, t := range head[1:] { // namespace a::b
+					if t.isName() {
+						inner = append(inner, t.text)
+					}
 				}
 				f.scope(i+1, end, inner, externC)
 				start = end + 1
@@ -222,21 +227,14 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 		f.Main = true
 		return true
 	}
-	if f.readWords(&fn, before) {
-		return true // a __device__ function, or one that cannot be named from outside
-	}
+	skip := f.readWords(&fn, before)
 	fn.ExternC = fn.ExternC || externC
-	end := open
-	for depth := 0; end < len(head); end++ {
-		if head[end].text == "(" {
-			depth++
-		} else if head[end].text == ")" {
-			if depth--; depth == 0 {
-				break
-			}
-		}
+	fn.Params = f.params(head[open+1 : closing(head, open)])
+	if skip { // a __device__ function, or one that cannot be named from outside
+		f.helpers = append(f.helpers, fn)
+		return true
 	}
-	fn.Params = f.params(head[open+1 : end])
+	fn.number = f.numberType(before)
 	fn.returns = slices.ContainsFunc(before, func(t token) bool { return t.text == "Tensor" })
 	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
 	for _, t := range body {

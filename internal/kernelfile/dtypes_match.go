@@ -121,7 +121,7 @@ func (b *Binding) instances() error {
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
-		if !ok || len(b.unscaled) > 0 && main != op.FP32 { // another rounding point in 16 bits
+		if !ok || b.inFP32Alone() && main != op.FP32 {
 			continue
 		}
 		if len(b.asked) > 0 && !slices.Contains(b.asked, main.String()) {
@@ -149,6 +149,12 @@ func (b *Binding) instances() error {
 			strings.Join(b.Spec.PassDTypes(b.Pass), ", "))
 	}
 	return nil
+}
+
+// inFP32Alone says whether triad converts, adds up or multiplies what the function takes or gives: in 16
+// bits that were another rounding point.
+func (b *Binding) inFP32Alone() bool {
+	return len(b.unscaled) > 0 || b.whole || b.doubles64 || b.returned != "" || b.hasForm(BlockTotals)
 }
 
 // templateValues gives the arguments of the function's template by name; generic is a type parameter that
@@ -208,9 +214,10 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		own := a.instantiate(types)
 		element, any, ok := own.element()
 		want, fixed := tensorDType(tensor, dtype)
-		element = sameBits(element, want)
+		element = b.heldBy(element, want)
 		switch {
-		case any || a.Untyped || a.Form == Narrow || own.isBytes() && fixed && want.Size() == 1:
+		case any || a.Untyped || a.Form == Narrow || own.isBytes() && fixed && want.Size() == 1,
+			b.doubles64 && element == op.FP64 && want == op.FP32:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values
@@ -227,10 +234,11 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 	return ""
 }
 
-// sameBits is what a pointer's element is taken for where a tensor is of a dtype: an int holds the bits of an
-// unsigned int, and people write one for the other.
-func sameBits(element, want op.DType) op.DType {
-	if element == op.I32 && want == op.U32 {
+// heldBy is what a pointer's element is taken for where a tensor is of a dtype: an int holds the bits of an
+// unsigned int, and people write one for the other; it holds the whole numbers of floats, and
+// where values are moved alone their bits.
+func (b *Binding) heldBy(element, want op.DType) op.DType {
+	if element == op.I32 && (want == op.U32 || want == op.FP32 && (b.whole || b.Spec.Own.Moves)) {
 		return want
 	}
 	return element

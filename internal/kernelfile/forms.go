@@ -23,7 +23,9 @@ const (
 	// ByToken is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
 	// operator has [batch, heads, seq, dim].
 	ByToken
-	Narrow // an int for each of the operator's int64
+	Narrow      // an int for each of the operator's int64
+	BlockTotals // a value of each block, which triad adds up
+	Doubles     // a double for each of the operator's floats
 )
 
 // packing says how several inputs lie in one buffer.
@@ -45,6 +47,8 @@ type formOf struct {
 	told  bool   // the user said it
 	// number is what is passed for a Constant, where the user said it: "0.5"
 	number string
+	host   bool      // it points to a copy in the host's memory
+	sides  [3]string // of a Constant that is a grid or a block, in the operator's sizes
 }
 
 // chooseForm decides in which of the operator's forms a function is written, by how many pointers it has: it
@@ -66,6 +70,11 @@ func (b *Binding) chooseForm() {
 		}
 	}
 	b.takeScratch()
+}
+
+// hasForm says whether an argument has a form.
+func (b *Binding) hasForm(form Form) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == form })
 }
 
 // missingPointers is how many pointers fewer a function has than the operator has required tensors; negative

@@ -36,7 +36,7 @@ func (b *Binding) assumedForms() []Assumption {
 	telling := true
 	for _, a := range b.Args {
 		if a.told || b.ordered && a.Form == ByToken ||
-			(a.Form == AsItLies || a.Form == Narrow) && !b.guessedNumber(a) {
+			a.Form.shown() && !b.guessedNumber(a) {
 			continue
 		}
 		telling = telling && a.Form != Scratch && a.Form != Wide && a.Form != Pairs
@@ -60,6 +60,11 @@ func (b *Binding) assumedForms() []Assumption {
 		})
 	}
 	return all
+}
+
+// shown says whether the lines of a file leave nothing open about a form.
+func (f Form) shown() bool {
+	return slices.Contains([]Form{AsItLies, Narrow, BlockTotals, Doubles}, f)
 }
 
 // guessedNumber says whether a number is passed for a parameter whose name alone says what it is: a plain

@@ -193,7 +193,7 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 			first = err
 		}
 	}
-	fit = namedAlike(fit, spec)
+	fit = oneOfEachName(namedAlike(fit, spec))
 	switch {
 	case len(fit) == 1 && len(fit[0].rungs) == 0:
 		return fit[0], nil
@@ -219,6 +219,21 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 			"extern \"C\" void solve(...)"
 	}
 	return nil, &op.UsageError{Message: message}
+}
+
+// oneOfEachName leaves the first of several functions of one name, which no request tells apart:
+// overloads, or a function that is defined twice, which no compiler takes.
+func oneOfEachName(fit []*Binding) (left []*Binding) {
+	for _, b := range fit {
+		same := slices.IndexFunc(left, func(o *Binding) bool { return o.Function.Name == b.Function.Name })
+		if same < 0 {
+			left = append(left, b)
+			continue
+		}
+		left[same].Notes = append(left[same].Notes, fmt.Sprintf(
+			"not judged: %s of line %d, which has the same name", b.Function.Name, b.Function.Line))
+	}
+	return left
 }
 
 // otherWords are words beside an operator's name that make another operator of it.

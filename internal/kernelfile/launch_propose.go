@@ -19,7 +19,7 @@ func (b *Binding) proposeLaunch(file *File) error {
 	k := body{b: b, file: file, tokens: b.Function.body}
 	block, threads := k.block()
 	grid, shared := k.grid, ""
-	if found := k.ownLaunch(); found != nil { // what the file says itself
+	if found := k.ownLaunch(); found != nil && !b.Options.alone { // what the file says itself
 		if found.block[0] != "" {
 			block, threads = found.block, true
 		}
@@ -75,14 +75,16 @@ type body struct {
 	tokens []token
 }
 
-// partOfMore says whether a kernel may be one of several that work together, though the file launches none:
-// it has room to work in, or goes through all of a vector by blocks that share memory.
+// partOfMore says whether a kernel may be one of several that work together, though the file launches
+// none: it has room to work in, gives a value of each block, or goes through all of a vector by blocks
+// that share memory.
 func (k body) partOfMore(file *File) bool {
 	if k.ownLaunch() != nil {
 		return false
 	}
 	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Form == Scratch })
-	return scratch || len(k.b.Spec.Dims) == 1 && file.Shares || k.reducesPartOfARow(file)
+	return scratch || k.b.hasForm(BlockTotals) || len(k.b.Spec.Dims) == 1 && file.Shares ||
+		k.reducesPartOfARow(file)
 }
 
 // reducesPartOfARow says whether a kernel is launched with several blocks for a row, each of which makes one
@@ -109,20 +111,24 @@ func (k body) reducesPartOfARow(file *File) bool {
 }
 
 // valueOfEachBlock says whether a kernel writes a value of each block, "out[blockIdx.x]", to an output of one
-// element: what it is launched with, and what adds the values, is not in the file.
+// element that is no total: what it is launched with, and what adds the values, is not in the file.
 func (k body) valueOfEachBlock() bool {
-	for _, a := range k.b.Args {
-		if a.Role != Output {
-			continue
-		}
-		if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
-			continue
-		}
-		for i := 0; i+5 < len(k.tokens); i++ {
-			if k.tokens[i].text == a.Name && k.tokens[i+1].text == "[" && k.tokens[i+2].text == "blockIdx" &&
-				k.tokens[i+5].text == "]" {
-				return true
-			}
+	return slices.ContainsFunc(k.b.Args, func(a Argument) bool {
+		return a.Role == Output && a.Form != BlockTotals && k.givesValueOfEachBlock(a)
+	})
+}
+
+// givesValueOfEachBlock says whether an output of one element is written by blocks, each in a place of
+// its own.
+func (k body) givesValueOfEachBlock(a Argument) bool {
+	if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
+		return false
+	}
+	tokens := k.expandAliases()
+	for i := 0; i+5 < len(tokens); i++ {
+		if tokens[i].text == a.Name && tokens[i+1].text == "[" && tokens[i+2].text == "blockIdx" &&
+			tokens[i+5].text == "]" {
+			return true
 		}
 	}
 	return false

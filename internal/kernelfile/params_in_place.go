@@ -120,7 +120,10 @@ func (b *Binding) beforeCode(args []Argument) string {
 		case a.Over != "":
 			fmt.Fprintf(&code, "\tif (const int status = triad_own::copy_to_output(triad_own_call, %d, %d)) "+
 				"return status;\n", a.Index, at)
-		case b.accumulates(a) && (a.Form == ByToken || a.Form == Narrow):
+		case b.accumulates(a) && a.Form == Doubles:
+			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
+				"triad::stream_of(triad_own_call)))", doublesName(i), b.roomOf(a))))
+		case b.accumulates(a) && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals):
 			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
 				"triad::stream_of(triad_own_call)))", b.workPointer(i), b.roomOf(a))))
 		case b.accumulates(a):

@@ -24,6 +24,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	for i, c := range chosen {
 		b.Args[i] = Argument{Param: b.Function.Params[i], Role: c.role, Target: c.target, Index: c.index}
 	}
+	b.takeReturned(chosen)
 	b.matchInPlace()
 	b.chooseForm()
 	for i := range chosen {
@@ -120,7 +121,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 				open = append(open, candidate{role: Attribute, target: t.Name, index: k})
 			}
 		}
-		if b.takeStride(a) || b.takePlainFactor(a) {
+		if b.takeStride(a) || b.takePlainFactor(a) || b.takeLaunch(a) {
 			continue
 		}
 		if len(open) > 0 { // of several the first, as people write rows before columns
@@ -330,13 +331,14 @@ func (b *Binding) checkSizes(file *File) error {
 		for _, name := range b.Options.Without {
 			b.implied[name] = 1
 		}
-		if b.Function.Kind != Python || !b.takesSizes() || !b.fills() || !b.givesAnySize() {
+		told := b.takesSizes() && b.fills() && b.givesAnySize()
+		if !told || b.Function.Kind != Python && b.asksAnyTensor() {
 			return nil // its tensors show their sizes
 		}
 	}
 	for _, d := range b.Spec.Dims {
 		if _, fixed := b.Options.Dims[d.Name]; fixed || b.covered[d.Name] || b.givesSize(d.Name) ||
-			b.Launch != nil && b.Launch.uses(d.Name) ||
+			b.lastOffset(d.Name) || b.Launch != nil && b.Launch.uses(d.Name) ||
 			b.each && b.givesSize(b.Spec.Own.Each[d.Name]) {
 			continue
 		}
@@ -355,6 +357,24 @@ func (b *Binding) checkSizes(file *File) error {
 		b.implied[d.Name] = max(n, 1)
 	}
 	return nil
+}
+
+// lastOffset says whether a size is the last of the offsets that a function is given: it needs no parameter.
+func (b *Binding) lastOffset(dim string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		if a.Role != Input {
+			return false
+		}
+		fill, err := op.ParseFill(b.inputs[a.Index].Fill)
+		return err == nil && fill.Kind == "offsets" && fill.Of == dim
+	})
+}
+
+// asksAnyTensor says whether the lines of an extension ask a tensor for its sizes, or hand one on.
+func (b *Binding) asksAnyTensor() bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.tensor && b.Function.asksSizes(a.Name)
+	})
 }
 
 // takesSizes says whether a function of Python is called as one of CUDA's is, with sizes beside the tensors.

@@ -23,6 +23,7 @@ type Options struct {
 	DTypes              []string          // that --dtype asks for; none: all
 	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
+	alone               bool              // a kernel is launched as its own lines say alone
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 }
 
@@ -88,16 +89,21 @@ type Binding struct {
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square the lines have
 	// how it is called where its tensors do not lie as the operator has them (forms.go)
-	without  map[string]bool // tensors without a parameter of their own
-	each     bool            // it is called once for each of a pair of tensors
-	byToken  bool            // tensors lie token by token
-	ordered  bool            // the file says in which order the sizes of its tensors lie
-	asserts  bool            // the file has an assert
-	unscaled []string        // the factor and the addend that triad applies
-	doubled  bool            // it is called with a factor of 2
-	others   []Function      // of the file
-	left     []string        // functions that fit too; the name of one that is judged is the operator's
-	rungs    []int           // the kernels that it chooses from by a number, where none is asked for
+	without   map[string]bool   // tensors without a parameter of their own
+	each      bool              // it is called once for each of a pair of tensors
+	byToken   bool              // tensors lie token by token
+	ordered   bool              // the file says in which order the sizes of its tensors lie
+	asserts   bool              // the file has an assert
+	unscaled  []string          // the factor and the addend that triad applies
+	doubled   bool              // it is called with a factor of 2
+	others    []Function        // of the file
+	left      []string          // functions that fit too; the name of one that is judged is the operator's
+	named     map[string]string // the numbers that its lines give the names of attributes
+	returned  string            // the output that it returns as a number
+	doubles64 bool              // its tensors are doubles, where the operator has floats
+	file      *File             // that it is of
+	whole     bool              // its tensors are ints, where the operator has floats
+	rungs     []int             // the kernels that it chooses from by a number, where none is asked for
 }
 
 // Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with
@@ -119,21 +125,7 @@ type candidate struct {
 
 // Match finds what every parameter of a function stands for. The error is a *op.UsageError.
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
-	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
-		options.Arguments = file.launchedArguments(fn)
-	}
-	var numbers []string
-	if fn.Kind == Kernel && len(options.Arguments) == 0 {
-		numbers = fn.proposedNumbers()
-	}
-	b := &Binding{
-		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
-		without: map[string]bool{}, others: file.Functions, numbers: numbers,
-		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
-		narrow: file.narrow, doubles: file.doubles,
-		extension: file.extension,
-		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
-	}
+	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
 	b.takeFP32(file)
 	b.readLines(file)
@@ -150,16 +142,21 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if err := b.matchLeftover(b.byName(choices)); err != nil {
 		return nil, err
 	}
+	b.nameNumbers(file)
+	b.readExtents()
 	b.pairInPlace()
 	b.chooseOrder(file)
 	if err := b.checkTensors(); err != nil {
+		return nil, err
+	}
+	if err := b.checkNeeds(file); err != nil {
 		return nil, err
 	}
 	if fn.showsSizes() && !b.takesSizes() {
 		b.covered = nil // a tensor shows its sizes
 	}
 	b.takeRank()
-	b.narrowIntegers()
+	b.takeOtherTypes(file)
 	if err := b.instances(); err != nil {
 		return nil, err
 	}
@@ -177,6 +174,44 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		}
 	}
 	return b, b.checkSizes(file)
+}
+
+// newBinding is a binding in which nothing is matched yet.
+func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) *Binding {
+	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
+		options.Arguments = file.launchedArguments(fn)
+	}
+	var numbers []string
+	if fn.Kind == Kernel && len(options.Arguments) == 0 {
+		numbers = fn.proposedNumbers()
+	}
+	return &Binding{
+		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
+		without: map[string]bool{}, others: file.Functions, numbers: numbers,
+		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
+		narrow: file.narrow, doubles: file.doubles, file: file,
+		extension: file.extension,
+		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
+	}
+}
+
+// checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones.
+func (b *Binding) checkNeeds(file *File) error {
+	own := b.Spec.Own
+	has := func(word string) bool { return strings.Contains(file.words, word) }
+	if len(own.Needs) > 0 && !slices.ContainsFunc(own.Needs, has) {
+		return b.errorf("%s", own.Lacks)
+	}
+	return nil
+}
+
+// takeOtherTypes finds the tensors that the function has in another type or place than the operator.
+func (b *Binding) takeOtherTypes(file *File) {
+	b.narrowIntegers()
+	b.takeBlockTotals(file)
+	b.takeWhole()
+	b.takeDoubles()
+	b.takeHostArrays()
 }
 
 // readLines keeps what the file's lines say, and which dims need no parameter.
@@ -259,6 +294,8 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		all = b.candidateNumbers(p)
 	case p.isShape():
 		all = b.candidateShape(p)
+	case p.isDim3():
+		return nil, nil
 	default:
 		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass "+
 			"pointers, sizes, attributes and a cudaStream_t", p.Text)
@@ -308,6 +345,10 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 func (b *Binding) candidateNumbers(p Param) []candidate {
 	var all []candidate
 	for i, a := range b.Spec.Attributes {
+		if p.isBool() && a.Type == "enum" && b.Function.Kind == Python &&
+			(len(a.Values) != 2 || !slices.Contains(a.Values, "none")) {
+			continue // which of the values it switches on is not said
+		}
 		if p.Untyped || a.Type == "float" && p.isFloat() || a.Type != "float" && !p.isFloat() {
 			all = append(all, candidate{Attribute, a.Name, i, b.score(p, a.Name)})
 		}

@@ -31,6 +31,10 @@ func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
 		if strings.HasSuffix(before, ".") || tellsNoSize.MatchString(after) || isAssigned.MatchString(after) {
 			continue
 		}
+		if cutsBounded(after) {
+			handed = true
+			continue
+		}
 		head, index := callAround(before)
 		whole := endsWord.MatchString(after) && beginsWord.MatchString(before)
 		other := slices.IndexFunc(b.others, func(o Function) bool {
@@ -48,6 +52,31 @@ func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
 		handed = true
 	}
 	return !handed
+}
+
+// cutsBounded says whether a tensor is cut by sizes from elsewhere: "k[b, h, start:end]", where no part
+// reaches to an end that is the tensor's own.
+func cutsBounded(after string) bool {
+	if !strings.HasPrefix(after, "[") {
+		return false
+	}
+	end, depth := 0, 0
+	for end = range len(after) {
+		sign := after[end : end+1]
+		if depth += strings.Count("[(", sign) - strings.Count(")]", sign); depth == 0 {
+			break
+		}
+	}
+	parts := argumentList(after[1:end] + ")")
+	open := func(part string) bool {
+		part = strings.TrimSpace(part)
+		_, end, slice := strings.Cut(part, ":")
+		end, _, _ = strings.Cut(end, ":")
+		return part == "" || part == "..." || slice && (strings.TrimSpace(end) == "" ||
+			strings.HasPrefix(strings.TrimSpace(end), "-"))
+	}
+	cut := func(part string) bool { return strings.Contains(part, ":") } // k[b, h] is whole
+	return slices.ContainsFunc(parts, cut) && !slices.ContainsFunc(parts, open)
 }
 
 // askingLines are the lines in which a function may ask a tensor for its sizes: what follows its parameters,

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"triad/internal/op"
@@ -64,9 +65,19 @@ func (b *Binding) pythonValue(a Argument) string {
 		}
 		return constantWord(a)
 	case Attribute:
-		return fmt.Sprintf("attributes[%q]", a.Target)
+		return b.attributePython(a)
 	}
 	return ""
+}
+
+// attributePython is what is handed over for an attribute: for a switch in the place of an enumeration
+// that has a value none, whether it is another one.
+func (b *Binding) attributePython(a Argument) string {
+	t := b.Spec.Attributes[a.Index]
+	if t.Type == "enum" && a.Base == "bool" && slices.Contains(t.Values, "none") {
+		return fmt.Sprintf("attributes[%q] != %q", a.Target, "none")
+	}
+	return fmt.Sprintf("attributes[%q]", a.Target)
 }
 
 // pythonScaled multiplies what a function gives by the factor, and adds the addend, that it does without.

@@ -16,7 +16,7 @@ type pythonForm uint8
 const (
 	plainForm  pythonForm = iota // NAME(a=..., b=...)
 	appliedTo                    // a torch.autograd.Function: its apply takes its arguments by position
-	moduleForm                   // a torch.nn.Module: it is made, and called with weights of ours
+	moduleForm                   // a class, mostly a torch.nn.Module: it is made, and called with our weights
 	packedForm                   // custom_kernel(data), where data holds all tensors
 	kernelForm                   // a kernel of Triton, which we launch
 )
@@ -34,7 +34,7 @@ const (
 )
 
 var (
-	classHead = regexp.MustCompile(`(?m)^class[ \t]+(\w+)[ \t]*\(([^)]*)\)[ \t]*:`)
+	classHead = regexp.MustCompile(`(?m)^class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:`)
 	isModule  = regexp.MustCompile(`\bModule\b`)
 	isApplied = regexp.MustCompile(`\bFunction\b`)
 	alias     = regexp.MustCompile(`(?m)^(\w+)[ \t]*=[ \t]*(\w+)\.apply\b[ \t]*(?:#.*)?$`)
@@ -85,16 +85,24 @@ func pythonParams(list []string) (params []Param) {
 // for their apply, and modules.
 func (f *File) readClasses(text string) {
 	for _, at := range classHead.FindAllStringSubmatchIndex(text, -1) {
-		name, bases := text[at[2]:at[3]], text[at[4]:at[5]]
+		name, bases := text[at[2]:at[3]], ""
+		if at[4] >= 0 {
+			bases = text[at[4]:at[5]]
+		}
 		block := pythonBlock(text, at[0])
 		line := 1 + strings.Count(text[:at[0]], "\n")
 		switch {
 		case isModule.MatchString(bases):
-			if fn, ok := readModule(name, block); ok {
+			if fn, ok := readModule(name, block, "forward"); ok {
 				fn.Line, fn.text = line, block
 				f.Functions = append(f.Functions, fn)
 			}
-		case isApplied.MatchString(bases):
+		case !isApplied.MatchString(bases):
+			if fn, ok := readCallable(name, block); ok {
+				fn.Line, fn.text = line, block
+				f.Functions = append(f.Functions, fn)
+			}
+		default:
 			params, ok := method(block, "forward")
 			if !ok {
 				continue
@@ -128,9 +136,27 @@ func (f *File) readAliases(text string) {
 	}
 }
 
-// readModule reads a module: what its forward takes, its parameters by name, and what its __init__ takes.
-func readModule(name, block string) (Function, bool) {
-	params, ok := method(block, "forward")
+// ownTensor matches a tensor that a class makes for itself.
+var ownTensor = regexp.MustCompile(`self\.\w+\s*=\s*torch\.(?:ones|zeros|randn?|empty|full|tensor|eye)\(`)
+
+// readCallable reads a plain class whose objects are called, by __call__ or forward, as a module without
+// weights. One that makes tensors of its own is none: they are not ours to choose.
+func readCallable(name, block string) (Function, bool) {
+	if ownTensor.MatchString(pythonComment.ReplaceAllString(block, "")) {
+		return Function{}, false
+	}
+	for _, called := range []string{"__call__", "forward"} {
+		if fn, ok := readModule(name, block, called); ok {
+			return fn, true
+		}
+	}
+	return Function{}, false
+}
+
+// readModule reads a module: what the method takes by which it is called, its parameters by name, and
+// what its __init__ takes.
+func readModule(name, block, called string) (Function, bool) {
+	params, ok := method(block, called)
 	if !ok {
 		return Function{}, false
 	}
@@ -154,23 +180,42 @@ func readModule(name, block string) (Function, bool) {
 			},
 		)
 	}
-	for _, m := range layer.FindAllStringSubmatch(block, -1) {
+	init, _ := method(block, "__init__")
+	for _, at := range layer.FindAllStringSubmatchIndex(block, -1) {
+		of, kind := block[at[2]:at[3]], block[at[4]:at[5]]
 		for _, leaf := range []string{"weight", "bias"} {
-			if leaf == "weight" || m[2] != "RMSNorm" {
+			if leaf == "weight" || kind != "RMSNorm" && !withoutBias(argumentList(block[at[1]:]), init) {
 				add(Param{
 					Name: leaf, Text: leaf, Base: "void", Pointer: true, Const: true, place: inWeight,
-					path: m[1] + "." + leaf,
+					path: of + "." + leaf,
 				})
 			}
 		}
 	}
-	init, _ := method(block, "__init__")
 	for _, p := range init {
 		p.place = inInit
 		add(p)
 	}
-	fn.Text = "class " + name + ", forward(" + joinParams(params) + ")"
+	fn.Text = "class " + name + ", " + called + "(" + joinParams(params) + ")"
 	return fn, true
+}
+
+// biasArgument matches what a layer is told of its bias.
+var biasArgument = regexp.MustCompile(`^\s*bias\s*=\s*(\w+)\s*$`)
+
+// withoutBias says whether a layer is made without a bias: with bias=False, or with an argument of the
+// module's __init__ that is False where nothing is said.
+func withoutBias(arguments []string, init []Param) bool {
+	for _, argument := range arguments {
+		m := biasArgument.FindStringSubmatch(argument)
+		if m == nil {
+			continue
+		}
+		return m[1] == "False" || slices.ContainsFunc(init, func(p Param) bool {
+			return p.Name == m[1] && p.Optional && strings.HasSuffix(p.Text, "False")
+		})
+	}
+	return false
 }
 
 // markAutograd notes which functions and modules call an autograd function of the file: their backward is

@@ -441,7 +441,8 @@ func (b *Binding) pythonConditions() []condition {
 				fmt.Sprintf("%s == %d", pythonName(d.Name), n),
 				fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n),
 			})
-		} else if b.goesWithout(d) {
+		} else if b.goesWithout(d) ||
+			b.Function.form == kernelForm && d.Default == "1" && !b.givesSize(d.Name) {
 			all = append(all, condition{
 				pythonName(d.Name) + " == 1",
 				fmt.Sprintf("%s has no parameter for %s: it is judged with %s = 1", b.Function.Name, d.Name,

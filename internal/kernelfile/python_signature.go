@@ -14,7 +14,7 @@ func ReadPython(text string) *File {
 	f := &File{
 		literals: literals(pythonComment, text), dtypes: askedDTypes(text),
 		Adds: strings.Contains(text, "atomic_add("), text: text,
-		narrow: namesNarrow(pythonComment, text),
+		narrow: namesNarrow(pythonComment, text), words: strings.ToLower(text),
 	}
 	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[2]:at[3]]

@@ -71,6 +71,9 @@ func (f *File) collectRows(
 func (f *File) handed(fn *Function, i int, name func(string) string) (*Function, map[string]string) {
 	callee, open := f.called(fn, i)
 	if callee == nil {
+		callee, open = f.helperCalled(fn, i)
+	}
+	if callee == nil {
 		return nil, nil
 	}
 	copies := deviceCopies(fn.body)
@@ -107,6 +110,20 @@ func (f *File) called(fn *Function, i int) (callee *Function, open int) {
 		return nil, 0
 	}
 	return &f.Functions[at], open
+}
+
+// helperCalled is the __device__ function that is called at a token, as called is of others.
+func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
+	if i+1 >= len(fn.body) || fn.body[i+1].text != "(" {
+		return nil, 0
+	}
+	at := slices.IndexFunc(f.helpers, func(o Function) bool {
+		return o.Name == fn.body[i].text && o.Name != fn.Name
+	})
+	if at < 0 {
+		return nil, 0
+	}
+	return &f.helpers[at], i + 1
 }
 
 // lone is the name that an argument consists of, a cast and an & left out; "" where it is more.

@@ -16,6 +16,8 @@ func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
 type Trial interface {
 	Read(other *Alternative) Tally
 	Flat() Tally
+	// Whole is it as it is read, at sizes that are whole tiles and blocks of every usual size
+	Whole() Tally
 	// Late says whether the time was up for one of the readings
 	Late() bool
 }
@@ -53,6 +55,9 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.OtherSizes = doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
 		return settled
 	}
+	if first.Right == 0 && allShown(assumed) && t.Whole().Clean() {
+		return settled // the reading is right: it is the function that is wrong at other sizes
+	}
 	untried := map[string]bool{} // attributes of which a value could not be tried in time
 	for _, other := range b.Alternatives() {
 		tally := t.Read(&other)
@@ -82,6 +87,13 @@ func Settle(b *Binding, t Trial) Settled {
 		return a.Kind == GuessedLayout && b.Function.Kind != Python && !t.Flat().Clean()
 	}))
 	return settled
+}
+
+// allShown says whether there are assumptions, and each would show at sizes at which others are right.
+func allShown(assumed []Assumption) bool {
+	return len(assumed) > 0 && !slices.ContainsFunc(assumed, func(a Assumption) bool {
+		return !a.shownAtAnySize() || a.double
+	})
 }
 
 // shownAtAnySize says whether another value than the one assumed would have shown where trials were right:

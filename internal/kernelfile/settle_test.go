@@ -15,6 +15,7 @@ type trial struct {
 	first   Tally
 	right   string // flags of the reading that is right
 	flat    Tally
+	whole   Tally
 	asked   []string
 	untried bool // there was no time for another reading
 }
@@ -33,8 +34,9 @@ func (t *trial) Read(other *Alternative) Tally {
 	return Tally{Wrong: 3}
 }
 
-func (t *trial) Flat() Tally { return t.flat }
-func (t *trial) Late() bool  { return t.untried && len(t.asked) > 0 }
+func (t *trial) Flat() Tally  { return t.flat }
+func (t *trial) Whole() Tally { return t.whole }
+func (t *trial) Late() bool   { return t.untried && len(t.asked) > 0 }
 
 // settleCases are the functions of testdata/settle.toml.
 type settleCases struct {
@@ -45,6 +47,7 @@ type settleCases struct {
 		RightWith            string `toml:"right_with"` // the flags with which it is right
 		FlatRight            int    `toml:"flat_right"`
 		FlatWrong            int    `toml:"flat_wrong"`
+		WholeRight           int    `toml:"whole_right"` // at whole tiles
 		Taken, Doubt         string
 		Untried              bool
 		// what right trials leave open: of every case, of other sizes, of other dtypes
@@ -64,7 +67,7 @@ func TestSettle(t *testing.T) {
 		}
 		try := &trial{
 			first: Tally{c.Right, c.Wrong}, right: c.RightWith, flat: Tally{c.FlatRight, c.FlatWrong},
-			untried: c.Untried,
+			whole: Tally{Right: c.WholeRight}, untried: c.Untried,
 		}
 		got := Settle(all[0], try)
 		taken := ""

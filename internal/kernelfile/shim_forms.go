@@ -67,6 +67,59 @@ template <typename T> __global__ void fill_lowest(T *to, size_t n) {
 template <typename To, typename From> __global__ void convert(To *to, const From *from, size_t n) {
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = static_cast<To>(from[i]);
 }
+// A copy in the host's memory, with a pattern behind its end.
+constexpr size_t behind = 4096;
+inline void *to_host(const void *data, size_t bytes) {
+	char *copy = static_cast<char *>(std::malloc(bytes + behind));
+	if (copy == nullptr) return nullptr;
+	std::memset(copy + bytes, 0xa5, behind);
+	if (bytes > 0 && cudaMemcpy(copy, data, bytes, cudaMemcpyDeviceToHost) != cudaSuccess) {
+		std::free(copy);
+		return nullptr;
+	}
+	return copy;
+}
+inline int from_host(void *copy, void *data, size_t bytes, bool written) {
+	int status = 0;
+	for (size_t i = 0; i < behind; i++) {
+		if (static_cast<unsigned char *>(copy)[bytes + i] != 0xa5) status = 700; // an illegal address
+	}
+	if (status == 0 && written && bytes > 0) {
+		status = static_cast<int>(cudaMemcpy(data, copy, bytes, cudaMemcpyHostToDevice));
+	}
+	std::free(copy);
+	return status;
+}
+// A number that a function returned.
+template <typename T> void give(const triad_tensor &t, T value) {
+	if (t.dtype == TRIAD_F32) {
+		const float one = static_cast<float>(value);
+		cudaMemcpy(t.data, &one, sizeof one, cudaMemcpyHostToDevice);
+	} else if (t.dtype == TRIAD_I64) {
+		const int64_t one = static_cast<int64_t>(value);
+		cudaMemcpy(t.data, &one, sizeof one, cudaMemcpyHostToDevice);
+	}
+}
+// by one block of 256 threads
+template <typename From> __global__ void add_up(float *to, const From *values, size_t n) {
+	__shared__ double sums[256];
+	double sum = 0;
+	for (size_t i = threadIdx.x; i < n; i += 256) sum += static_cast<double>(values[i]);
+	sums[threadIdx.x] = sum;
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		for (int i = 1; i < 256; i++) sum += sums[i];
+		*to = static_cast<float>(sum);
+	}
+}
+template <typename To, typename From> __global__ void in_its_place(void *data, size_t n) {
+	static_assert(sizeof(To) == sizeof(From), "in its place");
+	for (size_t i = thread_of_all(); i < n; i += all_threads()) {
+		From from = static_cast<const From *>(data)[i];
+		To to = static_cast<To>(from);
+		static_cast<To *>(data)[i] = to;
+	}
+}
 // y[r, c] * factor * weight[c] + bias[c]; without weight or bias where they are null
 __global__ void scale_and_add(float *y, float factor, const float *weight, const float *bias, size_t n,
                               size_t cols) {
@@ -113,8 +166,10 @@ func (b *Binding) roomOf(a Argument) string {
 			parts = append(parts, "triad_own::bytes_of("+b.inputAt(name)+")")
 		}
 		return strings.Join(parts, " + ")
-	case Wide, Pairs:
+	case Wide, Pairs, Doubles:
 		return "2 * triad_own::bytes_of(" + b.tensorAt(a) + ")"
+	case BlockTotals:
+		return b.totalsRoom()
 	case Narrow:
 		return "triad_own::bytes_of(" + b.tensorAt(a) + ")"
 	case ByToken:
@@ -176,6 +231,8 @@ func (b *Binding) formsBefore(args []Argument) string {
 			for k := range 2 {
 				code.WriteString(spreadCode(t, place, fmt.Sprint(k), 2))
 			}
+		case a.Form == Doubles:
+			code.WriteString(b.doublesBefore(a, i))
 		case a.Form == Narrow && a.Role == Input:
 			code.WriteString(b.narrowBefore(a, place))
 		case a.Form == ByToken && a.Role == Input:
@@ -275,10 +332,14 @@ func (b *Binding) formsAfter(args []Argument) string {
 			code.WriteString(checked(fmt.Sprintf("triad_own::by_token(triad_own_call, %s, %s, "+
 				"triad_own::token_bytes(%s), false)", t, b.workPointer(i), t)))
 		}
+		if a.Form == Doubles {
+			code.WriteString(b.doublesAfter(a, i))
+		}
 		if a.Form == Narrow && a.Role == Output {
 			code.WriteString(b.narrowAfter(a, b.workPointer(i)))
 		}
 	}
+	code.WriteString(b.addTotals(args))
 	return code.String()
 }
 
@@ -385,10 +446,16 @@ func (b *Binding) formSentences() []string {
 		case a.Form == ByToken:
 			all = append(all, fmt.Sprintf("%s is %s: %s is copied so, and the copy is timed", a.Name,
 				b.swappedShape(a), a.Target))
+		case a.Form == BlockTotals:
+			all = append(all, a.Name+" gets a value of each block: triad adds them up, and that is timed")
+		case a.Form == Doubles:
+			all = append(all, fmt.Sprintf("%s is double: %s is converted, and that is timed", a.Name,
+				a.Target))
 		case a.Form == Narrow:
 			all = append(all, fmt.Sprintf("%s is int: %s is converted, and that is timed", a.Name, a.Target))
 		}
 	}
+	all = append(all, b.convertedSentences()...)
 	if b.each {
 		all = append(all, b.Function.Name+" takes one tensor: it is called once for "+
 			strings.Join(slices.Sorted(maps.Values(b.Spec.Own.Each)), ", ")+" and once for "+

@@ -97,6 +97,7 @@ func (f *File) readExtension(text string) {
 // Includes notes what the files that a CUDA file includes say of it, whose own text is own: one of them may
 // include PyTorch's headers.
 func (f *File) Includes(own, text string) {
+	f.words += strings.ToLower(text)
 	if !f.extension && includesTorch.MatchString(text) {
 		f.extension = true
 		f.readExtension(own)

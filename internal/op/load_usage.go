@@ -60,11 +60,14 @@ func (s *Spec) checkOwn() error {
 		}
 	}
 	for _, name := range slices.Concat(s.Own.Packed, s.Own.Wide, s.Own.Tokens,
-		[]string{s.Own.Factor, s.Own.Addend},
+		[]string{s.Own.Factor, s.Own.Addend, s.Own.Total},
 		slices.Sorted(maps.Keys(s.Own.Each)), slices.Sorted(maps.Values(s.Own.Each))) {
 		if name != "" && !s.isNamed(name) && !s.isDim(name) {
 			return fmt.Errorf("own: there is no tensor and no dim %q", name)
 		}
+	}
+	if err := each("own.whole", s.Own.Whole, s.Check.Distributions); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Own.InPlace)) {
 		_, isOutput := s.Output(name)

@@ -163,6 +163,17 @@ type OwnSpec struct {
 	WideSize string   `toml:"wide_size"`
 	// distributions with quotients halfway between two integers, which the operator rounds to even
 	Halves []string `toml:"halves"`
+	// distributions whose inputs and outputs are whole numbers that an int holds: a function of ints is
+	// judged on these
+	Whole []string `toml:"whole"`
+	// an output of one element that is a total: a kernel may give a value of each block, which add up to it
+	Total string `toml:"total"`
+	// words, in small letters, of which a file has one where it may compute the operator's own numbers,
+	// and what is said of others: no answer of theirs can be compared
+	Needs []string `toml:"needs"`
+	Lacks string   `toml:"lacks"`
+	// Moves says that values are moved alone: an int may hold the bits of a float
+	Moves bool `toml:"moves"`
 	// by attribute, the number in a file's lines that says a value of it: approximate = { tanh = 0.044715 }
 	Literals map[string]map[string]float64 `toml:"literals"`
 	// how many elements room to work in may have beside those of the largest tensor

@@ -17,6 +17,7 @@ import (
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/panics"
 )
@@ -110,7 +111,8 @@ func (f *File) limit(failed *backend.LoadFailure) {
 		failed.Status, failed.Message = status, sentence
 	case strings.Contains(failed.Message, inTheShim): // how it is called is a reading of ours
 		failed.Status = op.StatusUnsupported
-	case f.inline != "" && strings.Contains(failed.Message, "redefinition of"):
+	case f.inline != "" && filepath.Ext(f.Path) == ".py" &&
+		strings.Contains(failed.Message, "redefinition of"):
 		failed.Status = op.StatusUnsupported
 		failed.Message += ": all strings of the file are compiled together; put each into a file of its own"
 	}
@@ -152,6 +154,9 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if f == nil {
 		return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added",
 			job.Implementation.Name)
+	}
+	if f.wantsWhole(job) && !areWhole(job.Inputs) {
+		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole}, nil
 	}
 	outcome, err := f.adapter.Run(ctx, job)
 	if err == nil && emptyOutputs(job) {
@@ -265,20 +270,32 @@ func (f *File) givesWider(outcome *backend.Outcome, job backend.Job) {
 	}
 }
 
-// mixesDTypes makes an outcome neutral in which Triton refused a kernel since it multiplies fp32 by 16 bits:
-// one of a file that names no dtype of 16 bits, where the user did not ask for one.
+// mixedTypes are the words in which Triton and torch refuse a program for its dtypes, whatever the
+// numbers are: a function that 16 bits have, and a product of two dtypes.
+var mixedTypes = []string{
+	"Expected dtype [", "must be same dtype", "must have the same dtype", "to have the same dtype",
+}
+
+// mixesDTypes makes an outcome neutral in which Triton or torch refused a function of Python in 16 bits,
+// where the user did not ask for these and it takes fp32 too: it was not written for them.
 func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
-	if outcome.Status != op.StatusCrash || !strings.Contains(outcome.Sentence, "must be same dtype") &&
-		!strings.Contains(outcome.Sentence, "must have the same dtype") {
+	refuses := func(words string) bool { return strings.Contains(outcome.Sentence, words) }
+	if outcome.Status != op.StatusCrash || len(f.reading.Options.DTypes) > 0 || !f.takesFP32(job) ||
+		!slices.ContainsFunc(mixedTypes, refuses) {
 		return
 	}
-	for _, d := range f.doubts[job.Implementation.Pass] {
-		if d.DType != "" && d.DType != job.DType {
-			outcome.Status = op.StatusUnsupported
-			outcome.Sentence = fmt.Sprintf("Triton refuses it in %s: %s. Say --dtype %[1]s if it is to "+
-				"take it",
-				job.DType, outcome.Sentence)
-			return
-		}
+	who := "Triton"
+	if refuses("to have the same dtype") {
+		who = "torch"
 	}
+	outcome.Status = op.StatusUnsupported
+	outcome.Sentence = fmt.Sprintf("%s refuses it in %s: %s. Say --dtype %[2]s if it is to take it", who,
+		job.DType, outcome.Sentence)
+}
+
+// takesFP32 says whether the function of a job in 16 bits is judged in fp32 as well.
+func (f *File) takesFP32(job backend.Job) bool {
+	return job.DType != op.FP32.String() && slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool {
+		return b.Pass == job.Implementation.Pass && slices.Contains(b.DTypes(), op.FP32.String())
+	})
 }

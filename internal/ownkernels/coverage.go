@@ -13,7 +13,9 @@ type Coverage struct {
 	DTypes []string
 	Equal  [][]string        // dims that one parameter stands for, group by group
 	Pins   map[string]string // values of the attributes without a parameter; "" where two functions differ
-	Dims   map[string]int64  // sizes without a parameter, that the user did not fix; 0 where two differ
+	// distributions, where not all can be taken
+	Distributions []string
+	Dims          map[string]int64 // sizes without a parameter, that the user did not fix; 0 where two differ
 }
 
 // add takes what a function of a pass can be judged on.
@@ -34,8 +36,11 @@ func (c *Coverage) add(pass op.Pass, one Coverage) {
 		}
 	}
 	if c.Pins == nil {
-		c.Pins, c.Dims = maps.Clone(pins), maps.Clone(one.Dims)
+		c.Pins, c.Dims, c.Distributions = maps.Clone(pins), maps.Clone(one.Dims), one.Distributions
 		return
+	}
+	if !slices.Equal(c.Distributions, one.Distributions) {
+		c.Distributions = nil
 	}
 	for name := range c.Dims { // another one gives this size, or takes another value
 		if c.Dims[name] != one.Dims[name] {
@@ -67,6 +72,9 @@ func (b *Backend) Narrow(options *op.Options) {
 	}
 	if len(options.DTypes) == 0 {
 		options.DTypes = all.DTypes
+	}
+	if len(options.Distributions) == 0 {
+		options.Distributions = all.Distributions
 	}
 	attributes := maps.Clone(options.Attributes)
 	if attributes == nil {

@@ -106,6 +106,10 @@ func (r Reading) Read() (*File, error) {
 	if content, err = f.takeInline(&request, content); err != nil {
 		return nil, r.refuse("%v", err)
 	}
+	beside := "-I" + filepath.Dir(path)
+	if f.inline != "" && filepath.Ext(path) != ".py" && !slices.Contains(r.Options.Flags, beside) {
+		r.Options.Flags = slices.Concat(r.Options.Flags, []string{beside}) // its copy lies elsewhere
+	}
 	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
 	f.NoBarrier = asCUDA.Shares && !asCUDA.Waits
@@ -130,7 +134,10 @@ func (r Reading) Read() (*File, error) {
 		f.Matched = append(f.Matched, b.Describe())
 		f.Parameters = append(f.Parameters, b.Parameters()...)
 		f.Bindings = append(f.Bindings, b)
-		f.Covers.add(b.Pass, Coverage{DTypes: b.DTypes(), Pins: b.Pins(), Equal: b.Equal(), Dims: b.Fixed()})
+		f.Covers.add(b.Pass, Coverage{
+			DTypes: b.DTypes(), Pins: b.Pins(), Equal: b.Equal(), Dims: b.Fixed(),
+			Distributions: b.Distributions(),
+		})
 	}
 	if request.IsPython() {
 		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
@@ -142,9 +149,13 @@ func (r Reading) Read() (*File, error) {
 }
 
 // takeInline takes the CUDA that a Python file hands to load_inline for its text, but where a function of the
-// Python is asked for.
+// Python is asked for; of a .cu what is no notebook's.
 func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, error) {
 	if !request.IsPython() {
+		if cell, lines := kernelfile.WithoutNotebook(string(content)); lines > 0 {
+			f.inline, content = cell, []byte(cell)
+			f.Matched = append(f.Matched, "what a notebook's cell says at its head is left out")
+		}
 		return content, nil
 	}
 	code, ok, err := kernelfile.InlineSources(string(content))

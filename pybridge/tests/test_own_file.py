@@ -71,6 +71,44 @@ class OwnFile(unittest.TestCase):
         file.get_init_inputs = lambda: [4, 8]
         self.assertIsNone(own_file.Module(file, "Gated", {"dim": 4}, ("weight",)).has_others())
 
+    def test_objects_of_a_plain_class_are_called(self):
+        self.write(mine="""
+            class Scaled:
+                def __init__(self, factor):
+                    self.factor = factor
+
+                def __call__(self, x):
+                    return x * self.factor
+
+            class Halved:
+                def forward(self, x):
+                    return x / 2
+            """)
+        file = self.load("mine.py")
+        for module, want in ((own_file.Module(file, "Scaled", {"factor": 3}, ()), 12.0),
+                             (own_file.Module(file, "Halved", {}, ()), 2.0)):
+            self.assertIsNone(module.has_others())
+            self.assertEqual(module.call({}, {"x": torch.tensor(4.0)}).item(), want)
+
+    def test_lines_of_a_notebook_are_left_out(self):
+        self.write(mine="""
+            !pip install -q triton
+            %matplotlib inline
+            %%time
+            N = 10 \\
+                % 4
+            if N > 5:
+                !nvidia-smi
+            """)
+        self.assertEqual(self.load("mine.py").N, 2)
+        self.assertIn("lines of a notebook are left out", self.printed.getvalue())
+
+    def test_a_syntax_error_stays_one(self):
+        self.write(mine="!pip install triton\nN = (1\n", other="N = (1\n")
+        for name in ("mine.py", "other.py"):
+            with self.assertRaises(SyntaxError):
+                self.load(name)
+
     def test_relative_imports_without_init(self):
         self.write(day_1__in__shared="N = 3", day_1__in__parts__in__other="M = 4",
                    day_1__in__parts__in__mine="""

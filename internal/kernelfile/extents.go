@@ -1,0 +1,76 @@
+package kernelfile
+
+import (
+	"strings"
+
+	"triad/internal/op"
+)
+
+// readExtents keeps, of the enumerations without a parameter that decide whether a tensor has one
+// element, the value that the lines show by how they index it: "scale[row]" has more than one, "scale[0]"
+// one.
+func (b *Binding) readExtents() {
+	for _, a := range b.Spec.Attributes {
+		if a.Type != "enum" || len(a.Values) != 2 || b.has(Attribute, a.Name) || b.Function.Kind == Python {
+			continue
+		}
+		for _, arg := range b.Args {
+			if arg.Role != Output || arg.Form != AsItLies || len(b.places[arg.Name]) == 0 {
+				continue
+			}
+			if one, decides := b.oneElement(b.outputs[arg.Index], a.Name); decides {
+				value := one
+				if b.indexed(arg.Name) {
+					value = 1 - one
+				}
+				b.named[a.Name] = a.Values[value]
+			}
+		}
+	}
+}
+
+// indexed says whether a place of a tensor is used that is not its first.
+func (b *Binding) indexed(name string) bool {
+	for _, place := range b.places[name] {
+		if _, index, _ := strings.Cut(place, ": "); index != "0" {
+			return true
+		}
+	}
+	return false
+}
+
+// oneElement is the index of the value of an enumeration under which a tensor has one element, where it
+// has more under the other.
+func (b *Binding) oneElement(t op.TensorSpec, attribute string) (value int, decides bool) {
+	list := b.shape(t)
+	if len(list) != 1 {
+		return 0, false
+	}
+	text, _ := list[0].(string)
+	e, err := op.ParseExpression(text, func(string) bool { return true }, false)
+	if err != nil || !strings.Contains(text, attribute) {
+		return 0, false
+	}
+	var extents [2]int64
+	for value := range extents {
+		extents[value], err = e.Int(func(name string) (int64, bool) {
+			switch {
+			case name == attribute:
+				return int64(value), true
+			case b.isDim(name):
+				return 7, true
+			}
+			return 0, true
+		})
+		if err != nil {
+			return 0, false
+		}
+	}
+	switch {
+	case extents[0] == 1 && extents[1] > 1:
+		return 0, true
+	case extents[1] == 1 && extents[0] > 1:
+		return 1, true
+	}
+	return 0, false
+}

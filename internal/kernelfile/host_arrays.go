@@ -1,0 +1,117 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+)
+
+// takeHostArrays finds the pointers that a function takes to the host's memory: it copies one of them to
+// the device or back itself, and then all are, but for those that it hands to a kernel. It may read and
+// write them.
+func (b *Binding) takeHostArrays() {
+	fn := &b.Function
+	if fn.Kind != Host || b.extension || b.each || !b.file.copiesParameter(fn, copiesDepth) {
+		return
+	}
+	for i := range b.Args {
+		a := &b.Args[i]
+		tensor := a.Role == Input || a.Role == Output
+		if tensor && a.Pointer && !a.tensor && !fn.handsToKernel(a.Name) {
+			a.host = true
+		}
+	}
+}
+
+// copiesDepth is how many functions of a file a pointer is followed through.
+const copiesDepth = 2
+
+// copiesParameter says whether a function copies from a parameter to the device, or to one from the
+// device, or hands one to a function that does.
+func (f *File) copiesParameter(fn *Function, depth int) bool {
+	isParam := func(name string) bool {
+		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer && p.Name == name })
+	}
+	for i := 0; i+1 < len(fn.body); i++ {
+		callee, open := f.called(fn, i)
+		if callee != nil && callee.Kind == Host && depth > 0 && f.copiesParameter(callee, depth-1) &&
+			slices.ContainsFunc(split(inside(fn.body, open)), func(argument []token) bool {
+				return isParam(lone(argument))
+			}) {
+			return true
+		}
+		if fn.body[i].text != "cudaMemcpy" || fn.body[i+1].text != "(" {
+			continue
+		}
+		parts := split(inside(fn.body, i+1))
+		if len(parts) < 4 {
+			continue
+		}
+		at := map[string]int{"cudaMemcpyHostToDevice": 1, "cudaMemcpyDeviceToHost": 0}
+		side, known := at[lone(parts[3])]
+		if known && isParam(lone(parts[side])) {
+			return true
+		}
+	}
+	return false
+}
+
+// handsToKernel says whether a name is an argument of a launch.
+func (fn *Function) handsToKernel(name string) bool {
+	for i := 0; i+1 < len(fn.body); i++ {
+		if fn.body[i].text != ">>>" || fn.body[i+1].text != "(" {
+			continue
+		}
+		if slices.ContainsFunc(split(inside(fn.body, i+1)), func(argument []token) bool {
+			return lone(argument) == name
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostName is the variable of the shim that points to the host's copy of the argument at a place.
+func hostName(at int) string { return fmt.Sprintf("triad_own_host_%d", at) }
+
+// hostBytes is how many bytes an argument has, in C++.
+func (b *Binding) hostBytes(a Argument) string {
+	if a.Form != AsItLies {
+		return b.roomOf(a)
+	}
+	return "triad_own::bytes_of(" + b.tensorAt(a) + ")"
+}
+
+// hostPlace is where an argument lies on the device, in C++.
+func (b *Binding) hostPlace(a Argument, at int) string {
+	switch a.Form {
+	case AsItLies:
+		return b.tensorAt(a) + ".data"
+	case Doubles:
+		return doublesName(at)
+	}
+	return b.workPointer(at)
+}
+
+// hostBefore gives a function of host arrays copies of what it takes, and of its outputs as they are.
+func (b *Binding) hostBefore(args []Argument) string {
+	code := ""
+	for i, a := range args {
+		if a.host {
+			code += fmt.Sprintf("\tvoid *%[1]s = triad_own::to_host(%[2]s, %[3]s);\n"+
+				"\tif (%[1]s == nullptr) return 2;\n", hostName(i), b.hostPlace(a, i), b.hostBytes(a))
+		}
+	}
+	return code
+}
+
+// hostAfter takes what it wrote.
+func (b *Binding) hostAfter(args []Argument) string {
+	code := ""
+	for i, a := range args {
+		if a.host {
+			code += checked(fmt.Sprintf("triad_own::from_host(%s, %s, %s, %t)", hostName(i),
+				b.hostPlace(a, i), b.hostBytes(a), a.Role == Output))
+		}
+	}
+	return code
+}

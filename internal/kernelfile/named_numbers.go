@@ -1,0 +1,111 @@
+package kernelfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// namedDepth is how many functions of a file a number is looked for in.
+const namedDepth = 3
+
+// nameNumbers keeps, of the attributes without a parameter, those whose value the lines of the function,
+// or of those that it calls, give by name: "constexpr float kEpsilon = 1e-6f", "eps = 1e-6". A name that
+// is given several values says none.
+func (b *Binding) nameNumbers(file *File) {
+	b.named = map[string]string{}
+	for _, a := range b.Spec.Attributes {
+		if !isTuned(a) || b.has(Attribute, a.Name) {
+			continue
+		}
+		says := func(name string) bool {
+			return score(b.Spec, b.Pass, name, a.Name) > scoreWeak ||
+				score(b.Spec, b.Pass, strings.TrimPrefix(snake(name), "k_"), a.Name) > scoreWeak
+		}
+		var found []string
+		if b.Function.Kind == Python {
+			found = file.namedInPython(b.Function, says)
+		} else {
+			found = file.namedInCUDA(&b.Function, says, namedDepth)
+		}
+		slices.Sort(found)
+		if found = slices.Compact(found); len(found) == 1 {
+			b.named[a.Name] = found[0]
+		}
+	}
+}
+
+// isTuned says whether an attribute is a number that people choose, such as an eps or a slope: its default is
+// neither 0 nor 1, which stand in every file.
+func isTuned(a op.AttributeSpec) bool {
+	n, err := strconv.ParseFloat(fmt.Sprint(a.Default), 64)
+	return a.Type == "float" && err == nil && n != 0 && n != 1 && n != -1
+}
+
+// plainValue is a number as it is said in words; "" for what is none.
+func plainValue(text string) string {
+	text = strings.ReplaceAll(text, " ", "")
+	n, err := strconv.ParseFloat(strings.TrimRight(strings.Trim(text, "()"), "fFlL"), 64)
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
+}
+
+// namedInCUDA lists the numbers that are given to names of a kind in the lines of a function: to a
+// variable, to a parameter of what it calls, and to a constant of the file that it uses.
+func (f *File) namedInCUDA(fn *Function, says func(string) bool, depth int) (all []string) {
+	add := func(text string) {
+		if value := plainValue(text); value != "" {
+			all = append(all, value)
+		}
+	}
+	body := fn.body
+	for i, t := range body {
+		if t.isName() && says(t.text) {
+			add(f.defines[t.text])
+			add(join(assigned(body[i:], t.text)))
+		}
+		callee, open := f.called(fn, i)
+		if callee == nil {
+			callee, open = f.helperCalled(fn, i)
+		}
+		if callee == nil || depth == 0 {
+			continue
+		}
+		for at, argument := range split(inside(body, open)) {
+			if at < len(callee.Params) && says(callee.Params[at].Name) {
+				add(join(argument))
+			}
+		}
+		all = append(all, f.namedInCUDA(callee, says, depth-1)...)
+	}
+	return all
+}
+
+// givenNumber matches a name that is given a number.
+var givenNumber = regexp.MustCompile(
+	`\b([A-Za-z_]\w*)[ \t]*(?::[ \t]*[\w.]+[ \t]*)?=[ \t]*(\d[\d.]*(?:[eE][-+]?\d+)?)\b`)
+
+// namedInPython lists the numbers that are given to names of a kind in the lines of a function and of its
+// kernels, and at the top of the file to those that these use.
+func (f *File) namedInPython(fn Function, says func(string) bool) (all []string) {
+	lines := pythonComment.ReplaceAllString(docstring.ReplaceAllString(fn.text, ""), "") + fn.kernels
+	for _, m := range givenNumber.FindAllStringSubmatch(lines, -1) {
+		if says(m[1]) {
+			all = append(all, plainValue(m[2]))
+		}
+	}
+	for _, m := range givenNumber.FindAllStringSubmatchIndex(f.text, -1) {
+		name := f.text[m[2]:m[3]]
+		top := m[2] == 0 || f.text[m[2]-1] == '\n'
+		if top && says(name) && regexp.MustCompile(`\b`+name+`\b`).MatchString(lines) {
+			all = append(all, plainValue(f.text[m[4]:m[5]]))
+		}
+	}
+	return all
+}

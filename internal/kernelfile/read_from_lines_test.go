@@ -1,0 +1,35 @@
+package kernelfile
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+)
+
+// lineCases are the texts of testdata/lines.toml.
+type lineCases struct {
+	Cases []struct{ Name, Operator, Text, Says, Not, Refused string }
+}
+
+// What the lines of a file say of numbers, of the launch and of the memory is read; what they do not say
+// stays open.
+func TestReadFromLines(t *testing.T) {
+	for _, c := range readTable[lineCases](t, "lines.toml").Cases {
+		all, err := Bind(ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, Options{})
+		if c.Refused != "" {
+			if err == nil || !strings.Contains(err.Error(), c.Refused) {
+				t.Errorf("%s: error %v, want %q", c.Name, err, c.Refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		said := all[0].Describe()
+		if !strings.Contains(said, c.Says) || c.Not != "" && strings.Contains(said, c.Not) {
+			t.Errorf("%s: want %q and not %q:\n%s", c.Name, c.Says, c.Not, said)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// numberType is the type of a number that a function returns by the words before its name; "" where it
+// returns none.
+func (f *File) numberType(before []token) string {
+	name := f.resolve(strings.TrimSpace(join(trimWords(before))))
+	if slices.Contains(floatTypes, name) || slices.Contains(integerTypes, name) {
+		return name
+	}
+	return ""
+}
+
+// takeReturned lets a host function without a parameter for the one output, which has one element, return
+// it as a number.
+func (b *Binding) takeReturned(chosen []candidate) {
+	if b.Function.Kind != Host || b.Function.number == "" || b.Pass != op.Forward {
+		return
+	}
+	required := b.required()
+	if len(required) != 1 || slices.ContainsFunc(chosen, func(c candidate) bool { return c.role == Output }) {
+		return
+	}
+	pointers, inputs := 0, 0
+	for _, p := range b.Function.Params {
+		if p.Pointer {
+			pointers++
+		}
+	}
+	for _, t := range b.inputs {
+		if !t.Optional {
+			inputs++
+		}
+	}
+	t := b.outputs[required[0]]
+	if list := b.shape(t); len(list) == 1 && list[0] == "1" && pointers == inputs {
+		b.without[t.Name], b.returned = true, t.Name
+	}
+}
+
+// returnedCall puts what a call returns into the output that it is.
+func (b *Binding) returnedCall(call string) string {
+	if b.returned == "" {
+		return call
+	}
+	return fmt.Sprintf("triad_own::give(%s, %s)", b.outputAt(b.returned), call)
+}

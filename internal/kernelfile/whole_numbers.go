@@ -1,0 +1,94 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// takeWhole reads a function of ints, where the operator has floats alone, as one of whole numbers: its
+// tensors are converted in their places before and after each call. Both types have four bytes, so what
+// lies around the tensors stays as it is.
+func (b *Binding) takeWhole() {
+	if len(b.Spec.Own.Whole) == 0 || b.Function.Kind == Python || b.Pass != op.Forward || b.extension ||
+		slices.Contains(b.Spec.PassDTypes(b.Pass), op.I32.String()) || len(b.unscaled) > 0 {
+		return
+	}
+	found := false
+	for _, a := range b.Args {
+		if a.Role != Input && a.Role != Output {
+			continue
+		}
+		element, _, ok := a.element()
+		if !ok || element != op.I32 || b.tensor(a).DType != "" ||
+			a.Form != AsItLies && a.Form != BlockTotals {
+			return
+		}
+		found = true
+	}
+	b.whole = found
+}
+
+// Distributions are those that the function can be judged on; nil: all of the operator's.
+func (b *Binding) Distributions() []string {
+	if !b.whole {
+		return nil
+	}
+	return b.Spec.Own.Whole
+}
+
+// wholeCode converts, before or after a call, the tensors of a function of ints: all that it reads, and after
+// the call what it wrote.
+func (b *Binding) wholeCode(args []Argument, after bool) string {
+	var code strings.Builder
+	if !b.whole {
+		return ""
+	}
+	done := map[string]bool{}
+	types := "int32_t, float"
+	if after {
+		types = "float, int32_t"
+	}
+	for _, a := range args {
+		tensor := b.tensorAt(a)
+		written := a.Role == Output && (after || a.Over != "") && a.Form != BlockTotals
+		if a.Role != Input && !written || done[tensor] {
+			continue
+		}
+		done[tensor] = true
+		fmt.Fprintf(&code, "\ttriad_own::in_its_place<%s><<<64, 256, 0, "+
+			"triad::stream_of(triad_own_call)>>>(\n\t\t%s.data, "+
+			"static_cast<size_t>(triad::elements(%s)));\n", types, tensor, tensor)
+	}
+	return code.String()
+}
+
+// wholeSentence says how a function of ints is judged.
+func (b *Binding) wholeSentence() string {
+	var words []string
+	for _, a := range b.Args {
+		if a.Role == Input || a.Role == Output {
+			words = append(words, a.Name)
+		}
+	}
+	return fmt.Sprintf("%s are int: %s is judged on whole numbers (--distribution %s), which are converted "+
+		"before and after each call, and that is timed", strings.Join(words, ", "), b.Function.Name,
+		strings.Join(b.Spec.Own.Whole, ","))
+}
+
+// convertedSentences say what is converted and copied for the function beside single tensors.
+func (b *Binding) convertedSentences() (all []string) {
+	if b.whole {
+		all = append(all, b.wholeSentence())
+	}
+	if b.returned != "" {
+		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed",
+			b.Function.Name, b.returned))
+	}
+	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.host }) {
+		all = append(all, b.Function.Name+" takes arrays of the host: they are copied there and back")
+	}
+	return all
+}
