@@ -234,7 +234,7 @@ func TestLargeTileIsSurveyed(t *testing.T) {
 	}
 	for _, kind := range want {
 		if !found[kind] {
-			t.Errorf("no surveyed product fills 132 multiprocessors with large tiles, of so many rows: %s", kind)
+			t.Errorf("no surveyed product gives 132 multiprocessors large tiles of so many rows: %s", kind)
 		}
 	}
 }

@@ -70,7 +70,8 @@ func (b *Builder) parts(set *sourceSet, files map[string][]byte, flags []string)
 		return []part{watched}, nil
 	}
 	beside := part{
-		output + "_synchronous.so", []string{unit + "_synchronous.cc"},
+		output + "_synchronous.so",
+		[]string{unit + "_synchronous.cc"},
 		slices.Concat(flags, synchronousFlags, home),
 	}
 	for at, text := range map[string][]byte{watched.units[0]: marked, beside.units[0]: others} {

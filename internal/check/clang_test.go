@@ -16,13 +16,13 @@ import (
 // misaligned into bytes.
 var byGCC = []string{"misaligned_row", "misaligned_vector"}
 
-// aside are those that clang++ would compile so that the bug is told elsewhere or not at all, were it not told
-// otherwise (cuda.programFlagsClang).
+// aside are those that clang++ would compile so that the bug is told elsewhere or not at all, were it not
+// told otherwise (cuda.programFlagsClang).
 var aside = []string{"uninitialised_half", "bounds_heap", "double_free_heap"}
 
 // TestZooUnderClang: under every version of clang++ the planted bugs are found at their lines and the mended
-// twins are silent, as under g++. Every time each version has a third of the races and of those aside, another
-// than the others have, one twin in four of these, and one of the ordinary programs.
+// twins are silent, as under g++. Every time each version has a third of the races and of those aside,
+// another than the others have, one twin in four of these, and one of the ordinary programs.
 func TestZooUnderClang(t *testing.T) {
 	var often, seldom []string // of these every time
 	for _, file := range programsIn(t, zoo) {

@@ -48,12 +48,7 @@ func checkedBy(t *testing.T, b *cuda.Builder, file string, limit time.Duration, 
 	return r, output.String()
 }
 
-// built is the request of a program that it builds.
-func built(t *testing.T, file string, define ...string) Request {
-	t.Helper()
-	return builtOf(t, cuda.ProgramSource{File: file, Define: define})
-}
-
+// builtOf is the request of a program that it builds.
 func builtOf(t *testing.T, source cuda.ProgramSource) Request {
 	t.Helper()
 	program, err := builder(t).Program(context.Background(), source)
