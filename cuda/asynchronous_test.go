@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"triad"
 )
 
 // TestFilesWithAsynchronousCopiesAreWatched: the accesses of a kernel file that includes a header of CUDA's
@@ -86,7 +88,8 @@ func TestVariantsWithoutAsynchronousCopiesAreNotWatched(t *testing.T) {
 	b := testBuilder(t)
 	file := filepath.Join(t.TempDir(), "k.cu")
 	writeFile(t, file, strings.Replace(twoVariants, "MARK ", "asynchronous().", 1))
-	s := &server{device: &emulator{builder: b}, specs: catalogSpec}
+	// a process loads one emulator
+	s := &server{device: NewEmulator(triad.Files, testCache), specs: catalogSpec}
 	library, all, err := s.open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
