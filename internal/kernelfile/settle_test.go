@@ -68,7 +68,7 @@ func TestSettle(t *testing.T) {
 		}
 		try := &trial{
 			first: Tally{c.Right, c.Wrong, c.Reached}, right: c.RightWith,
-			flat: Tally{Right: c.FlatRight, Wrong: c.FlatWrong},
+			flat:  Tally{Right: c.FlatRight, Wrong: c.FlatWrong},
 			whole: Tally{Right: c.WholeRight}, untried: c.Untried,
 		}
 		got := Settle(all[0], try)
