@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"triad/internal/backend"
@@ -329,6 +330,9 @@ func tallyOf(records []record.Record, fixed map[string]int64) kernelfile.Tally {
 		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail,
 			r.Status == op.StatusNotUnderstood:
 			all.Wrong++
+			if strings.Contains(r.Message, hostReaches) {
+				all.Reached++
+			}
 			if !same {
 				telling.Wrong++
 			}
@@ -337,5 +341,8 @@ func tallyOf(records []record.Record, fixed map[string]int64) kernelfile.Tally {
 	if telling.Right+telling.Wrong == 0 {
 		return all
 	}
-	return kernelfile.Tally{Right: telling.Right, Wrong: all.Wrong}
+	return kernelfile.Tally{Right: telling.Right, Wrong: all.Wrong, Reached: all.Reached}
 }
+
+// hostReaches is what the emulator says of a host that reads or writes what is the device's.
+const hostReaches = "on a GPU the host cannot reach it"

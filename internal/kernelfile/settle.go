@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Tally counts the cases of a trial that were right and wrong.
-type Tally struct{ Right, Wrong int }
+// Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
+// host reached into the device's memory.
+type Tally struct{ Right, Wrong, Reached int }
 
 // Clean says whether what was tried is right, and something was.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
@@ -54,6 +55,9 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.Unshown = doubt(slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers))
 		settled.OtherSizes = doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
 		return settled
+	}
+	if b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong {
+		return settled // its pointers are the device's, whatever they stand for
 	}
 	if first.Right == 0 && allShown(assumed) && t.Whole().Clean() {
 		return settled // the reading is right: it is the function that is wrong at other sizes

@@ -44,6 +44,7 @@ type settleCases struct {
 		Name, Operator, Text string
 		Said                 string // flags of the user
 		Right, Wrong         int    // of the trials of the first reading
+		Reached              int    // of the wrong ones
 		RightWith            string `toml:"right_with"` // the flags with which it is right
 		FlatRight            int    `toml:"flat_right"`
 		FlatWrong            int    `toml:"flat_wrong"`
@@ -66,7 +67,8 @@ func TestSettle(t *testing.T) {
 			t.Fatal(err)
 		}
 		try := &trial{
-			first: Tally{c.Right, c.Wrong}, right: c.RightWith, flat: Tally{c.FlatRight, c.FlatWrong},
+			first: Tally{c.Right, c.Wrong, c.Reached}, right: c.RightWith,
+			flat:  Tally{Right: c.FlatRight, Wrong: c.FlatWrong},
 			whole: Tally{Right: c.WholeRight}, untried: c.Untried,
 		}
 		got := Settle(all[0], try)
