@@ -19,27 +19,24 @@ var rowOperators = []string{"softmax", "layernorm", "swiglu", "rope"}
 func tables(p published) map[string][]string {
 	all := groups(p.records)
 	rows := cold(all, rowOperators...)
-	h100 := groups(p.h100.records)
 	flash, scaled, plain := cold(all, "flash_attention"), cold(all, "fp8_gemm"), cold(all, "gemm")
 	return map[string][]string{
-		"machine":           machines(p),
-		"rulers":            rulers(p),
-		"rows":              timesTable(rows, rowTable, "share of the roofline (CUDA)", roofline),
-		"attention":         timesTable(flash, attention, "share of cuDNN's rate", ofVendor),
-		"products":          timesTable(scaled, products, "share of cuBLASLt's rate", ofVendor),
-		"gemm":              timesTable(plain, matrices, "share of cuBLAS's rate", ofVendor),
-		"ladder":            ladder(p.records),
-		"order":             programOrder(p),
-		"catalogue":         timesTable(others(all), rowTable, "share of the roofline (CUDA)", roofline),
-		"another machine":   machines(*p.h100),
-		"another catalogue": timesTable(others(h100), rowTable, "share of the roofline (CUDA)", roofline),
-		"under load":        underLoad(all, p),
-		"goals":             goals(all),
-		"words":             words(p),
-		"compared":          compared(p.records),
-		"verdicts":          verdicts(p.records),
-		"figures":           figureTable(p),
-		"database":          databaseTable(p.database),
+		"machine":    machines(p),
+		"rulers":     rulers(p),
+		"rows":       timesTable(rows, rowTable, "share of the roofline (CUDA)", roofline),
+		"attention":  timesTable(flash, attention, "share of cuDNN's rate", ofVendor),
+		"products":   timesTable(scaled, products, "share of cuBLASLt's rate", ofVendor),
+		"gemm":       timesTable(plain, matrices, "share of cuBLAS's rate", ofVendor),
+		"ladder":     ladder(p.records),
+		"order":      programOrder(p),
+		"catalogue":  timesTable(others(all), rowTable, "share of the roofline (CUDA)", roofline),
+		"under load": underLoad(all, p),
+		"goals":      goals(all),
+		"words":      words(p),
+		"compared":   compared(p.records),
+		"verdicts":   verdicts(p.records),
+		"figures":    figureTable(p),
+		"database":   databaseTable(p.database),
 	}
 }
 

@@ -4,7 +4,6 @@
 //	                                     results/published/README.md anew
 //	go run ./results/published FOLDER    takes the exports and figures of record.sh from FOLDER into
 //	                                     results/published/h200 first
-//	go run ./results/published FOLDER h100    takes them into results/published/h100
 //
 // A table stands between <!-- begin: NAME --> and <!-- end: NAME -->. A test compares what stands there with
 // what the JSON gives.
@@ -19,9 +18,6 @@ import (
 // data is where the published JSON lies, pages are where its tables stand; both below the root of the
 // sources.
 const data = "results/published/h200"
-
-// another is where the JSON of an H100 lies: of kernels that no session on an H200 has yet.
-const another = "results/published/h100"
 
 var pages = []string{"docs/performance.md", "results/published/README.md"}
 
@@ -39,19 +35,12 @@ func run(args []string) error {
 	}
 	switch len(args) {
 	case 0:
-	case 1, 2:
-		to := data
-		if len(args) == 2 && args[1] == filepath.Base(another) {
-			to = another
-		} else if len(args) == 2 {
-			return fmt.Errorf("%q: want h100, or nothing for the H200", args[1])
-		}
-		if err := take(args[0], filepath.Join(root, to)); err != nil {
+	case 1:
+		if err := take(args[0], filepath.Join(root, data)); err != nil {
 			return err
 		}
 	default:
-		return fmt.Errorf("%d arguments: want the folder that record.sh wrote, and h100 for its card",
-			len(args))
+		return fmt.Errorf("%d arguments: want the folder that record.sh wrote", len(args))
 	}
 	s, err := readAll(root)
 	if err != nil {

@@ -104,7 +104,6 @@ type published struct {
 	sessions []session
 	figures  map[string]json.RawMessage // by name, "same-kernel"; sanitizers are several objects, a line each
 	database map[string]measuredPart    // what database.sh measured
-	h100     *published                 // what was recorded on another card
 }
 
 // readAll reads everything below the root of the sources.
@@ -113,11 +112,6 @@ func readAll(root string) (published, error) {
 	if err != nil {
 		return p, err
 	}
-	h100, err := read(filepath.Join(root, another))
-	if err != nil {
-		return p, err
-	}
-	p.h100 = &h100
 	p.database, err = readDatabase(filepath.Join(root, databaseData))
 	return p, err
 }
