@@ -83,8 +83,12 @@ func exists(name string) bool {
 // that failed and their like.
 var sticky = regexp.MustCompile(`\(error 7(00|1[0-9])\)`)
 
-// toldOnce leaves out what says nothing new: the same two lines of a race again, and of a program that was
-// broken off within a kernel the calls that failed after it and what it could not free.
+// uncounted is what a tool says of findings that it does not show, having shown some.
+var uncounted = regexp.MustCompile(`Error buffer overflow has been detected|\d+ errors were skipped`)
+
+// toldOnce leaves out what says nothing new: the same two lines of a race again, of a program that was broken
+// off within a kernel the calls that failed after it and what it could not free, and how many more of its
+// findings a tool does not show.
 func toldOnce(told []check.Finding) []check.Finding {
 	broken := slices.ContainsFunc(told, func(f check.Finding) bool {
 		return f.Sanitizer == "memcheck" && f.Kernel != "" && f.Place != nil
@@ -95,7 +99,10 @@ func toldOnce(told []check.Finding) []check.Finding {
 		again := f.Kind == check.Race && slices.ContainsFunc(once, func(o check.Finding) bool {
 			return o.Kind == f.Kind && o.Kernel == f.Kernel && sameLines(o, f)
 		})
-		if !after && !again {
+		more := uncounted.MatchString(f.Check) && slices.ContainsFunc(told, func(o check.Finding) bool {
+			return o.Sanitizer == f.Sanitizer && !uncounted.MatchString(o.Check)
+		})
+		if !after && !again && !more {
 			once = append(once, f)
 		}
 	}

@@ -68,7 +68,7 @@ func TestToldRace(t *testing.T) {
 }
 
 // What says nothing new is left out: a race the other way round, and what fails after a kernel was broken
-// off. Calls that fail, and leaks, are told where no kernel was.
+// off, and how many more a tool found. Calls that fail, and leaks, are told where no kernel was.
 func TestToldOnce(t *testing.T) {
 	at := func(line int) *check.Place { return &check.Place{File: "/a.cu", Line: line} }
 	race := func(line, other int) check.Finding {
@@ -84,12 +84,24 @@ func TestToldOnce(t *testing.T) {
 		Kind: check.Launch, Sanitizer: "memcheck", Check: "Program hit cudaErrorInvalidValue (error 1)",
 	}
 	leak := check.Finding{Kind: check.Leak, Sanitizer: "memcheck", Check: "Leaked 4 bytes"}
+	barrier := check.Finding{
+		Kind: check.Divergence, Sanitizer: "synccheck", Check: "Barrier error detected. Missing wait",
+	}
+	overflow := check.Finding{
+		Kind: check.Trap, Sanitizer: "synccheck",
+		Check: "Warning: Error buffer overflow has been detected. Some records have been dropped",
+	}
+	skipped := check.Finding{
+		Kind: check.Trap, Sanitizer: "synccheck", Check: "896 errors were skipped (error buffer overflow)",
+	}
 	for name, c := range map[string]struct{ told, want []check.Finding }{
 		"other way round": {[]check.Finding{race(5, 6), race(6, 5)}, []check.Finding{race(5, 6)}},
 		"other line":      {[]check.Finding{race(5, 6), race(5, 7)}, []check.Finding{race(5, 6), race(5, 7)}},
 		"broken off":      {[]check.Finding{beyond, failed, refused, leak}, []check.Finding{beyond, refused}},
 		"not broken off":  {[]check.Finding{beyond, leak}, []check.Finding{beyond, leak}},
 		"no place":        {[]check.Finding{failed, leak}, []check.Finding{failed, leak}},
+		"too many":        {[]check.Finding{barrier, overflow, skipped}, []check.Finding{barrier}},
+		"none is shown":   {[]check.Finding{leak, overflow}, []check.Finding{leak, overflow}},
 	} {
 		got := toldOnce(c.told)
 		same := slices.EqualFunc(got, c.want, func(a, b check.Finding) bool {
