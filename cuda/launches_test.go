@@ -60,8 +60,12 @@ func TestEveryKernelIsSurveyed(t *testing.T) {
 		}
 		launched[library][at] = true
 	}
-	if len(launched) != len(kernelNames(t)) {
-		t.Errorf("launches of %d libraries are recorded, there are %d", len(launched), len(kernelNames(t)))
+	files := map[string]bool{} // a kernel file is one library, or two: see parts.go
+	for library := range launched {
+		files[strings.TrimSuffix(strings.TrimSuffix(library, ".so"), "_synchronous")] = true
+	}
+	if len(files) != len(kernelNames(t)) {
+		t.Errorf("launches of %d kernel files are recorded, there are %d", len(files), len(kernelNames(t)))
 	}
 	for library, offsets := range launched {
 		instances := instantiated(t, library)

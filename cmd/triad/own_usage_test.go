@@ -69,9 +69,9 @@ var unjudged = []struct {
 		`mine/mine was not understood: .*rows is 1. If it is meant so, say --dims rows=1;`,
 	},
 	{
-		"wrong type", "mine.cu", "extern \"C\" void solve(const double* x, double* y, int rows, int " +
+		"wrong type", "mine.cu", "extern \"C\" void solve(const long long* x, long long* y, int rows, int " +
 			"cols) {}\n", "softmax", nil, 2,
-		`x is fp64.*softmax is judged in fp32, fp16, bf16`,
+		`x is int64.*softmax is judged in fp32, fp16, bf16`,
 	},
 	{
 		"types that differ", "mine.cu", "#include <cuda_fp16.h>\nextern \"C\" void solve(const half* x, " +
@@ -263,7 +263,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"good.cu": rightRow, "empty.cu": "int x;\n", "program.cu": "int main() { return 0; }\n",
-		"double.cu":  "extern \"C\" void solve(const double* x, double* y, int rows, int cols) {}\n",
+		"whole.cu":   "extern \"C\" void solve(const long long* x, long long* y, int rows, int cols) {}\n",
 		"several.cu": rightRow + strings.Replace(rightRow, "void softmax", "void softmax2", 1),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
@@ -277,7 +277,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 		`Exit 2: the request cannot be understood: --add \S*nowhere.cu: cannot read the file: no such ` +
 			`file or directory \(and 3 more, above the table\)`, `nowhere.cu: cannot read the file: no ` +
 			`such file`, `empty.cu: it has no function to judge`, `program.cu: it has a main\(\)`,
-		`double.cu: (?s:.*)x is fp64`, `mine/several:softmax +PASS`, `mine/several:softmax2 +PASS`,
+		`whole.cu: (?s:.*)x is int64`, `mine/several:softmax +PASS`, `mine/several:softmax2 +PASS`,
 	} {
 		if code != 2 || !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("exit %d, want 2 and %q in\n%s", code, want, text)
