@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <map>
+#include <mutex>
 
 #include "cuemu/check.h"
 #include "cuemu/faults.h"
@@ -25,6 +27,30 @@ int capability_asked() {
 	return tenths >= 50 && tenths < 80 ? tenths : 80;
 }
 const int capability = capability_asked();
+
+// What memory is where nothing checks it, as under a sanitizer: programs ask for it.
+struct Typed {
+	size_t bytes;
+	int type;
+};
+std::mutex &typed_lock = *new std::mutex;   // never destroyed: a program's own statics may free memory at its end
+std::map<const char *, Typed> &typed = *new std::map<const char *, Typed>;
+
+void keep_type(const void *p, size_t bytes, int type) {
+	std::lock_guard<std::mutex> guard(typed_lock);
+	if (p) typed[static_cast<const char *>(p)] = {bytes, type};
+}
+void forget_type(const void *p) {
+	std::lock_guard<std::mutex> guard(typed_lock);
+	typed.erase(static_cast<const char *>(p));
+}
+int type_of(const void *p) {
+	std::lock_guard<std::mutex> guard(typed_lock);
+	auto after = typed.upper_bound(static_cast<const char *>(p));
+	if (after == typed.begin()) return cudaMemoryTypeUnregistered;
+	const auto &[begin, of] = *--after;
+	return p == begin || static_cast<const char *>(p) < begin + of.bytes ? of.type : cudaMemoryTypeUnregistered;
+}
 }  // namespace
 
 void set_last_error(cudaError_t error) { last_error = error; }
@@ -110,12 +136,14 @@ cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line) {
 #else
 	*p = cuemu_alloc(name, bytes, 0);
 #endif
+	keep_type(*p, bytes, cudaMemoryTypeDevice);
 	return *p ? cudaSuccess : last_error = cudaErrorMemoryAllocation;
 }
 
 cudaError_t cuemu_malloc_managed(void **p, size_t bytes, const char *file, int line) {
 	if (checking) return check_malloc(p, bytes, true, false, file, line);
 	cudaError_t error = cuemu_malloc(p, bytes, file, line);
+	if (error == cudaSuccess) keep_type(*p, bytes, cudaMemoryTypeManaged);
 #if !CUEMU_SANITIZER
 	if (error == cudaSuccess) share_with_host(*p);
 #endif
@@ -125,11 +153,13 @@ cudaError_t cuemu_malloc_managed(void **p, size_t bytes, const char *file, int l
 cudaError_t cuemu_malloc_host(void **p, size_t bytes, const char *file, int line) {
 	if (checking) return check_malloc(p, bytes, false, true, file, line);
 	*p = malloc(bytes ? bytes : 1);
+	keep_type(*p, bytes, cudaMemoryTypeHost);
 	return *p ? cudaSuccess : last_error = cudaErrorMemoryAllocation;
 }
 
 cudaError_t cuemu_free_host(void *p, const char *file, int line) {
 	if (checking && p) return check_free(p, true, file, line);
+	forget_type(p);
 	free(p);
 	return cudaSuccess;
 }
@@ -137,6 +167,7 @@ cudaError_t cuemu_free_host(void *p, const char *file, int line) {
 cudaError_t cuemu_free_memory(void *p, const char *file, int line) {
 	if (!p) return cudaSuccess;
 	if (checking) return check_free(p, false, file, line);
+	forget_type(p);
 #if CUEMU_SANITIZER
 	free(p);
 	return cudaSuccess;
@@ -280,7 +311,7 @@ CUEMU_API int __wrap_printf(const char *format, ...) {
 	return written;
 }
 
-int cuemu_memory_type(const void *p) { return checking ? sort_of_memory(p) : cudaMemoryTypeUnregistered; }
+int cuemu_memory_type(const void *p) { return checking ? sort_of_memory(p) : type_of(p); }
 cudaError_t cuemu_register_host(void *p, size_t bytes, const char *file, int line) {
 	return checking ? check_register(p, bytes, file, line) : cudaSuccess;
 }
