@@ -36,13 +36,13 @@ struct Typed {
 std::mutex &typed_lock = *new std::mutex;   // never destroyed: a program's own statics may free memory at its end
 std::map<const char *, Typed> &typed = *new std::map<const char *, Typed>;
 
-void keep_type(const void *p, size_t bytes, int type) {
+void keep_type(void *p, size_t bytes, int type) {
 	std::lock_guard<std::mutex> guard(typed_lock);
-	if (p) typed[static_cast<const char *>(p)] = {bytes, type};
+	if (p) typed[static_cast<char *>(p)] = {bytes, type};
 }
-void forget_type(const void *p) {
+void forget_type(void *p) {
 	std::lock_guard<std::mutex> guard(typed_lock);
-	typed.erase(static_cast<const char *>(p));
+	typed.erase(static_cast<char *>(p));
 }
 int type_of(const void *p) {
 	std::lock_guard<std::mutex> guard(typed_lock);
