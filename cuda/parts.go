@@ -31,8 +31,8 @@ func divided(text []byte) (marked, others []byte, ok bool) {
 	marked, others = bytes.Clone(text), bytes.Clone(text)
 	counts := map[bool]int{}
 	for _, at := range registration.FindAllIndex(code, -1) {
-		end := closing(code, at[1]-1)
-		if end < 0 {
+		end, closed := rewrite.GroupEnd(code, at[1]-1)
+		if !closed {
 			return nil, nil, false
 		}
 		isMarked := bytes.Contains(code[at[0]:end], asynchronousMark)
@@ -110,20 +110,4 @@ func (b *Builder) compileParts(ctx context.Context, author, folder string, files
 		}
 	}
 	return strings.Join(logs, ""), nil
-}
-
-// closing is where the parenthesis closes that opens at a place of code; -1 where it does not.
-func closing(code []byte, open int) int {
-	depth := 0
-	for i := open; i < len(code); i++ {
-		switch code[i] {
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
 }

@@ -28,7 +28,7 @@ func (f *file) assembly(view []byte, at, end int) {
 	if open >= len(view) || view[open] != '(' {
 		return
 	}
-	closed, ok := groupEnd(view, open)
+	closed, ok := GroupEnd(view, open)
 	if !ok {
 		return
 	}
@@ -123,7 +123,7 @@ func readOperand(view []byte, at span) (operand, bool) {
 	if m == nil {
 		return operand{}, false
 	}
-	end, ok := groupEnd(text, m[1]-1)
+	end, ok := GroupEnd(text, m[1]-1)
 	if !ok || strings.TrimSpace(string(text[end+1:])) != "" {
 		return operand{}, false
 	}

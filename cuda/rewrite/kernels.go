@@ -43,7 +43,7 @@ func parametersAfter(code []byte, at int) (open, closing int) {
 		case ';', '{', '}':
 			return 0, 0
 		case '(':
-			end, ok := groupEnd(code, i)
+			end, ok := GroupEnd(code, i)
 			if !ok {
 				return 0, 0
 			}

@@ -63,7 +63,7 @@ func (f *file) launch(view []byte, open, opened int) error {
 
 // nullArguments writes nullptr for an argument NULL, which is a number to the lambda.
 func (f *file) nullArguments(view []byte, open int) {
-	closing, ok := groupEnd(view, open)
+	closing, ok := GroupEnd(view, open)
 	if !ok {
 		return
 	}

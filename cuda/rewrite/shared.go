@@ -266,7 +266,7 @@ func (d *declaration) without(text []byte, from, to int, words ...string) string
 			continue
 		}
 		if open := skip(d.view, end); open < to && d.view[open] == '(' {
-			if closing, ok := groupEnd(d.view, open); ok && closing < to {
+			if closing, ok := GroupEnd(d.view, open); ok && closing < to {
 				end = closing + 1
 			}
 		}
@@ -282,8 +282,9 @@ func (d *declaration) without(text []byte, from, to int, words ...string) string
 	return strings.ReplaceAll(string(out), "\x00", "")
 }
 
-// groupEnd is the offset of the parenthesis that closes the one at open.
-func groupEnd(view []byte, open int) (int, bool) {
+// GroupEnd is the offset of the parenthesis that closes the one at open; false where none does. view is code
+// as Code gives it.
+func GroupEnd(view []byte, open int) (int, bool) {
 	depth := 0
 	for i := open; i < len(view); i++ {
 		switch view[i] {
