@@ -28,28 +28,31 @@ int capability_asked() {
 }
 const int capability = capability_asked();
 
-// What memory is where nothing checks it, as under a sanitizer: programs ask for it.
+// What memory is where nothing checks it, as under a sanitizer: programs ask for it. Addresses are kept as their complement: LeakSanitizer
+// takes memory that any word points to for memory in use.
 struct Typed {
 	size_t bytes;
 	int type;
 };
 std::mutex &typed_lock = *new std::mutex;   // never destroyed: a program's own statics may free memory at its end
-std::map<const char *, Typed> &typed = *new std::map<const char *, Typed>;
+std::map<uintptr_t, Typed> &typed = *new std::map<uintptr_t, Typed>;
+
+uintptr_t complement(const void *p) { return ~reinterpret_cast<uintptr_t>(p); }
 
 void keep_type(void *p, size_t bytes, int type) {
 	std::lock_guard<std::mutex> guard(typed_lock);
-	if (p) typed[static_cast<char *>(p)] = {bytes, type};
+	if (p) typed[complement(p)] = {bytes, type};
 }
 void forget_type(void *p) {
 	std::lock_guard<std::mutex> guard(typed_lock);
-	typed.erase(static_cast<char *>(p));
+	typed.erase(complement(p));
 }
 int type_of(const void *p) {
 	std::lock_guard<std::mutex> guard(typed_lock);
-	auto after = typed.upper_bound(static_cast<const char *>(p));
-	if (after == typed.begin()) return cudaMemoryTypeUnregistered;
-	const auto &[begin, of] = *--after;
-	return p == begin || static_cast<const char *>(p) < begin + of.bytes ? of.type : cudaMemoryTypeUnregistered;
+	const auto at = typed.lower_bound(complement(p));   // the last that begins at p or before it
+	if (at == typed.end()) return cudaMemoryTypeUnregistered;
+	const uintptr_t offset = at->first - complement(p);
+	return offset == 0 || offset < at->second.bytes ? at->second.type : cudaMemoryTypeUnregistered;
 }
 }  // namespace
 
