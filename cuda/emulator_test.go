@@ -197,10 +197,14 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 }
 
 // Every version of clang++ compiles the emulator without a warning; under it warp functions give what they
-// should, every time in two of the orders, and the bugs of the zoo end as they do under g++.
+// should, every time in two of the orders, and the bugs of the zoo end as they do under g++. Every time that
+// is so of the oldest: the zoo of triad check has the others.
 func TestEmulatorUnderClang(t *testing.T) {
 	t.Parallel()
-	for _, version := range need.ClangVersions {
+	for i, version := range need.ClangVersions {
+		if !need.Part(i, len(need.ClangVersions)) {
+			continue
+		}
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
 			e := newEmulated(t, need.ClangOf(t, version), "-O2")
 			program := e.build(t, "warp.cu")

@@ -129,7 +129,7 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 			continue
 		}
 		t.Run(kernel, func(t *testing.T) {
-			b := gpuBuilder(t, nvcc, kernel)
+			b := gpuBuilder(t, nvcc)
 			library, err := b.Kernels(t.Context(), kernel)
 			if err != nil {
 				t.Fatal(err)
@@ -178,15 +178,13 @@ var (
 	forHopper = regexp.MustCompile(`, sm90_(wgmma|tma), `)
 )
 
-// gpuBuilder compiles a kernel file for sm_90a, and for sm_80 too where it has a variant for that and is
-// not among the largest, or time allows.
-func gpuBuilder(t *testing.T, nvcc NVCC, kernel string) *GPUBuilder {
+// gpuBuilder compiles a kernel file for sm_90a, and with TRIAD_TEST_LONG for sm_80 too.
+func gpuBuilder(t *testing.T, nvcc NVCC) *GPUBuilder {
 	t.Helper()
 	b := &GPUBuilder{
 		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_90a"},
 	}
-	if os.Getenv("TRIAD_TEST_LONG") != "" ||
-		registers(t, kernel, forAmpere) && !registers(t, kernel, forHopper) {
+	if os.Getenv("TRIAD_TEST_LONG") != "" {
 		b.Architectures = []string{"sm_80", "sm_90a"}
 	}
 	return b

@@ -25,7 +25,7 @@ func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel
 		if !registers(t, operator, forHopper) {
 			continue
 		}
-		library, err := gpuBuilder(t, nvcc, operator).Kernels(t.Context(), operator)
+		library, err := gpuBuilder(t, nvcc).Kernels(t.Context(), operator)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -159,7 +159,7 @@ func TestOwnFiles(t *testing.T) {
 		if len(c.Flags) == 0 {
 			plain++
 		}
-		if !need.Part(i, 6) {
+		if !need.Part(i, 8) {
 			continue
 		}
 		t.Run(strings.Join(append([]string{c.File}, c.Flags...), " "), c.judged)

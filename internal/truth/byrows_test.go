@@ -34,8 +34,8 @@ func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract s
 				t.Fatalf("%s: %d cases, %v", o.Spec.Name, len(plan.Cases), err)
 			}
 			for j, c := range plan.Cases {
-				if c.Distribution != "normal" && (c.Layout != "contiguous" || !need.Part(j, 3)) ||
-					i > 0 && !need.Part(j, 5) {
+				if c.Distribution != "normal" && (c.Layout != "contiguous" || !need.Part(j, 6)) ||
+					i > 0 && !need.Part(j, 10) {
 					continue
 				}
 				in := truthtest.CaseInputs(t, o.Spec, c, 1)

@@ -4,9 +4,9 @@ their specs, down to machine code.
     python compile_kernels.py sm_90 [OP...]
 
 Prints one JSON line a compiled kernel: op, kernel, dtype, shared_bytes, seconds. For a call that a row
-declines on such a GPU the line has op, row, pass, dtype, declined. A kernel is compiled for its first call
-in each dtype; with TRIAD_TEST_LONG for every call that is another to the compiler. Runs in a process of
-its own, without the interpreter.
+declines on such a GPU the line has op, row, pass, dtype, declined. A kernel is compiled for its first call;
+with TRIAD_TEST_LONG for every call that is another to the compiler. Runs in a process of its own, without
+the interpreter.
 """
 
 from __future__ import annotations
@@ -153,9 +153,9 @@ def main() -> None:
                 )
             for kernel, args, options in calls:
                 source, options = source_of(kernel, args, options)
-                key = (kernel.__name__, size.dtype)
+                key = (kernel.__name__,)
                 if os.environ.get("TRIAD_TEST_LONG"):
-                    key += (str(source.signature), str(source.constants), str(options))
+                    key += (size.dtype, str(source.signature), str(source.constants), str(options))
                 if key in seen:
                     continue
                 seen.add(key)
