@@ -38,6 +38,12 @@ func (o Options) With(a Alternative) Options {
 	}
 	maps.Copy(dims, a.Options.Dims)
 	o.Dims = dims
+	if a.Options.Grid != "" {
+		o.Grid = a.Options.Grid
+	}
+	if len(a.Options.Bound) > 0 {
+		o.Bound = a.Options.Bound
+	}
 	if a.Options.Block != "" {
 		o.Block = a.Options.Block
 	}
@@ -94,6 +100,9 @@ func (b *Binding) Alternatives() []Alternative {
 				Options: Options{Block: block},
 			})
 		}
+	}
+	if other, is := b.asLaunched(); is {
+		all = append(all, other)
 	}
 	return append(all, b.otherAttributes()...)
 }

@@ -14,6 +14,7 @@ type Options struct {
 	Map                 map[string]string // parameter -> tensor, size or attribute of the operator
 	Several             bool              // Map speaks of several files: not every name is of this one
 	Dims                map[string]int64  // sizes that --dims fixes
+	Bound               map[string]int64  // sizes of the only launch that a file has, where it is read so
 	Attrs               map[string]string // attributes that --attr fixes
 	Grid, Block, Shared string            // of a lone kernel, over the dims; "": one is proposed
 	Arguments           []string          // of a template
