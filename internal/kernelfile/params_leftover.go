@@ -418,5 +418,6 @@ func (b *Binding) Fixed() map[string]int64 {
 		}
 	}
 	maps.Copy(all, b.Options.Bound)
+	maps.Copy(all, b.oddSizes)
 	return all
 }

@@ -100,6 +100,7 @@ type Binding struct {
 	others    []Function        // of the file
 	left      []string          // functions that fit too; the name of one that is judged is the operator's
 	named     map[string]string // the numbers that its lines give the names of attributes
+	oddSizes  map[string]int64  // the sizes that its lines halve, and what they are judged as
 	returned  string            // the output that it returns as a number
 	doubles64 bool              // its tensors are doubles, where the operator has floats
 	file      *File             // that it is of
@@ -145,6 +146,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	}
 	b.nameNumbers(file)
 	b.readExtents()
+	b.readHalved(file)
 	b.pairInPlace()
 	b.chooseOrder(file)
 	if err := b.checkTensors(); err != nil {
