@@ -101,8 +101,10 @@ func (b *Binding) Alternatives() []Alternative {
 			})
 		}
 	}
-	if other, is := b.asLaunched(); is {
-		all = append(all, other)
+	for _, reading := range []func() (Alternative, bool){b.asLaunched, b.rowOfABlock} {
+		if other, is := reading(); is {
+			all = append(all, other)
+		}
 	}
 	return append(all, b.otherAttributes()...)
 }

@@ -68,6 +68,26 @@ func (b *Binding) asLaunched() (Alternative, bool) {
 	}, true
 }
 
+// rowOfABlock is the reading of a lone kernel in which every block makes one number of its own elements of a
+// row, and the row is longer than a block: it is written for rows of one block, and is judged with these.
+func (b *Binding) rowOfABlock() (Alternative, bool) {
+	o := b.Options
+	if b.Launch == nil || o.Grid != "" || len(o.Bound) > 0 {
+		return Alternative{}, false
+	}
+	k := body{b: b, file: b.file, tokens: b.Function.body}
+	name := b.lastSize()
+	_, asked := o.Dims[name]
+	threads, plain := k.number(product(b.Launch.Block))
+	if asked || !plain || threads < 2 || !b.givesSize(name) || !k.reducesPartOfARow(b.file) {
+		return Alternative{}, false
+	}
+	return Alternative{
+		Flags:   fmt.Sprintf("--dims %s=%d", name, threads),
+		Options: Options{Bound: map[string]int64{name: int64(threads)}},
+	}, true
+}
+
 // boundSizes are the conditions that a case has the sizes of the launch that a function is read by.
 func (b *Binding) boundSizes() []condition {
 	var all []condition
@@ -75,7 +95,7 @@ func (b *Binding) boundSizes() []condition {
 		n := b.Options.Bound[name]
 		all = append(all, condition{
 			fmt.Sprintf("%s == %d", b.dimCode(name), n),
-			fmt.Sprintf("its file launches it as one block, for %s = %d: it is judged with that alone", name, n),
+			fmt.Sprintf("it is written for one block, with %s = %d: it is judged with that alone", name, n),
 		})
 	}
 	return all
