@@ -131,7 +131,8 @@ func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
 func callOpens(body []token, i int) int {
 	at := i + 1
 	if at < len(body) && body[i].isName() && body[at].text == "<" {
-		for at++; at < len(body) && (body[at].isName() || beginsWithDigit(body[at]) || body[at].text == ","); {
+		argument := func(t token) bool { return t.isName() || beginsWithDigit(t) || t.text == "," }
+		for at++; at < len(body) && argument(body[at]); {
 			at++
 		}
 		if at >= len(body) || body[at].text != ">" {

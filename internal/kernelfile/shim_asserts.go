@@ -6,7 +6,8 @@ import (
 )
 
 // assertCode lets a failed assert of host code decline the call: it asks for sizes, since host code does not
-// see the values of tensors. One in a kernel fails as it would.
+// see the values of tensors. One in a kernel fails as it would, which is a
+// decline where its text speaks of sizes alone (SaysSizes).
 const assertCode = `struct declined : std::exception {
 	const char *what() const noexcept override { return "an assert does not hold"; }
 };
