@@ -54,7 +54,9 @@ def load(path: str) -> types.ModuleType:
         absent_gpu.stand_in()
     if _SHOWS not in sys.meta_path:
         sys.meta_path.append(_SHOWS)  # behind whatever finds the real ones
-    module = _module(Path(path), text)
+    module, runs = _module(Path(path), text)
+    if not runs:
+        return module
     try:
         with absent_gpu.meant():
             _run(path, text, module)
@@ -78,8 +80,9 @@ def _sentence(e: BaseException) -> str:
 # ---- the package
 
 
-def _module(path: Path, text: str) -> types.ModuleType:
-    """The empty module of a file, with its package and the paths that are searched for what it imports."""
+def _module(path: Path, text: str) -> tuple[types.ModuleType, bool]:
+    """The module of a file, with its package and the paths that are searched for what it imports, and whether
+    its lines are still to run: a package may have imported it, and what registers itself does so once."""
     folders = _packages(path, text)
     root = folders[0].parent if folders else path.parent
     for place in reversed([path.parent, root, *_roots(path), *os.environ.get(PATHS, "").split(os.pathsep)]):
@@ -93,10 +96,13 @@ def _module(path: Path, text: str) -> types.ModuleType:
     for depth, folder in enumerate(folders):
         _package(".".join(names[:depth + 1]), folder)
     name = ".".join([*names, path.stem if names else "triad_own_" + path.stem])
+    there = sys.modules.get(name)
+    if there is not None and names and Path(getattr(there, "__file__", None) or "") == path:
+        return there, False
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    return module
+    return module, True
 
 
 def _packages(path: Path, text: str) -> list[Path]:

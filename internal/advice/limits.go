@@ -141,8 +141,8 @@ func firstLine(text string) string {
 func ExplainThrown(o *backend.Outcome) {
 	if o.Status == op.StatusCrash && strings.Contains(o.Sentence, "returned TRIAD_UNSUPPORTED") {
 		o.Status = op.StatusUnsupported
-		o.Sentence = "it declines this call by an exception, such as an assert or a TORCH_CHECK that does " +
-			"not hold; triad results show has its words"
+		o.Sentence = "it declines this call, as an assert or a TORCH_CHECK does that does not hold, or by " +
+			"returning false; triad results show has its words"
 	}
 }
 

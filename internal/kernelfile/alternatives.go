@@ -38,6 +38,12 @@ func (o Options) With(a Alternative) Options {
 	}
 	maps.Copy(dims, a.Options.Dims)
 	o.Dims = dims
+	if a.Options.Grid != "" {
+		o.Grid = a.Options.Grid
+	}
+	if len(a.Options.Bound) > 0 {
+		o.Bound = a.Options.Bound
+	}
 	if a.Options.Block != "" {
 		o.Block = a.Options.Block
 	}
@@ -93,6 +99,11 @@ func (b *Binding) Alternatives() []Alternative {
 				Flags:   fmt.Sprintf("--block %q", block),
 				Options: Options{Block: block},
 			})
+		}
+	}
+	for _, reading := range []func() (Alternative, bool){b.asLaunched, b.rowOfABlock} {
+		if other, is := reading(); is {
+			all = append(all, other)
 		}
 	}
 	return append(all, b.otherAttributes()...)

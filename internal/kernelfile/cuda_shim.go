@@ -139,7 +139,8 @@ func (b *Binding) conditions() []condition {
 			})
 		}
 	}
-	all = append(all, b.blockLimit()...)
+	all = append(append(all, b.blockLimit()...), b.boundSizes()...)
+	all = append(all, b.halvedSizes()...)
 	for i, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue

@@ -49,6 +49,7 @@ type Function struct {
 	number  string // the type of the number that it returns
 	returns bool   // it returns its outputs as torch::Tensor
 	bound   string // the name under which Python calls it
+	refuses bool   // it returns a bool, and false in one of its lines: it says so what it does not do
 }
 
 // python is what is more to know of what a Python file defines.
@@ -235,6 +236,7 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 		return true
 	}
 	fn.number = f.numberType(before)
+	fn.refuses = fn.Kind == Host && returnsFalse(before, body)
 	fn.returns = slices.ContainsFunc(before, func(t token) bool { return t.text == "Tensor" })
 	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
 	for _, t := range body {

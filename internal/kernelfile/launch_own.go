@@ -15,6 +15,9 @@ import (
 type foundLaunch struct {
 	grid, block [3]string
 	shared      string // bytes
+	oneBlock    bool   // of whatever sizes
+	// the numbers that the kernel's parameters are handed there, by their names
+	handed map[string]int64
 }
 
 // ownLaunch looks for kernel<<<grid, block>>>(arguments) in the file, such as in its main; nil where there is
@@ -41,11 +44,12 @@ func (k body) ownLaunch() *foundLaunch {
 				c.stands[argument[0].text] = k.b.Args[at].Name
 			}
 		}
-		found := &foundLaunch{}
+		found := &foundLaunch{handed: c.numbers(split(tokens[end+2 : close]))}
 		if len(parts) >= 2 {
 			found.grid, found.block = c.sizes(parts[0]), c.sizes(parts[1])
-			if _, number := k.number(strings.Trim(product(found.grid), "()")); number {
+			if n, number := k.number(strings.Trim(product(found.grid), "()")); number {
 				found.grid = [3]string{} // of the caller's own sizes
+				found.oneBlock = n == 1
 			}
 			if len(parts) >= 3 {
 				found.shared = c.sizes(parts[2])[0]
@@ -97,13 +101,8 @@ func (f *File) launchedArguments(fn Function) []string {
 		for _, part := range split(f.tokens[open+1 : i-1]) {
 			text := join(part)
 			if _, isType := elementTypes[f.resolve(text)]; !isType {
-				value, known := c.expression(part, 0)
-				e, err := op.ParseExpression(value, func(string) bool { return false }, false)
-				if !known || err != nil {
-					return nil
-				}
-				n, err := e.Int(func(string) (int64, bool) { return 0, false })
-				if err != nil {
+				n, known := c.value(part)
+				if !known {
 					return nil
 				}
 				text = fmt.Sprint(n)

@@ -95,15 +95,25 @@ func (k body) reducesPartOfARow(file *File) bool {
 	if k.uses(k.tokens, "threadIdx", "y") || !divided.MatchString(k.b.Launch.Grid[0]) {
 		return false
 	}
-	reduces := func(t token) bool {
-		return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
-	}
-	if slices.ContainsFunc(k.tokens, reduces) {
+	return slices.ContainsFunc(k.tokens, reduces) || file.reducesIn(&k.b.Function, namedDepth)
+}
+
+// reduces says whether a token stands where one number is made of several, by shuffles or by halves.
+func reduces(t token) bool {
+	return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
+}
+
+// reducesIn says whether a function, or one that it calls, makes one number of several.
+func (f *File) reducesIn(fn *Function, depth int) bool {
+	if slices.ContainsFunc(fn.body, reduces) {
 		return true
 	}
-	for i := range k.b.Function.body {
-		callee, _ := file.called(&k.b.Function, i)
-		if callee != nil && slices.ContainsFunc(callee.body, reduces) {
+	for i := range fn.body {
+		callee, _ := f.called(fn, i)
+		if callee == nil {
+			callee, _ = f.helperCalled(fn, i)
+		}
+		if callee != nil && depth > 0 && f.reducesIn(callee, depth-1) {
 			return true
 		}
 	}

@@ -409,7 +409,7 @@ func (b *Binding) fixed(dim string) (n int64, ok bool) {
 	return n, ok
 }
 
-// Fixed are the sizes without a parameter, and what they are taken for.
+// Fixed are the sizes without a parameter, and what they are taken for, and those of a file's only launch.
 func (b *Binding) Fixed() map[string]int64 {
 	all := maps.Clone(b.implied)
 	for _, d := range b.Spec.Dims {
@@ -417,5 +417,7 @@ func (b *Binding) Fixed() map[string]int64 {
 			all[d.Name] = n
 		}
 	}
+	maps.Copy(all, b.Options.Bound)
+	maps.Copy(all, b.oddSizes)
 	return all
 }

@@ -14,6 +14,7 @@ type Options struct {
 	Map                 map[string]string // parameter -> tensor, size or attribute of the operator
 	Several             bool              // Map speaks of several files: not every name is of this one
 	Dims                map[string]int64  // sizes that --dims fixes
+	Bound               map[string]int64  // sizes of the only launch that a file has, where it is read so
 	Attrs               map[string]string // attributes that --attr fixes
 	Grid, Block, Shared string            // of a lone kernel, over the dims; "": one is proposed
 	Arguments           []string          // of a template
@@ -99,6 +100,7 @@ type Binding struct {
 	others    []Function        // of the file
 	left      []string          // functions that fit too; the name of one that is judged is the operator's
 	named     map[string]string // the numbers that its lines give the names of attributes
+	oddSizes  map[string]int64  // the sizes that its lines halve, and what they are judged as
 	returned  string            // the output that it returns as a number
 	doubles64 bool              // its tensors are doubles, where the operator has floats
 	file      *File             // that it is of
@@ -144,6 +146,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	}
 	b.nameNumbers(file)
 	b.readExtents()
+	b.readHalved(file)
 	b.pairInPlace()
 	b.chooseOrder(file)
 	if err := b.checkTensors(); err != nil {

@@ -115,6 +115,7 @@ func (s *search) uncovered() int {
 		}
 		return n
 	}
+	n += s.instead()
 	for name, known := range s.b.covered {
 		gives := func(c candidate) bool { return c.role == Size && slices.Contains(dimsOf(c.target), name) }
 		if !known && !slices.ContainsFunc(s.current, gives) {
@@ -122,4 +123,27 @@ func (s *search) uncovered() int {
 		}
 	}
 	return n
+}
+
+// instead counts the inputs that every call takes and no parameter stands for, where one stands for an input
+// that only a switch adds: of B, which may be either, a bias comes after the filter.
+func (s *search) instead() int {
+	stands := func(t op.TensorSpec) bool {
+		return slices.ContainsFunc(s.current, func(c candidate) bool {
+			return c.role == Input && c.target == t.Name
+		})
+	}
+	missing, added := 0, false
+	for _, t := range s.b.inputs {
+		switch {
+		case s.b.switchOf(t) != "":
+			added = added || stands(t)
+		case !stands(t):
+			missing++
+		}
+	}
+	if !added {
+		return 0
+	}
+	return missing
 }

@@ -100,10 +100,10 @@ func (f *File) called(fn *Function, i int) (callee *Function, open int) {
 			open++
 		}
 		word, open = launched(body, i), open+1
-	case i+1 < len(body) && body[i+1].text == "(":
-		open = i + 1
 	default:
-		return nil, 0
+		if open = callOpens(body, i); open < 0 {
+			return nil, 0
+		}
 	}
 	at := slices.IndexFunc(f.Functions, func(o Function) bool { return o.Name == word && o.Name != fn.Name })
 	if at < 0 || open >= len(body) || body[open].text != "(" {
@@ -114,7 +114,7 @@ func (f *File) called(fn *Function, i int) (callee *Function, open int) {
 
 // helperCalled is the __device__ function that is called at a token, as called is of others.
 func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
-	if i+1 >= len(fn.body) || fn.body[i+1].text != "(" {
+	if open = callOpens(fn.body, i); open < 0 {
 		return nil, 0
 	}
 	at := slices.IndexFunc(f.helpers, func(o Function) bool {
@@ -123,8 +123,31 @@ func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
 	if at < 0 {
 		return nil, 0
 	}
-	return &f.helpers[at], i + 1
+	return &f.helpers[at], open
 }
+
+// callOpens is where the parenthesis of a call opens whose name is at a token, behind the arguments of a
+// template: warp_sum<32>(x); -1 where nothing is called there.
+func callOpens(body []token, i int) int {
+	at := i + 1
+	if at < len(body) && body[i].isName() && body[at].text == "<" {
+		argument := func(t token) bool { return t.isName() || beginsWithDigit(t) || t.text == "," }
+		for at++; at < len(body) && argument(body[at]); {
+			at++
+		}
+		if at >= len(body) || body[at].text != ">" {
+			return -1
+		}
+		at++
+	}
+	if at >= len(body) || body[at].text != "(" {
+		return -1
+	}
+	return at
+}
+
+// beginsWithDigit says whether a token begins with a digit.
+func beginsWithDigit(t token) bool { return t.text != "" && t.text[0] >= '0' && t.text[0] <= '9' }
 
 // lone is the name that an argument consists of, a cast and an & left out; "" where it is more.
 func lone(argument []token) string {

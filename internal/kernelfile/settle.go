@@ -126,22 +126,38 @@ func doubt(assumed []Assumption) string {
 	if len(assumed) == 0 {
 		return ""
 	}
-	var what, flags, words []string
+	var what, flags []string
+	words := map[string][]string{} // one flag for all parameters, one for all sizes
 	for _, a := range assumed {
 		what = append(what, a.What)
-		if mapped, is := strings.CutPrefix(a.Flag, "--map "); is { // one flag for all parameters
-			for _, word := range strings.Split(mapped, ",") {
-				if !slices.Contains(words, word) {
-					words = append(words, word)
-				}
-			}
-			continue
-		}
-		flags = append(flags, a.Flag)
+		flags = append(flags, collect(words, a.Flag)...)
 	}
-	if len(words) > 0 {
-		flags = append(flags, "--map "+strings.Join(words, ","))
+	for _, flag := range lists {
+		if len(words[flag]) > 0 {
+			flags = append(flags, flag+" "+strings.Join(words[flag], ","))
+		}
 	}
 	return "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ") +
 		". If it is meant so, say " + strings.Join(flags, " ") + "; if not, say what is meant"
+}
+
+// lists are the flags that may be given several words at once, with commas between them.
+var lists = []string{"--dims", "--map"}
+
+// collect takes what some flags say that are lists, each word once, and gives back the other flags.
+func collect(words map[string][]string, flags string) []string {
+	var rest []string
+	for _, part := range strings.Split(" "+flags, " --")[1:] {
+		flag, said, _ := strings.Cut("--"+part, " ")
+		if !slices.Contains(lists, flag) {
+			rest = append(rest, "--"+part)
+			continue
+		}
+		for _, word := range strings.Split(said, ",") {
+			if !slices.Contains(words[flag], word) {
+				words[flag] = append(words[flag], word)
+			}
+		}
+	}
+	return rest
 }

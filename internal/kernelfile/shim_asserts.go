@@ -1,7 +1,13 @@
 package kernelfile
 
+import (
+	"fmt"
+	"regexp"
+)
+
 // assertCode lets a failed assert of host code decline the call: it asks for sizes, since host code does not
-// see the values of tensors. One in a kernel fails as it would.
+// see the values of tensors. One in a kernel fails as it would, which is a
+// decline where its text speaks of sizes alone (SaysSizes).
 const assertCode = `struct declined : std::exception {
 	const char *what() const noexcept override { return "an assert does not hold"; }
 };
@@ -20,11 +26,52 @@ const assertCode = `struct declined : std::exception {
 
 `
 
-// hostCall calls a host function of a file. One whose assert fails declines the call.
+// returnsFalse says whether a function returns a bool by the words before its name, and false in its body.
+func returnsFalse(before, body []token) bool {
+	words := trimWords(before)
+	if len(words) == 0 || words[len(words)-1].text != "bool" {
+		return false
+	}
+	for i := range body {
+		if body[i].text == "return" && i+1 < len(body) && body[i+1].text == "false" {
+			return true
+		}
+	}
+	return false
+}
+
+// hostCall calls a host function of a file. One whose assert fails declines the call, and so does one that
+// returns false: it launched nothing, or says that it failed.
 func (b *Binding) hostCall(call string) string {
+	if b.Function.refuses {
+		call = fmt.Sprintf("if (!%s) {\n\t\t\tstd::fprintf(stderr, \"%%s returned false\\n\", %q);\n"+
+			"\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}", call, b.Function.Name)
+	}
 	if !b.asserts {
 		return "\t\t" + call + ";\n"
 	}
 	return "\t\ttry {\n\t\t\t" + call + ";\n\t\t} catch (const ::triad_own::declined &) {\n" +
 		"\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}\n"
 }
+
+// SaysSizes says whether the text of an assert speaks of nothing but sizes: whole numbers that functions of
+// the file are handed, constants and numbers.
+func (b *Binding) SaysSizes(text string) bool {
+	sizes, named := map[string]bool{}, false
+	for _, fn := range b.file.Functions {
+		for _, p := range fn.Params {
+			sizes[p.Name] = sizes[p.Name] || p.isInteger()
+		}
+	}
+	for _, word := range nameInText.FindAllString(text, -1) {
+		_, constant := b.file.defines[word]
+		if !sizes[word] && !constant {
+			return false
+		}
+		named = named || sizes[word]
+	}
+	return named
+}
+
+// nameInText matches a name.
+var nameInText = regexp.MustCompile(`[A-Za-z_]\w*`)

@@ -176,6 +176,8 @@ type OwnSpec struct {
 	Moves bool `toml:"moves"`
 	// by attribute, the number in a file's lines that says a value of it: approximate = { tanh = 0.044715 }
 	Literals map[string]map[string]float64 `toml:"literals"`
+	// by attribute, the size that it is half of where a file's lines halve that, and it has no parameter
+	Halved map[string]string `toml:"halved"`
 	// how many elements room to work in may have beside those of the largest tensor
 	Scratch string `toml:"scratch"`
 }

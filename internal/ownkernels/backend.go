@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -159,6 +160,9 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole}, nil
 	}
 	outcome, err := f.adapter.Run(ctx, job)
+	if err == nil {
+		f.assertsSizes(&outcome)
+	}
 	if err == nil && emptyOutputs(job) {
 		advice.ExplainEmpty(&outcome, f.dynamicShared)
 	}
@@ -178,6 +182,22 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		outcome.Where = nil // a line of the shim tells the user nothing
 	}
 	return outcome, err
+}
+
+// failedAssert matches what a failed assert prints, on the host and on a device.
+var failedAssert = regexp.MustCompile("Assertion `(.+?)[`'] failed")
+
+// assertsSizes makes a crash UNSUPPORTED that is an assert of a kernel about the sizes it is handed: it says
+// what it is not written for.
+func (f *File) assertsSizes(outcome *backend.Outcome) {
+	m := failedAssert.FindStringSubmatch(outcome.Log)
+	if outcome.Status != op.StatusCrash || m == nil || f.IsPython() {
+		return
+	}
+	if slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.SaysSizes(m[1]) }) {
+		outcome.Status, outcome.Sentence = op.StatusUnsupported,
+			"an assert about its sizes does not hold: "+m[1]
+	}
 }
 
 // raisedAt is the line of the user's that raised an exception, in the file itself or in one that it imports;

@@ -118,6 +118,16 @@ class OwnFile(unittest.TestCase):
         module = self.load("day_1/parts/mine.py")
         self.assertEqual((module.N, module.M), (3, 4))
 
+    def test_what_its_package_imported_is_not_run_again(self):
+        self.write(once__in____init__="from . import mine", once__in__names="SEEN = []",
+                   once__in__mine="""
+            from .names import SEEN
+            if SEEN:
+                raise ValueError("registered twice")
+            SEEN.append("mine")
+            """)
+        self.assertEqual(self.load("once/mine.py").SEEN, ["mine"])
+
     def test_the_root_of_the_repository_is_searched(self):
         self.write(lib__in__parts="N = 5", examples__in__mine="from lib.parts import N")
         with self.assertRaisesRegex(ImportError, "No module named 'lib'"):

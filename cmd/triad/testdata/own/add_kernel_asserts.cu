@@ -1,4 +1,4 @@
-// The assert in the kernel does not hold where rows are odd: that is no refusal.
+// The assert in the kernel does not hold where cols are odd: it is not written for them.
 #include <cassert>
 #include <cuda_runtime.h>
 

@@ -1,0 +1,15 @@
+// The filter is laid in the middle of each element: the result is as long as the signal.
+#include <cuda_runtime.h>
+
+__global__ void smooth(const float *A, const float *B, float *C, int length, int half) {
+	int at = blockIdx.x * blockDim.x + threadIdx.x;
+	if (at >= length) return;
+	float sum = 0.0f;
+	for (int t = -half; t <= half; t++)
+		if (at + t >= 0 && at + t < length) sum += A[at + t] * B[half + t];
+	C[at] = sum;
+}
+
+void convolve(const float *A, const float *B, float *C, int length, int taps, int grid_size, int block_size) {
+	smooth<<<grid_size, block_size>>>(A, B, C, length, taps / 2);
+}

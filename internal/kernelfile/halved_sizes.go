@@ -1,0 +1,127 @@
+package kernelfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// usualHalved is what a size is that lines halve, where neither a constant nor the user says how long it is:
+// odd, so that as much lies on either side.
+const usualHalved = 5
+
+// readHalved reads attributes without a parameter that are half of a size: lines that halve the length of a
+// filter, "i - taps / 2", begin so far before their element. The function is then judged with one odd size.
+func (b *Binding) readHalved(file *File) {
+	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {
+		dim := b.Spec.Own.Halved[name]
+		if b.has(Attribute, name) || b.Options.Attrs[name] != "" || b.Function.Kind == Python {
+			continue
+		}
+		n, said := b.Options.Dims[dim]
+		if !said {
+			n, said = b.constantSize(file, dim)
+		}
+		if !said {
+			n = usualHalved
+		}
+		if n%2 == 0 || !file.halves(&b.Function, b.namesOf(file, dim), namedDepth) {
+			continue
+		}
+		b.named[name] = strconv.FormatInt(n/2, 10)
+		if b.oddSizes == nil {
+			b.oddSizes = map[string]int64{}
+		}
+		b.oddSizes[dim] = n
+	}
+}
+
+// namesOf are the parameters and the constants of the file that stand for a size.
+func (b *Binding) namesOf(file *File, dim string) []string {
+	var names []string
+	for _, a := range b.Args {
+		if a.Role == Size && a.Target == dim {
+			names = append(names, a.Name)
+		}
+	}
+	for name := range file.defines {
+		if score(b.Spec, b.Pass, name, dim) > scoreWeak {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// halves says whether the lines of a function, or of those that it hands a size to, halve one of some names:
+// k / 2, k >> 1, (k - 1) / 2.
+func (f *File) halves(fn *Function, names []string, depth int) bool {
+	body := fn.body
+	text := func(i int) string {
+		if i >= len(body) {
+			return ""
+		}
+		return body[i].text
+	}
+	for i, t := range body {
+		if slices.Contains(names, t.text) {
+			at := i + 1
+			if text(at) == "-" && text(at+1) == "1" && text(at+2) == ")" {
+				at += 3
+			} else if text(at) == ")" {
+				at++
+			}
+			if text(at) == "/" && text(at+1) == "2" || text(at) == ">>" && text(at+1) == "1" {
+				return true
+			}
+		}
+		callee, open := f.called(fn, i)
+		if callee == nil {
+			callee, open = f.helperCalled(fn, i)
+		}
+		if callee == nil || depth == 0 {
+			continue
+		}
+		handed := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			_, constant := f.defines[name]
+			return !constant
+		})
+		for at, argument := range split(inside(body, open)) {
+			if at < len(callee.Params) && slices.Contains(names, join(argument)) {
+				handed = append(handed, callee.Params[at].Name)
+			}
+		}
+		if f.halves(callee, handed, depth-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// halvedSizes are the conditions that a case has the odd sizes that a function is judged with.
+func (b *Binding) halvedSizes() []condition {
+	var all []condition
+	for _, dim := range slices.Sorted(maps.Keys(b.oddSizes)) {
+		n := b.oddSizes[dim]
+		all = append(all, condition{
+			fmt.Sprintf("%s == %d", b.dimCode(dim), n),
+			fmt.Sprintf("its lines halve %s: it is judged with %s = %d", dim, dim, n),
+		})
+	}
+	return all
+}
+
+// assumedHalves are the attributes that were read so.
+func (b *Binding) assumedHalves() []Assumption {
+	var all []Assumption
+	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {
+		dim := b.Spec.Own.Halved[name]
+		if n, halved := b.oddSizes[dim]; halved && b.named[name] != "" {
+			all = append(all, Assumption{
+				Kind: GuessedForm, What: fmt.Sprintf("%s is %s, half of %s", name, b.named[name], dim),
+				Flag: fmt.Sprintf("--attr %s=%s --dims %s=%d", name, b.named[name], dim, n), anySize: true,
+			})
+		}
+	}
+	return all
+}

@@ -1,0 +1,102 @@
+package kernelfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// value is the number that an expression of the caller comes to, where only constants stand in it.
+func (c callSite) value(words []token) (n int64, known bool) {
+	text, known := c.expression(words, 0)
+	if !known {
+		return 0, false
+	}
+	e, err := op.ParseExpression(text, func(string) bool { return false }, false)
+	if err != nil {
+		return 0, false
+	}
+	n, err = e.Int(func(string) (int64, bool) { return 0, false })
+	return n, err == nil
+}
+
+// numbers are the arguments of a launch that come to a number, by the names of the kernel's parameters.
+func (c callSite) numbers(arguments [][]token) map[string]int64 {
+	alone := callSite{k: c.k, before: c.before} // the caller's variables are what they were given
+	handed := map[string]int64{}
+	for i, argument := range arguments {
+		if i >= len(c.k.b.Args) {
+			break
+		}
+		if n, known := alone.value(argument); known {
+			handed[c.k.b.Args[i].Name] = n
+		}
+	}
+	return handed
+}
+
+// asLaunched is the reading of a lone kernel that its file launches as one block, with numbers for all of its
+// sizes: one that shares nothing between blocks is written for them, and is judged with them alone. Sizes
+// beside each other, such as rows, may be what blocks count, so it is read so for an operator of one size.
+func (b *Binding) asLaunched() (Alternative, bool) {
+	o := b.Options
+	if b.Launch == nil || len(b.Spec.Dims) != 1 || o.Grid != "" || o.Block != "" || len(o.Bound) > 0 {
+		return Alternative{}, false
+	}
+	k := body{b: b, file: b.file, tokens: b.Function.body}
+	found := k.ownLaunch()
+	if found == nil || !found.oneBlock || found.block[0] == "" {
+		return Alternative{}, false
+	}
+	name := b.Spec.Dims[0].Name
+	_, asked := o.Dims[name]
+	i := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Role == Size && a.Target == name })
+	if i < 0 || asked || found.handed[b.Args[i].Name] < 2 {
+		return Alternative{}, false
+	}
+	n := found.handed[b.Args[i].Name]
+	block := sizes(found.block)
+	if threads, plain := k.number(strings.Trim(product(found.block), "()")); plain {
+		block = fmt.Sprint(threads)
+	}
+	return Alternative{
+		Flags:   fmt.Sprintf("--grid \"1\" --block %q --dims %s=%d", block, name, n),
+		Options: Options{Grid: "1", Block: block, Bound: map[string]int64{name: n}},
+	}, true
+}
+
+// rowOfABlock is the reading of a lone kernel in which every block makes one number of its own elements of a
+// row, and the row is longer than a block: it is written for rows of one block, and is judged with these.
+func (b *Binding) rowOfABlock() (Alternative, bool) {
+	o := b.Options
+	if b.Launch == nil || o.Grid != "" || len(o.Bound) > 0 {
+		return Alternative{}, false
+	}
+	k := body{b: b, file: b.file, tokens: b.Function.body}
+	name := b.lastSize()
+	_, asked := o.Dims[name]
+	threads, plain := k.number(product(b.Launch.Block))
+	if asked || !plain || threads < 2 || !b.givesSize(name) || !k.reducesPartOfARow(b.file) {
+		return Alternative{}, false
+	}
+	return Alternative{
+		Flags:   fmt.Sprintf("--dims %s=%d", name, threads),
+		Options: Options{Bound: map[string]int64{name: int64(threads)}},
+	}, true
+}
+
+// boundSizes are the conditions that a case has the sizes of the launch that a function is read by.
+func (b *Binding) boundSizes() []condition {
+	var all []condition
+	for _, name := range slices.Sorted(maps.Keys(b.Options.Bound)) {
+		n := b.Options.Bound[name]
+		all = append(all, condition{
+			fmt.Sprintf("%s == %d", b.dimCode(name), n),
+			fmt.Sprintf("it is written for one block, with %s = %d: it is judged with that alone", name, n),
+		})
+	}
+	return all
+}
