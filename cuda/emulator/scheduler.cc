@@ -62,7 +62,11 @@ CUEMU_PLAIN void release_barrier(Worker &w) {
 	w.votes = 0;
 	w.cursor = 0;
 	hook_barrier_complete(&w.arrived, &w.votes);
-	if (watching) order_barrier(w), step();
+	if (watching) {
+		if (w.live < w.threads) tell_barrier_skipped(w.barrier_wait.file, w.barrier_wait.line);
+		order_barrier(w);
+		step();
+	}
 	if (counting) count_meeting(w);
 	async_barrier(w);
 	for (unsigned i = 0; i < w.warps; i++) {
