@@ -66,6 +66,9 @@ inline const BoundKernel *kept_for_good(BoundKernel *k) {
 struct KernelFunction {
 	const BoundKernel *kernel = nullptr;
 	KernelFunction() = default;
+	KernelFunction(int) {}                          // cudaKernelNodeParams p = {0}
+	KernelFunction(long) {}                         // ... {NULL}
+	KernelFunction(std::nullptr_t) {}
 	template <class... P> KernelFunction(void (*k)(P...)) : kernel(kept_for_good(new BoundKernelOf<P...>(k))) {}
 	KernelFunction(const void *) __attribute__((error(
 		"the emulator needs the kernel itself, as in params.func = my_kernel: a pointer to void has lost what its arguments are")));

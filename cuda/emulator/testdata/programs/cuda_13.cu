@@ -19,7 +19,7 @@ int main() {
 	cudaGraphExec_t exec;
 	cudaGraphNode_t first, second;
 	void *add_args[] = {&x, &v}, *twice_args[] = {&x};
-	cudaKernelNodeParams params = {};
+	cudaKernelNodeParams params = {NULL};
 	params.gridDim = dim3(1);
 	params.blockDim = dim3(n);
 	cudaGraphCreate(&graph, 0);

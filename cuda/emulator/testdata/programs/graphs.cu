@@ -53,7 +53,7 @@ int main() {
 	float value = 5;
 	int count = n;
 	void *add_args[] = {&x, &value, &count}, *scale_args[] = {&x, &two, &count};
-	cudaKernelNodeParams params = {};
+	cudaKernelNodeParams params = {0};
 	params.gridDim = dim3(4);
 	params.blockDim = dim3(128);
 	cudaMemsetParams clear = {};
