@@ -1,10 +1,14 @@
 package cuda
 
 import (
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"triad/internal/backend"
+	"triad/internal/need"
 )
 
 func TestPtxasFacts(t *testing.T) {
@@ -24,5 +28,31 @@ ptxas info    : Used 255 registers, used 0 barriers, 40 bytes cumulative stack s
 	}
 	if got := ptxasFacts(log); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestProgramsAreCUDA: nvcc takes what the emulator's tests hold for ordinary programs, host code too, and
+// their inline PTX; every time one in ten, and those whose calls differ between versions of CUDA.
+func TestProgramsAreCUDA(t *testing.T) {
+	nvcc := needNVCC(t)
+	folder := filepath.Join("emulator", "testdata", "programs")
+	files, err := filepath.Glob(filepath.Join(folder, "*.cu"))
+	if err != nil || len(files) < 60 {
+		t.Fatalf("%d programs, %v: want at least 60", len(files), err)
+	}
+	for i, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".cu")
+		dependent := slices.Contains([]string{"cuda_13", "device_clock", "graphs", "special_registers"}, name)
+		if !dependent && !need.Part(i, 10) || name == "cuda_13" && !nvcc.atLeast(13) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := exec.CommandContext(t.Context(), nvcc.Path, "-std=c++17", "-arch=sm_90", "-ptx",
+				"-o", filepath.Join(t.TempDir(), "ptx"), file).CombinedOutput()
+			if err != nil {
+				t.Errorf("nvcc %s: %v\n%s", file, err, out)
+			}
+		})
 	}
 }

@@ -41,6 +41,24 @@ type Program struct {
 	Notes []rewrite.Note
 }
 
+// ReturnsEarly says whether a kernel, by its name in a launch, may end before its last line; also of one that
+// is not found in the program's own files.
+func (p Program) ReturnsEarly(kernel string) bool {
+	known := false
+	for _, name := range p.Files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return true
+		}
+		found, returns := rewrite.ReturnsEarly(text, kernel)
+		if returns {
+			return true
+		}
+		known = known || found
+	}
+	return !known
+}
+
 // ProgramError is a file that is no program which can be checked: what it lacks, or what it uses.
 type ProgramError struct {
 	File string

@@ -261,7 +261,7 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 func (o *checkOptions) request(p cuda.Program) check.Request {
 	return check.Request{
 		Program: p.Path, Limit: o.run, Stall: o.stall, Budget: o.all, Output: io.Discard, Locate: locator(p),
-		Counts: o.explain,
+		Counts: o.explain, ReturnsEarly: p.ReturnsEarly,
 	}
 }
 

@@ -23,8 +23,9 @@ var (
 	prompts = regexp.MustCompile(`\(gdb\) (?:\(gdb\) )*`)
 )
 
-// transcript runs check --debug on a program of cuda/emulator/testdata/debug with the commands beside it.
-func transcript(t *testing.T, name string, define ...string) string {
+// transcript runs check --debug on a program of cuda/emulator/testdata/debug with the commands beside it;
+// the compiler is that of the environment.
+func transcript(t *testing.T, name string) string {
 	t.Helper()
 	need.Tool(t, "gdb")
 	folder, err := filepath.Abs("../../cuda/emulator/testdata/debug")
@@ -39,7 +40,7 @@ func transcript(t *testing.T, name string, define ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, append([]string{"check", "--debug", name + ".cu"}, define...)...)
+	cmd := exec.Command(self, "check", "--debug", name+".cu")
 	cmd.Dir = folder
 	cmd.Stdin = strings.NewReader("set width 0\nset trace-commands on\n" + string(commands))
 	out, err := cmd.CombinedOutput()
@@ -72,6 +73,23 @@ func TestCheckDebug(t *testing.T) {
 			docpage.Is(t, "../../docs/check.md", "debug_"+name, "```\n"+text+"```\n", *updateTranscripts,
 				"go test ./cmd/triad -run CheckDebug -transcripts")
 		})
+	}
+}
+
+// TestCheckDebugClang: what clang++ compiled is stepped through as what g++ compiled.
+func TestCheckDebugClang(t *testing.T) {
+	t.Setenv("CXX", need.Clang(t))
+	text := transcript(t, "two_dimensional")
+	for _, want := range []string{
+		"Breakpoint 1, turn (x=0x..., y=0x...) at two_dimensional.cu:7\n",
+		"(gdb) cuda step\n8\t\ttile[j][i] = x[", "    13 waits at two_dimensional.cu:9: (0,0,0) to (0,3,0)",
+		"     1 runs at two_dimensional.cu:8: (1,3,0)", "(gdb) print tile[3]\n$1 = {76, 77, 78, 79}\n",
+		"thread (2,5,0) runs", "(gdb) print tile[j - 1][i]\n$2 = 82\n",
+		"18 can go on at two_dimensional.cu:9: (1,3,0) to (3,7,0)",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 

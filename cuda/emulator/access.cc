@@ -115,6 +115,7 @@ CUEMU_PLAIN inline void seen(const void *p, size_t bytes, bool writes, Pc pc) {
 void seen_atomic(const volatile void *p, size_t bytes, bool writes, Pc pc) {
 	Worker *w = this_worker;
 	if (w && w->in_block) poll(*w, const_cast<const void *>(p), writes);
+	else if (checking) host_atomic(const_cast<const void *>(p));
 	if (watching) {
 		if (w && w->in_block && !writes) note_asked(*w, const_cast<const void *>(p));
 		if (w && w->in_block) watch_access(*w, const_cast<const void *>(p), bytes, ATOMIC | (writes ? WRITES : 0), pc);

@@ -81,6 +81,10 @@ CUEMU_PLAIN void compute(LaneValue *v, int kind, uint32_t lanes) {
 	} else if (kind >= REDUCE_ADD && kind <= REDUCE_XOR) {
 		common = reduce(v, kind, lanes);
 	}
+	if (kind <= SHFL_XOR && lanes == 0xffffffffu) {        // as almost all are: no lane is asked whether it is there
+		for (int i = 0; i < 32; i++) v[i].result = v[v[i].source & 31].value;
+		return;
+	}
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
 		LaneValue &lane = v[__builtin_ctz(rest)];
 		if (kind <= SHFL_XOR) lane.result = lanes >> lane.source & 1 ? v[lane.source].value : ~uint64_t(0);
@@ -112,6 +116,11 @@ CUEMU_PLAIN void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes)
 // mismatch: the first lane of the group that waits for lane `self` too, with another mask or in another function; ELSEWHERE if lanes of the group are
 // still in functions that do not need `self`, after which they may come here; NONE.
 CUEMU_PLAIN int mismatch(const LaneValue *v, uint32_t lanes, unsigned self) {
+	uint32_t differs = 0;
+	if (lanes == 0xffffffffu) {
+		for (int i = 0; i < 32; i++) differs |= (v[i].mask ^ v[self].mask) | static_cast<uint32_t>(v[i].kind ^ v[self].kind);
+		if (!differs) return NONE;
+	}
 	bool elsewhere = false;
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
 		const LaneValue &other = v[__builtin_ctz(rest)];

@@ -3,6 +3,8 @@
 #ifndef CUEMU_COOPERATIVE_GROUPS_H
 #define CUEMU_COOPERATIVE_GROUPS_H
 
+#include "cuemu/names_aside.h"
+
 #include "cuda_runtime.h"
 
 namespace cooperative_groups {
@@ -262,5 +264,7 @@ template <class T, class Op> inline T reduce(const coalesced_group &group, T val
 }
 
 }  // namespace cooperative_groups
+
+#include "cuemu/names_back.h"
 
 #endif

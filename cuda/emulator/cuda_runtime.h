@@ -2,6 +2,8 @@
 #ifndef CUEMU_CUDA_RUNTIME_H
 #define CUEMU_CUDA_RUNTIME_H
 
+#include "cuemu/names_aside.h"
+
 // By these, which nvcc and CUDA's own headers define, a program knows that it is CUDA and that the runtime API is there.
 #define __CUDACC__ 1
 #define __NVCC__ 1
@@ -29,5 +31,7 @@
 #include "cuemu/ptx.h"
 #include "cuemu/ptx_arithmetic.h"
 #include "cuemu/ptx_memory.h"
+
+#include "cuemu/names_back.h"
 
 #endif

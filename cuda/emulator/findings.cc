@@ -202,6 +202,15 @@ void Finding::write_to(int file) {
 	}
 }
 
+void tell_barrier_skipped(const char *file, int line) {
+	static const char *told_file;
+	static int told_line;
+	if (told_file == file && told_line == line) return;
+	told_file = file;
+	told_line = line;
+	Finding("barrier-skipped").place("place", file, line).write();
+}
+
 void report_to_finding() {
 	cuemu_report r = first_report();
 	locate(&r);

@@ -277,6 +277,22 @@ void check_reset() {
 	bytes_in_use = 0;
 }
 
+namespace {
+
+// meant: the host and a kernel use managed memory at the same time by atomic operations. The host's further accesses of it are let pass.
+bool meant(Allocation &a) {
+	if (!a.busy || a.sort != MANAGED) return false;
+	a.busy = false;
+	let_host_reach(a.data, PROT_READ | PROT_WRITE);
+	return true;
+}
+
+}  // namespace
+
+void host_atomic(const void *p) {
+	if (Allocation *a = allocation_of(static_cast<const char *>(p))) meant(*a);
+}
+
 // host_fault: host code reached for memory that it cannot reach. It is told, and the access made possible. An atomic operation on managed memory
 // is meant for what a kernel does at the same time; from then on the host reaches that allocation, for its further accesses cannot be told apart.
 bool host_fault(const char *address, bool writes, bool atomic, Pc pc) {
@@ -291,11 +307,7 @@ bool host_fault(const char *address, bool writes, bool atomic, Pc pc) {
 		return false;
 	}
 	if (a->sort != DEVICE && !a->busy) return false;
-	if (a->busy && a->sort == MANAGED && atomic) {
-		a->busy = false;
-		let_host_reach(a->data, PROT_READ | PROT_WRITE);
-		return true;
-	}
+	if (atomic && meant(*a)) return true;
 	Finding f(a->busy ? "not-waited-for" : "device-pointer-on-host");
 	f.place("place", pc).text("access", writes ? "write" : "read").number("byte", address - a->data);
 	f.number("memory_bytes", static_cast<long long>(a->bytes)).place("allocated", a->file, a->line);

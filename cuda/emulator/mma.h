@@ -3,6 +3,8 @@
 #ifndef CUEMU_MMA_H
 #define CUEMU_MMA_H
 
+#include "cuemu/names_aside.h"
+
 #include <type_traits>
 
 #include "cuda_bf16.h"
@@ -149,5 +151,7 @@ inline float __float_to_tf32(float x) {
 
 }  // namespace wmma
 }  // namespace nvcuda
+
+#include "cuemu/names_back.h"
 
 #endif

@@ -62,7 +62,11 @@ CUEMU_PLAIN void release_barrier(Worker &w) {
 	w.votes = 0;
 	w.cursor = 0;
 	hook_barrier_complete(&w.arrived, &w.votes);
-	if (watching) order_barrier(w), step();
+	if (watching) {
+		if (w.live < w.threads) tell_barrier_skipped(w.barrier_wait.file, w.barrier_wait.line);
+		order_barrier(w);
+		step();
+	}
 	if (counting) count_meeting(w);
 	async_barrier(w);
 	for (unsigned i = 0; i < w.warps; i++) {
@@ -73,12 +77,14 @@ CUEMU_PLAIN void release_barrier(Worker &w) {
 	}
 }
 
-// complete_collective computes the group of one waiting lane if all of it has arrived.
-CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
+// all_here says whether all lanes of a mask that have not ended wait in warp functions. Most lanes of a group only ask this.
+CUEMU_PLAIN inline bool all_here(const Warp &p, uint32_t mask) { return !(mask & p.live & ~p.in_collective); }
+
+// complete_collective computes the group of one waiting lane, all of which waits, if they are in one function.
+CUEMU_PLAIN __attribute__((noinline)) bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 	Warp &p = w.warp[warp];
 	LaneValue *v = w.lane + warp * 32;
 	uint32_t group = v[lane].mask & p.live;
-	if ((p.in_collective & group) != group) return false;
 	const int other = mismatch(v, group, lane);
 	if (other == ELSEWHERE) return false;
 	if (other != NONE) {
@@ -134,14 +140,9 @@ CUEMU_PLAIN void fiber_main() {
 
 }  // namespace
 
-CUEMU_PLAIN void *context_of(Worker &w, unsigned thread) {
-	Warp &p = w.warp[thread / 32];
-	uint32_t bit = 1u << thread % 32;
-	if (!(p.started & bit)) {
-		p.started |= bit;
-		w.fiber[thread].sp = new_stack(stack_top(w, thread), fiber_main);
-	}
-	return w.fiber[thread].sp;
+CUEMU_PLAIN __attribute__((noinline)) void *first_context(Worker &w, unsigned thread) {
+	w.warp[thread / 32].started |= 1u << thread % 32;
+	return w.fiber[thread].sp = new_stack(stack_top(w, thread), fiber_main);
 }
 
 namespace {
@@ -206,7 +207,8 @@ CUEMU_PLAIN void leave_kernel(Worker &w) {
 	if (w.cluster->arrived) cluster_left(w);
 	for (uint32_t rest = p.in_collective; rest; rest &= rest - 1) {
 		unsigned lane = __builtin_ctz(rest);
-		if ((p.in_collective >> lane & 1) && (w.lane[warp * 32 + lane].mask & bit)) complete_collective(w, warp, lane);
+		const uint32_t mask = w.lane[warp * 32 + lane].mask;
+		if ((p.in_collective >> lane & 1) && (mask & bit) && all_here(p, mask)) complete_collective(w, warp, lane);
 	}
 	if (goes_home(w)) {
 		hook_die_home(w, w.current);
@@ -320,7 +322,7 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_collective(uint32_t mas
 		p.in_activemask |= bit;
 	} else {
 		p.in_collective |= bit;
-		if (complete_collective(w, warp, lane)) return next_of(w);
+		if (all_here(p, mask) && complete_collective(w, warp, lane)) return next_of(w);
 	}
 	if (!p.runnable) leave_runnable(w, warp, bit);
 	return next_of(w);

@@ -8,11 +8,12 @@ type kernels struct {
 	// takesReference has the names of those with a parameter T &: it is the caller's own object, of which
 	// every thread otherwise gets a copy.
 	takesReference map[string]bool
+	named          map[string][]span // bodies by the kernel's name: overloads, and what stands under #if
 }
 
 // kernelsOf finds the functions with the word __global__.
 func kernelsOf(code []byte) kernels {
-	k := kernels{takesReference: map[string]bool{}}
+	k := kernels{takesReference: map[string]bool{}, named: map[string][]span{}}
 	word := []byte("__global__")
 	for at := 0; ; {
 		next := bytes.Index(code[at:], word)
@@ -30,9 +31,29 @@ func kernelsOf(code []byte) kernels {
 		if body := skip(code, closing+1); body < len(code) && code[body] == '{' {
 			if end := bodyEnd(code, body); end < len(code) { // else a brace stands twice, under #if and #else
 				k.bodies = append(k.bodies, span{body, end})
+				name := lastName(code[at:open])
+				k.named[name] = append(k.named[name], span{body, end})
 			}
 		}
 	}
+}
+
+// ReturnsEarly says whether a kernel of the text may end before its last line: by the word return in its body
+// or in a macro of the text, or by inline PTX. It is found where the text has its body; kernel is what a
+// launch names.
+func ReturnsEarly(text []byte, kernel string) (found, returns bool) {
+	text = withoutMark(text)
+	code := Code(text)
+	for _, body := range kernelsOf(code).named[lastName([]byte(kernel))] {
+		found = true
+		inside := code[body.from:body.to]
+		returns = returns || names(inside, "return") || names(inside, "asm") || names(inside, "__asm__")
+	}
+	masked := maskLiterals(text)
+	for _, d := range directives(masked) {
+		returns = returns || names(masked[d.body:d.end], "return")
+	}
+	return found, returns
 }
 
 // parametersAfter is where the parameters of a function lie: what stands in parentheses behind its name. An

@@ -227,3 +227,22 @@ func TestInstructions(t *testing.T) {
 		}
 	}
 }
+
+// TestReturnsEarly: what may end a thread before the kernel's last line.
+func TestReturnsEarly(t *testing.T) {
+	const head = "__global__ void k(int n) "
+	for text, want := range map[string]struct{ found, returns bool }{
+		head + "{ if (n) { f(); } } int g() { return 1; }":                      {true, false},
+		head + "{ /* return */ f(\"return\"); }":                                {true, false},
+		head + `{ asm volatile("exit;"); }`:                                     {true, true},
+		"#define LEAVE(n) if (n) return\n" + head + "{ LEAVE(n); f(); }":        {true, true},
+		head + "{ f(); } __global__ void k(float n) { if (n > 0) return; }":     {true, true},
+		"template <int N> __global__ void __launch_bounds__(N) k() { return; }": {true, true},
+		"__global__ void j(int n) { return; }":                                  {false, false},
+	} {
+		found, returns := ReturnsEarly([]byte(text), "ns::k<256>")
+		if found != want.found || returns != want.returns {
+			t.Errorf("%s: %v %v, want %+v", text, found, returns, want)
+		}
+	}
+}

@@ -31,7 +31,8 @@ const (
 	OrderDependent      Kind = "order-dependent"
 	ExitStatus          Kind = "exit-status"
 	NeverEnds           Kind = "never-ends"
-	Unfinished          Kind = "unfinished" // it was stopped amid long work: told in a note, no mistake
+	Unfinished          Kind = "unfinished"      // it was stopped amid long work: told in a note, no mistake
+	BarrierSkipped      Kind = "barrier-skipped" // by threads that have ended: told in a note at most
 
 	// What sanitizers of the compiler find in host code, and undefined behaviour anywhere.
 	HostOutOfBounds  Kind = "host-out-of-bounds"

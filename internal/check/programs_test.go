@@ -35,3 +35,17 @@ func TestPrograms(t *testing.T) {
 		})
 	}
 }
+
+// TestMacrosOfOneLetter: -D N=1000 and its like do not reach into the emulator's headers.
+func TestMacrosOfOneLetter(t *testing.T) {
+	var define []string
+	for letter := 'A'; letter <= 'Z'; letter++ {
+		if !strings.ContainsRune("NBM", letter) { // which the program defines itself
+			define = append(define, string(letter)+"=7")
+		}
+	}
+	file := "../../cuda/emulator/testdata/programs/short_names.cu"
+	if r, output := checked(t, file, time.Minute, define...); len(r.Findings) > 0 || output != "right\n" {
+		t.Errorf("findings %v, output %q", r.Findings, output)
+	}
+}

@@ -37,6 +37,10 @@ type Request struct {
 	// Locate gives the lines of addresses of the program; one that it does not know is left out.
 	Locate func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
 
+	// ReturnsEarly says whether a kernel, by its name in a launch, may end before its last line, or is
+	// unknown.
+	ReturnsEarly func(kernel string) bool
+
 	environment []string // of a sanitized program, in place of that of the emulator's own checks
 }
 
@@ -69,6 +73,7 @@ const (
 type run struct {
 	order    string
 	findings []Finding
+	skipped  []Finding // barriers that threads skipped by ending
 	output   []byte
 	cut      bool   // it printed more than mostOutput
 	status   int    // its exit status; -1: a signal
@@ -175,6 +180,7 @@ func (r *Report) add(ctx context.Context, q Request, one *run) error {
 	} else {
 		r.Orders = append(r.Orders, one.order)
 	}
+	r.noteSkipped(q, one)
 	if err := locate(ctx, q, one.findings); err != nil {
 		return err
 	}
@@ -445,6 +451,7 @@ func (r *run) read(name string) error {
 	defer file.Close()
 	r.findings, err = readFindings(file)
 	r.takeUnfinished()
+	r.takeSkipped()
 	return err
 }
 

@@ -77,7 +77,7 @@ func builder(t *testing.T) *cuda.Builder {
 
 func requestOf(program cuda.Program) Request {
 	return Request{
-		Program: program.Path, Output: io.Discard,
+		Program: program.Path, Output: io.Discard, ReturnsEarly: program.ReturnsEarly,
 		Locate: func(ctx context.Context, offsets []uint64) (map[uint64]Place, error) {
 			lines, err := cuda.LinesOfProgram(ctx, program.Path, program.Files, offsets)
 			places := map[uint64]Place{}

@@ -2,6 +2,8 @@
 #ifndef CUEMU_COOPERATIVE_GROUPS_MEMCPY_ASYNC_H
 #define CUEMU_COOPERATIVE_GROUPS_MEMCPY_ASYNC_H
 
+#include "cuemu/names_aside.h"
+
 #include "cooperative_groups.h"
 #include "cuemu/group_copy.h"
 
@@ -34,5 +36,7 @@ template <unsigned Pending, class Group> inline void wait_prior(const Group &gro
 }
 
 }  // namespace cooperative_groups
+
+#include "cuemu/names_back.h"
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef CUEMU_COOPERATIVE_GROUPS_SCAN_H
 #define CUEMU_COOPERATIVE_GROUPS_SCAN_H
 
+#include "cuemu/names_aside.h"
+
 #include "cooperative_groups.h"
 
 namespace cooperative_groups {
@@ -27,5 +29,7 @@ template <class Group, class T> inline T exclusive_scan(const Group &group, T va
 }
 
 }  // namespace cooperative_groups
+
+#include "cuemu/names_back.h"
 
 #endif

@@ -44,6 +44,7 @@ private:
 
 void know_program();                            // finds where it is loaded
 uint32_t offset_in_program(Pc pc);              // from where the program is loaded; 0: not of the program
+void tell_barrier_skipped(const char *file, int line);  // threads of the block have ended without it: no mistake by itself
 bool in_program(const void *p);                 // its code, constants and global variables
 void report_to_finding();                       // the report of a launch becomes a finding, and the program goes on
 Pc program_address(uintptr_t pc, uintptr_t sp); // of the program's own code: pc, or the first return address on the stack
@@ -114,6 +115,7 @@ void set_sticky_error();                        // the launch died: every later 
 cudaError sticky_error();
 
 bool host_fault(const char *address, bool writes, bool atomic, Pc pc);  // true: told, or right, and the access can be repeated
+void host_atomic(const void *p);                // host code is about to do an atomic operation, a load as well
 void launch_returns();                          // a launch ended, and the host has not waited for it
 void check_end();                               // the program ends
 

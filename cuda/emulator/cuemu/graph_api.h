@@ -66,6 +66,9 @@ inline const BoundKernel *kept_for_good(BoundKernel *k) {
 struct KernelFunction {
 	const BoundKernel *kernel = nullptr;
 	KernelFunction() = default;
+	KernelFunction(int) {}                          // cudaKernelNodeParams p = {0}
+	KernelFunction(long) {}                         // ... {NULL}
+	KernelFunction(std::nullptr_t) {}
 	template <class... P> KernelFunction(void (*k)(P...)) : kernel(kept_for_good(new BoundKernelOf<P...>(k))) {}
 	KernelFunction(const void *) __attribute__((error(
 		"the emulator needs the kernel itself, as in params.func = my_kernel: a pointer to void has lost what its arguments are")));
@@ -136,6 +139,16 @@ inline cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t grap
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long = 0) { return cuemu_instantiate(exec, graph); }
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphNode_t *, char *, size_t) { return cuemu_instantiate(exec, graph); }
 inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long = 0) { return cuemu_instantiate(exec, graph); }
+// As in CUDA 13: edges have data, and none of it means that a node waits for the whole of the other.
+struct cudaGraphEdgeData {
+	unsigned char from_port, to_port, type, reserved[5];
+};
+inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
+                                            size_t n) {
+	for (size_t i = 0; edges && i < n; i++)
+		if (edges[i].from_port || edges[i].to_port || edges[i].type) return cuemu::refused(cudaErrorNotSupported);
+	return cudaGraphAddDependencies(graph, from, to, n);
+}
 inline cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 
 #endif

@@ -190,7 +190,12 @@ uint64_t mix(uint64_t x);                       // SplitMix64's finalizer
 // scheduler.cc, for those that run blocks
 unsigned start_fibers(Worker &w);               // every thread is a fiber from its start; which runs first
 void enter_block(Worker &w);                    // from home, until it ends or no thread of it can run
-void *context_of(Worker &w, unsigned thread);
+void *first_context(Worker &w, unsigned thread);
+// context_of is where a thread goes on, or starts.
+CUEMU_PLAIN inline void *context_of(Worker &w, unsigned thread) {
+	if (__builtin_expect(!(w.warp[thread / 32].started >> thread % 32 & 1), 0)) return first_context(w, thread);
+	return w.fiber[thread].sp;
+}
 void leave_kernel(Worker &w);                   // the current thread has ended
 void make_runnable(Worker &w, unsigned warp, uint32_t lanes);
 extern "C" void wait_for_others(const Wait *wait);   // in the barrier of the cluster, or in an asynchronous instruction

@@ -34,7 +34,12 @@ int main() {
 	bool right = cudaStreamEndCapture(stream, &graph) == cudaSuccess;
 	size_t nodes = 0;
 	cudaGraphGetNodes(graph, nullptr, &nodes);
-	right = right && nodes == 5 && cudaGraphInstantiate(&exec, graph, NULL, NULL, 0) == cudaSuccess;
+	right = right && nodes == 5;
+#if CUDART_VERSION < 13000
+	right = right && cudaGraphInstantiate(&exec, graph, NULL, NULL, 0) == cudaSuccess;
+#else
+	right = right && cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess;
+#endif
 	float want = 0;
 	for (int times = 0; times < 3; times++) {
 		cudaGraphLaunch(exec, stream);
@@ -48,7 +53,7 @@ int main() {
 	float value = 5;
 	int count = n;
 	void *add_args[] = {&x, &value, &count}, *scale_args[] = {&x, &two, &count};
-	cudaKernelNodeParams params = {};
+	cudaKernelNodeParams params = {0};
 	params.gridDim = dim3(4);
 	params.blockDim = dim3(128);
 	cudaMemsetParams clear = {};
@@ -67,8 +72,13 @@ int main() {
 	value = 6;                                       // the node has its own copy
 	cudaGraphAddMemsetNode(&first, graph, NULL, 0, &clear);
 	cudaGraphAddMemcpyNode1D(&last, graph, &third, 1, h, x, n * sizeof(float), cudaMemcpyDeviceToHost);
+#if CUDART_VERSION < 13000
 	cudaGraphAddDependencies(graph, &first, &second, 1);
 	cudaGraphAddDependencies(graph, &second, &third, 1);
+#else
+	cudaGraphAddDependencies(graph, &first, &second, nullptr, 1);
+	cudaGraphAddDependencies(graph, &second, &third, nullptr, 1);
+#endif
 	right = right && cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess;
 	for (int times = 0; times < 3; times++) cudaGraphLaunch(exec, stream);
 	cudaStreamSynchronize(stream);

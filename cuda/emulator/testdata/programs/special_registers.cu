@@ -7,7 +7,7 @@ __global__ void ask(int *wrong, int *reversed, int multiprocessors) {
 	long long minus;
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(smid));
 	asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-	asm volatile("mov.u64 %0, %1;" : "=l"(minus) : "r"(-1));
+	asm volatile("mov.u64 %0, %1;" : "=l"(minus) : "l"(-1ll));
 	s[threadIdx.x] = threadIdx.x;
 	asm volatile("bar.sync 0, 64;" ::: "memory");
 	const int other = s[47 - threadIdx.x];
