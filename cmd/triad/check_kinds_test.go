@@ -64,6 +64,37 @@ func TestCheckSolve(t *testing.T) {
 	}
 }
 
+// hostArrays is a function without a main() that copies its arguments to the device and back itself.
+const hostArrays = `#include <cuda_runtime.h>
+__global__ void twice(const float *x, float *y, int n) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n) y[i] = 2 * x[i];
+}
+extern "C" void apply(const float *x, float *y, int n) {
+	float *device_x, *device_y;
+	cudaMalloc(&device_x, n * sizeof(float));
+	cudaMalloc(&device_y, n * sizeof(float));
+	cudaMemcpy(device_x, x, n * sizeof(float), cudaMemcpyHostToDevice);
+	twice<<<(n + 127) / 128, 128>>>(device_x, device_y, n);
+	cudaMemcpy(y, device_y, n * sizeof(float), cudaMemcpyDeviceToHost);
+	cudaFree(device_x);
+	cudaFree(device_y);
+}
+`
+
+// TestCheckSolveOfHostArrays: such a function is given host memory, and its own mistakes are found.
+func TestCheckSolveOfHostArrays(t *testing.T) {
+	text, code := runTriad(t, "check", checkFile(t, hostArrays))
+	if code != 0 || !strings.Contains(text, "Nothing was found") {
+		t.Errorf("exit %d\n%.3000s", code, text)
+	}
+	leaks := strings.Replace(hostArrays, "\tcudaFree(device_y);\n", "", 1)
+	text, code = runTriad(t, "check", checkFile(t, leaks))
+	if code != 1 || !strings.Contains(text, "program.cu:9: here") {
+		t.Errorf("a leak: exit %d\n%.3000s", code, text)
+	}
+}
+
 // TestCheckExplainsCalls: --explain shows the largest call of a solve(), and an operator's implementations
 // each for itself.
 func TestCheckExplainsCalls(t *testing.T) {

@@ -21,6 +21,7 @@ type solveCall struct {
 	function kernelfile.Function
 	values   map[string]int64  // of ints, by --size
 	counts   map[string]string // elements of pointers, by --size: a product of ints
+	host     []string          // pointers to the host's memory, which it copies to the device itself
 }
 
 // sweep are the values that ints without a --size have, one call after the other; each further int is one
@@ -73,7 +74,10 @@ func readSolve(file string, o *checkOptions) (*solveCall, error) {
 			callable[1].Name,
 		)
 	}
-	s := &solveCall{function: callable[0], values: map[string]int64{}, counts: map[string]string{}}
+	s := &solveCall{
+		function: callable[0], values: map[string]int64{}, counts: map[string]string{},
+		host: read.HostArrays(callable[0]),
+	}
 	for _, size := range o.sizes {
 		if err := s.size(size); err != nil {
 			return nil, err
@@ -198,19 +202,25 @@ func (s *solveCall) main() string {
 		switch {
 		case p.Pointer:
 			bytes := fmt.Sprintf("sizeof(%s) * (%s)", p.Base, s.count(p))
-			fmt.Fprintf(&text, "\t%s *%s = nullptr;\n#line %d\n\tcudaMalloc(&%s, %s);\n", p.Base, p.Name,
-				s.function.Line, p.Name, bytes)
+			host := slices.Contains(s.host, p.Name)
+			allocate := fmt.Sprintf("cudaMalloc(&%s, %s)", p.Name, bytes)
+			if host {
+				allocate = fmt.Sprintf("triad_check::host_array(&%s, %s)", p.Name, bytes)
+			}
+			fmt.Fprintf(&text, "\t%s *%s = nullptr;\n#line %d\n\t%s;\n", p.Base, p.Name, s.function.Line,
+				allocate)
 			if s.reads(p) {
 				fmt.Fprintf(&text, "\ttriad_check::fill(%s, %s / sizeof *%s);\n", p.Name, bytes, p.Name)
 			}
 			fmt.Fprintf(
 				&behind,
-				"\ttriad_check::give_back(%s, %s / sizeof *%s, \"%s\", %t);\n",
+				"\ttriad_check::give_back(%s, %s / sizeof *%s, \"%s\", %t, %t);\n",
 				p.Name,
 				bytes,
 				p.Name,
 				p.Name,
 				!p.Const,
+				host,
 			)
 		case slices.Contains(numberTypes, p.Base):
 			value := map[string]string{"bool": "false", "char": "0"}[p.Base]

@@ -5,21 +5,35 @@ import (
 	"slices"
 )
 
-// takeHostArrays finds the pointers that a function takes to the host's memory: it copies one of them to
-// the device or back itself, and then all are, but for those that it hands to a kernel. It may read and
+// takeHostArrays finds the tensors that a function takes as pointers to the host's memory. It may read and
 // write them.
 func (b *Binding) takeHostArrays() {
-	fn := &b.Function
-	if fn.Kind != Host || b.extension || b.each || !b.file.copiesParameter(fn, copiesDepth) {
+	if b.extension || b.each {
 		return
 	}
+	names := b.file.HostArrays(b.Function)
 	for i := range b.Args {
 		a := &b.Args[i]
 		tensor := a.Role == Input || a.Role == Output
-		if tensor && a.Pointer && !a.tensor && !fn.handsToKernel(a.Name) {
+		if tensor && a.Pointer && !a.tensor && slices.Contains(names, a.Name) {
 			a.host = true
 		}
 	}
+}
+
+// HostArrays are the parameters of a function of the file that point to the host's memory: it copies one of
+// its pointers to the device or back itself, and then all are, but for those that it hands to a kernel.
+func (f *File) HostArrays(fn Function) []string {
+	if fn.Kind != Host || !f.copiesParameter(&fn, copiesDepth) {
+		return nil
+	}
+	var names []string
+	for _, p := range fn.Params {
+		if p.Pointer && !fn.handsToKernel(p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // copiesDepth is how many functions of a file a pointer is followed through.

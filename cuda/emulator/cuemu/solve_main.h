@@ -22,6 +22,10 @@ template <class T> void value(T &element, uint64_t random) {
 		}
 }
 
+// host_array is of a function that copies to the device itself; what it leaves as it is, is 0 in every order.
+template <class T> void host_array(T **p, size_t bytes) { *p = static_cast<T *>(calloc(bytes + 1, 1)); }
+
+// fill gives an array values, wherever it lies.
 template <class T> void fill(T *p, size_t count) {
 	if (!p || count == 0) return;                   // told by the emulator
 	std::vector<unsigned char> bytes(count * sizeof(T));
@@ -33,13 +37,13 @@ template <class T> void fill(T *p, size_t count) {
 		value(element, state);
 		memcpy(&bytes[i * sizeof(T)], &element, sizeof element);
 	}
-	cudaMemcpy(p, bytes.data(), bytes.size(), cudaMemcpyHostToDevice);
+	cudaMemcpy(p, bytes.data(), bytes.size(), cudaMemcpyDefault);
 }
 
 // give_back frees an array; of an output it prints the elements that are numbers, which are compared between orders.
-template <class T> void give_back(T *p, size_t count, const char *name, bool output) {
+template <class T> void give_back(T *p, size_t count, const char *name, bool output, bool host) {
 	std::vector<unsigned char> bytes(count * sizeof(T) + 1);
-	if (output && cudaMemcpy(bytes.data(), p, count * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess) {
+	if (output && cudaMemcpy(bytes.data(), p, count * sizeof(T), cudaMemcpyDefault) == cudaSuccess) {
 		const size_t shown = count < 4096 ? count : 4096;
 		printf("%s", name);
 		for (size_t i = 0; i < shown; i++) {
@@ -50,7 +54,8 @@ template <class T> void give_back(T *p, size_t count, const char *name, bool out
 		}
 		printf("\n");
 	}
-	cudaFree(p);
+	if (host) free(p);
+	else cudaFree(p);
 }
 
 }  // namespace triad_check
