@@ -54,7 +54,7 @@ var Kinds = []Kind{
 	NotWaitedFor, SignedOverflow, Shift, Undefined,
 	HostRace, HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree,
 	OutOfMemory, BadFree, DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds,
-	Unfinished,
+	Unfinished, BarrierSkipped,
 }
 
 // about is what the author of a program is told of a kind.
@@ -213,6 +213,12 @@ var abouts = map[Kind]about{
 		"Its blocks did go on; only what they did until then was checked.",
 		"Check it with smaller sizes, which show the same mistakes; --limit run=DURATION changes how " +
 			"long is waited.",
+	},
+	BarrierSkipped: {
+		"threads end and never come to this barrier",
+		"A condition or a number of turns is not the same for the whole block. A GPU waits for the threads " +
+			"that are left, and goes on; CUDA's programming guide calls it undefined.",
+		"Let all threads reach the barrier, and put the condition around the work alone.",
 	},
 	NeverEnds: {
 		"the program does not end",

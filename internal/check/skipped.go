@@ -25,11 +25,9 @@ func (r *Report) noteSkipped(q Request, one *run) {
 		if !f.Place.known() || q.ReturnsEarly == nil || q.ReturnsEarly(f.Kernel) {
 			continue
 		}
-		note := fmt.Sprintf("%s:%d: threads of the kernel %s end and never come to this barrier: a "+
-			"condition or a number of turns is not the same for the whole block. A GPU waits for the "+
-			"threads that are left, and goes on; CUDA's programming guide calls it undefined. Let all "+
-			"threads reach the barrier, and put the condition around the work alone.",
-			filepath.Base(f.Place.File), f.Place.Line, f.Kernel)
+		a := BarrierSkipped.about()
+		note := fmt.Sprintf("%s:%d, kernel %s: %s. %s %s", filepath.Base(f.Place.File), f.Place.Line,
+			f.Kernel, a.title, a.means, a.mend)
 		if !slices.Contains(r.Notes, note) {
 			r.Notes = append(r.Notes, note)
 		}

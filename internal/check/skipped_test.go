@@ -62,7 +62,7 @@ int main() {
 				t.Errorf("findings %v, output %q, orders %v", r.Findings, output, r.Orders)
 			}
 			notes := strings.Join(r.Notes, "\n")
-			if strings.Contains(notes, "skipped.cu:6: threads of the kernel neighbours end") != c.note ||
+			if strings.Contains(notes, "skipped.cu:6, kernel neighbours: threads end and never") != c.note ||
 				len(r.Notes) > 1 {
 				t.Errorf("notes %q, want one: %v", r.Notes, c.note)
 			}
