@@ -139,8 +139,7 @@ func (b *Binding) conditions() []condition {
 			})
 		}
 	}
-	all = append(append(all, b.blockLimit()...), b.boundSizes()...)
-	all = append(all, b.halvedSizes()...)
+	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes())
 	for i, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue

@@ -16,6 +16,8 @@ func (t token) isName() bool {
 	return t.text != "" && isWordByte(t.text[0]) && (t.text[0] < '0' || t.text[0] > '9')
 }
 
+func (t token) beginsWithDigit() bool { return t.text != "" && t.text[0] >= '0' && t.text[0] <= '9' }
+
 // source is a C++ text cut into tokens, with the words that #define gives a plain value.
 type source struct {
 	tokens   []token

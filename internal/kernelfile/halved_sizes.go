@@ -75,10 +75,7 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 				return true
 			}
 		}
-		callee, open := f.called(fn, i)
-		if callee == nil {
-			callee, open = f.helperCalled(fn, i)
-		}
+		callee, open := f.anyCalled(fn, i)
 		if callee == nil || depth == 0 {
 			continue
 		}
@@ -100,12 +97,15 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 
 // halvedSizes are the conditions that a case has the odd sizes that a function is judged with.
 func (b *Binding) halvedSizes() []condition {
+	return b.sizesAre(b.oddSizes, "its lines halve %[1]s: it is judged with %[1]s = %[2]d")
+}
+
+// sizesAre are the conditions that a case has some sizes. sentence says why, of a size's name and its value.
+func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition {
 	var all []condition
-	for _, dim := range slices.Sorted(maps.Keys(b.oddSizes)) {
-		n := b.oddSizes[dim]
+	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
 		all = append(all, condition{
-			fmt.Sprintf("%s == %d", b.dimCode(dim), n),
-			fmt.Sprintf("its lines halve %s: it is judged with %s = %d", dim, dim, n),
+			fmt.Sprintf("%s == %d", b.dimCode(dim), sizes[dim]), fmt.Sprintf(sentence, dim, sizes[dim]),
 		})
 	}
 	return all

@@ -179,7 +179,7 @@ func (c callSite) ceil(words []token, i, depth int) (text string, end int) {
 	inside := inside(words, i+1)
 	real := slices.ContainsFunc(inside, func(t token) bool {
 		return t.text == "float" || t.text == "double" ||
-			t.text[0] >= '0' && t.text[0] <= '9' && strings.ContainsAny(t.text, ".f")
+			t.beginsWithDigit() && strings.ContainsAny(t.text, ".f")
 	})
 	parts := cutAt(inside, "/")
 	if len(parts) != 2 {

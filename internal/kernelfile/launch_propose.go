@@ -95,7 +95,7 @@ func (k body) reducesPartOfARow(file *File) bool {
 	if k.uses(k.tokens, "threadIdx", "y") || !divided.MatchString(k.b.Launch.Grid[0]) {
 		return false
 	}
-	return slices.ContainsFunc(k.tokens, reduces) || file.reducesIn(&k.b.Function, namedDepth)
+	return file.reducesIn(&k.b.Function, namedDepth)
 }
 
 // reduces says whether a token stands where one number is made of several, by shuffles or by halves.
@@ -109,10 +109,7 @@ func (f *File) reducesIn(fn *Function, depth int) bool {
 		return true
 	}
 	for i := range fn.body {
-		callee, _ := f.called(fn, i)
-		if callee == nil {
-			callee, _ = f.helperCalled(fn, i)
-		}
+		callee, _ := f.anyCalled(fn, i)
 		if callee != nil && depth > 0 && f.reducesIn(callee, depth-1) {
 			return true
 		}

@@ -2,7 +2,6 @@ package kernelfile
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -90,13 +89,6 @@ func (b *Binding) rowOfABlock() (Alternative, bool) {
 
 // boundSizes are the conditions that a case has the sizes of the launch that a function is read by.
 func (b *Binding) boundSizes() []condition {
-	var all []condition
-	for _, name := range slices.Sorted(maps.Keys(b.Options.Bound)) {
-		n := b.Options.Bound[name]
-		all = append(all, condition{
-			fmt.Sprintf("%s == %d", b.dimCode(name), n),
-			fmt.Sprintf("it is written for one block, with %s = %d: it is judged with that alone", name, n),
-		})
-	}
-	return all
+	return b.sizesAre(b.Options.Bound,
+		"it is written for one block, with %s = %d: it is judged with that alone")
 }

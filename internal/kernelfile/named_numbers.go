@@ -70,10 +70,7 @@ func (f *File) namedInCUDA(fn *Function, says func(string) bool, depth int) (all
 			add(f.defines[t.text])
 			add(join(assigned(body[i:], t.text)))
 		}
-		callee, open := f.called(fn, i)
-		if callee == nil {
-			callee, open = f.helperCalled(fn, i)
-		}
+		callee, open := f.anyCalled(fn, i)
 		if callee == nil || depth == 0 {
 			continue
 		}

@@ -69,10 +69,7 @@ func (f *File) collectRows(
 // handed is the function of the file that is launched or called at a token, and what its parameters are
 // called by the function that is asked about; nil where none is.
 func (f *File) handed(fn *Function, i int, name func(string) string) (*Function, map[string]string) {
-	callee, open := f.called(fn, i)
-	if callee == nil {
-		callee, open = f.helperCalled(fn, i)
-	}
+	callee, open := f.anyCalled(fn, i)
 	if callee == nil {
 		return nil, nil
 	}
@@ -126,12 +123,20 @@ func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
 	return &f.helpers[at], open
 }
 
+// anyCalled is the function of the file that is called or launched at a token, of either kind.
+func (f *File) anyCalled(fn *Function, i int) (callee *Function, open int) {
+	if callee, open = f.called(fn, i); callee == nil {
+		callee, open = f.helperCalled(fn, i)
+	}
+	return callee, open
+}
+
 // callOpens is where the parenthesis of a call opens whose name is at a token, behind the arguments of a
 // template: warp_sum<32>(x); -1 where nothing is called there.
 func callOpens(body []token, i int) int {
 	at := i + 1
 	if at < len(body) && body[i].isName() && body[at].text == "<" {
-		argument := func(t token) bool { return t.isName() || beginsWithDigit(t) || t.text == "," }
+		argument := func(t token) bool { return t.isName() || t.beginsWithDigit() || t.text == "," }
 		for at++; at < len(body) && argument(body[at]); {
 			at++
 		}
@@ -145,9 +150,6 @@ func callOpens(body []token, i int) int {
 	}
 	return at
 }
-
-// beginsWithDigit says whether a token begins with a digit.
-func beginsWithDigit(t token) bool { return t.text != "" && t.text[0] >= '0' && t.text[0] <= '9' }
 
 // lone is the name that an argument consists of, a cast and an & left out; "" where it is more.
 func lone(argument []token) string {
