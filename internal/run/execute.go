@@ -145,11 +145,13 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 			free()
 			continue
 		}
+		x.begin(w)
 		group.Go(func() {
 			defer free()
 			if err == nil {
 				err = x.oneCase(ctx, w, c)
 			}
+			x.end(w)
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			x.finished++
@@ -317,7 +319,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	}
 	x.known(c, e, found, &r)
 	e.doubted(&r)
-	x.lossesOf(e, c.DType).judged(e, &r)
+	l := x.lossesOf(e, c.DType)
+	l.judged(e, &r)
+	l.ended(c.Key())
 	r.Wall = time.Since(began)
 	if err := x.append(&r); err != nil {
 		return err

@@ -28,9 +28,17 @@ type losses struct {
 	turn           sync.Mutex
 	mu             sync.Mutex // guards what follows
 	crashes, hangs int
-	// cases of each dtype that ended NOT_UNDERSTOOD for a guess about all cases
+	// cases of each dtype that ended NOT_UNDERSTOOD for a guess about all cases, and every case that the plan
+	// has before them is judged: cases run side by side, and one planned before may turn out right
 	doubted map[string]int
-	right   bool // some case was right, in whatever dtype
+	line    []*standing // the cases that were begun, from the first that is not judged, as planned
+	right   bool        // some case was right, in whatever dtype
+}
+
+// standing is a case that was begun.
+type standing struct {
+	key, dtype    string
+	over, doubted bool
 }
 
 // lossesOf are those of an entry in a dtype.
@@ -88,21 +96,54 @@ func (l *losses) note(o backend.Outcome) {
 	}
 }
 
+// begin puts a case in the lines of its entries; cases are begun in the order of the plan.
+func (x *execution) begin(w work) {
+	for _, e := range w.entries {
+		l := x.lossesOf(e, w.DType)
+		l.mu.Lock()
+		l.line = append(l.line, &standing{key: w.Key(), dtype: w.DType})
+		l.mu.Unlock()
+	}
+}
+
+// end takes it out of them.
+func (x *execution) end(w work) {
+	for _, e := range w.entries {
+		x.lossesOf(e, w.DType).ended(w.Key())
+	}
+}
+
 // judged counts what was made of a case that was run.
 func (l *losses) judged(e entry, r *record.Record) {
 	everywhere := func(d backend.Doubt) bool {
 		return len(d.Sizes) == 0 && d.DType == "" && d.Only == ""
 	}
+	doubted := r.Status == op.StatusNotUnderstood && slices.ContainsFunc(e.implementation.Doubts, everywhere)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case r.Status.Weight() == op.Good, r.Status == op.StatusDifferentContract:
+	if r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract {
 		l.right = true
-	case r.Status == op.StatusNotUnderstood && slices.ContainsFunc(e.implementation.Doubts, everywhere):
-		if l.doubted == nil {
-			l.doubted = map[string]int{}
+	}
+	for _, s := range l.line {
+		s.doubted = s.doubted || doubted && s.key == r.Case.Key()
+	}
+}
+
+// ended takes a case out of the line, whatever became of it.
+func (l *losses) ended(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.line {
+		s.over = s.over || s.key == key
+	}
+	for len(l.line) > 0 && l.line[0].over {
+		if first := l.line[0]; first.doubted {
+			if l.doubted == nil {
+				l.doubted = map[string]int{}
+			}
+			l.doubted[first.dtype]++
 		}
-		l.doubted[r.Case.DType]++
+		l.line = l.line[1:]
 	}
 }
 
