@@ -133,7 +133,8 @@ CUEMU_PLAIN inline unsigned pick(Worker &w) {
 CUEMU_PLAIN void fiber_main() {
 	Worker &w = *this_worker;
 	hook_arrive_first(w);
-	threadIdx = thread_index(w.current);
+	if (w.one_dimensional) threadIdx = uint3{w.current, 0, 0};
+	else threadIdx = thread_index(w.current);
 	w.job->thread(w.job->body);
 	leave_kernel(w);
 }
@@ -161,15 +162,40 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer to_home(Worker &w) {
 	return {&w.fiber[w.current].sp, w.home};
 }
 
+// to_thread goes on with another thread. One that starts is none of the many: its stack is made out of line.
+CUEMU_PLAIN __attribute__((noinline)) Transfer to_first(Worker &w, unsigned self, unsigned next) {
+	void *context = first_context(w, next);
+	hook_leave(w, slot_of(w, self), slot_of(w, next));
+	return {&w.fiber[self].sp, context};
+}
+
+CUEMU_PLAIN inline Transfer to_thread(Worker &w, unsigned next) {
+	const unsigned self = w.current;
+	w.current = next;
+	if (!has_started(w, next)) return to_first(w, self, next);
+	hook_leave(w, slot_of(w, self), slot_of(w, next));
+	return {&w.fiber[self].sp, w.fiber[next].sp};
+}
+
 // next_of chooses who runs after the current thread, whose state says why it stops.
 CUEMU_PLAIN inline Transfer next_of(Worker &w) {
 	if (__builtin_expect(goes_home(w), 0)) return to_home(w);
-	unsigned self = w.current, next = pick(w);
-	if (next == self) return {nullptr, nullptr};
+	const unsigned next = pick(w);
+	if (next == w.current) return {nullptr, nullptr};
+	return to_thread(w, next);
+}
+
+// stays: after a lane that waits, another of its warp comes next, as pick would find. Most threads stop so.
+CUEMU_PLAIN inline bool stays(const Worker &w, const Warp &p) {
+	return __builtin_expect(p.runnable && !p.yielded && w.order.policy < RANDOM, 1);
+}
+
+CUEMU_PLAIN inline Transfer to_lane_of(Worker &w, unsigned warp, const Warp &p) {
+	const unsigned lane = p.down ? top_bit(p.runnable) : __builtin_ctz(p.runnable), self = w.current, next = warp * 32 + lane;
 	w.current = next;
-	void *context = context_of(w, next);
+	if (__builtin_expect(!(p.started >> lane & 1), 0)) return to_first(w, self, next);
 	hook_leave(w, slot_of(w, self), slot_of(w, next));
-	return {&w.fiber[self].sp, context};
+	return {&w.fiber[self].sp, w.fiber[next].sp};
 }
 
 CUEMU_PLAIN __attribute__((noinline)) void restore_index() { threadIdx = thread_index(this_worker->current); }
@@ -285,9 +311,38 @@ CUEMU_PLAIN void abandon(Worker &w) {
 
 namespace {
 
+// What few threads do is kept out of the functions that all pass through, which then save no registers for it.
+CUEMU_PLAIN __attribute__((noinline)) Transfer release_and_go(Worker &w) {
+	release_barrier(w);
+	return next_of(w);
+}
+
+CUEMU_PLAIN __attribute__((noinline)) Transfer leave_and_go(Worker &w, unsigned warp, uint32_t bit) {
+	if (!w.warp[warp].runnable) leave_runnable(w, warp, bit);
+	return next_of(w);
+}
+
+CUEMU_PLAIN __attribute__((noinline)) Transfer complete_and_go(Worker &w, unsigned warp, unsigned lane) {
+	if (complete_collective(w, warp, lane)) return next_of(w);
+	return leave_and_go(w, warp, 1u << lane);
+}
+
+CUEMU_PLAIN __attribute__((noinline)) Transfer wait_for_activemask(Worker &w, unsigned warp, uint32_t bit) {
+	w.warp[warp].in_activemask |= bit;
+	return leave_and_go(w, warp, bit);
+}
+
+[[noreturn]] CUEMU_PLAIN __attribute__((noinline)) void left_out(Worker &w, unsigned lane, uint32_t mask, const Wait *wait) {
+	report(CUEMU_DIVERGENT, wait->file, wait->line, "lane %u calls %s with mask %08x, which leaves it out", lane, collective_names[wait->kind], mask);
+	abandon(w);
+}
+
+Transfer promote_at_barrier(int predicate, const Wait *wait);
+Transfer promote_at_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const Wait *wait);
+
 CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_barrier(int predicate, const Wait *wait) {
 	Worker &w = *this_worker;
-	if (__builtin_expect(w.direct, 0)) promote(w);
+	if (__builtin_expect(w.direct, 0)) return promote_at_barrier(predicate, wait);
 	unsigned warp = w.current / 32;
 	uint32_t bit = 1u << w.current % 32;
 	Warp &p = w.warp[warp];
@@ -299,33 +354,36 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_barrier(int predicate, 
 	w.votes += predicate != 0;
 	p.at_barrier |= bit;
 	p.runnable &= ~bit;
-	if (w.arrived == w.live) release_barrier(w);
-	else if (!p.runnable) leave_runnable(w, warp, bit);
-	return next_of(w);
+	if (w.arrived == w.live) return release_and_go(w);
+	return stays(w, p) ? to_lane_of(w, warp, p) : leave_and_go(w, warp, bit);
 }
 
-CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_collective(uint32_t mask, uint64_t value, uint32_t source, const Wait *wait) {
+CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const Wait *wait) {
 	Worker &w = *this_worker;
-	if (__builtin_expect(w.direct, 0)) promote(w);
+	if (__builtin_expect(w.direct, 0)) return promote_at_collective(kind, mask, value, source, wait);
 	unsigned warp = w.current / 32, lane = w.current % 32;
 	uint32_t bit = 1u << lane;
 	Warp &p = w.warp[warp];
 	w.fiber[w.current].wait = wait;
-	if (!(mask & bit)) {
-		report(CUEMU_DIVERGENT, wait->file, wait->line, "lane %u calls %s with mask %08x, which leaves it out", lane, collective_names[wait->kind], mask);
-		abandon(w);
-	}
-	w.lane[w.current] = {value, 0, mask, source, wait->kind};
-	if (wait->kind == SYNCWARP) hook_syncwarp_arrive(&p);
+	if (__builtin_expect(!(mask & bit), 0)) left_out(w, lane, mask, wait);
+	LaneValue &v = w.lane[w.current];
+	v.value = value, v.mask = mask, v.source = source, v.kind = kind;
+	if (kind == SYNCWARP) hook_syncwarp_arrive(&p);
 	p.runnable &= ~bit;
-	if (wait->kind == ACTIVEMASK) {
-		p.in_activemask |= bit;
-	} else {
-		p.in_collective |= bit;
-		if (all_here(p, mask) && complete_collective(w, warp, lane)) return next_of(w);
-	}
-	if (!p.runnable) leave_runnable(w, warp, bit);
-	return next_of(w);
+	if (__builtin_expect(kind == ACTIVEMASK, 0)) return wait_for_activemask(w, warp, bit);
+	p.in_collective |= bit;
+	if (all_here(p, mask)) return complete_and_go(w, warp, lane);
+	return stays(w, p) ? to_lane_of(w, warp, p) : leave_and_go(w, warp, bit);
+}
+
+CUEMU_PLAIN __attribute__((noinline)) Transfer promote_at_barrier(int predicate, const Wait *wait) {
+	promote(*this_worker);
+	return arrive_at_barrier(predicate, wait);
+}
+
+CUEMU_PLAIN __attribute__((noinline)) Transfer promote_at_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const Wait *wait) {
+	promote(*this_worker);
+	return arrive_at_collective(kind, mask, value, source, wait);
 }
 
 CUEMU_PLAIN __attribute__((noinline)) Transfer wait_beside(const Wait *wait) {
@@ -356,7 +414,7 @@ CUEMU_PLAIN int cuemu_barrier(int kind, int predicate, const char *file, int lin
 
 CUEMU_PLAIN uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const char *file, int line) {
 	Wait wait = {IN_COLLECTIVE, kind, line, file, nullptr};
-	Worker &w = go(arrive_at_collective(mask, value, source, &wait));
+	Worker &w = go(arrive_at_collective(kind, mask, value, source, &wait));
 	if (CUEMU_TSAN && wait.kind == SYNCWARP) hook_syncwarp_leave(&w.warp[w.current / 32].started);
 	return w.lane[w.current].result;
 }

@@ -64,6 +64,17 @@ CUEMU_STORE_WITH_HINT(__stwt)
 #undef CUEMU_LOAD_WITH_HINT
 #undef CUEMU_STORE_WITH_HINT
 
+// ---- the greater and the less of two numbers, as the C library has them, without a call; of NaN and a number the number
+#define CUEMU_CHOOSE(name, T, before) \
+	extern inline __attribute__((gnu_inline)) T name(T a, T b) noexcept { return a before b || b != b ? a : b; }
+extern "C" {
+CUEMU_CHOOSE(fmaxf, float, >)
+CUEMU_CHOOSE(fminf, float, <)
+CUEMU_CHOOSE(fmax, double, >)
+CUEMU_CHOOSE(fmin, double, <)
+}
+#undef CUEMU_CHOOSE
+
 // ---- min and max: CUDA has the mixed ones too, with C's conversions
 #define CUEMU_MIN_MAX(A, B, R)                                                                                \
 	inline constexpr R min(A a, B b) { return static_cast<R>(a) < static_cast<R>(b) ? static_cast<R>(a) : static_cast<R>(b); } \

@@ -46,8 +46,9 @@ struct LaneValue {
 	int32_t kind;
 };
 
-// Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the seven states that follow.
-struct Warp {
+// Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the seven states that follow. A warp is a line of the
+// cache.
+struct alignas(64) Warp {
 	uint32_t live, runnable, at_barrier, in_collective, in_activemask, in_cluster, in_async, in_grid;
 	uint32_t arrived, passed;                   // has arrived at the cluster's barrier and not waited; passed: the others have arrived too
 	uint32_t started;                           // has a stack
@@ -191,9 +192,12 @@ uint64_t mix(uint64_t x);                       // SplitMix64's finalizer
 unsigned start_fibers(Worker &w);               // every thread is a fiber from its start; which runs first
 void enter_block(Worker &w);                    // from home, until it ends or no thread of it can run
 void *first_context(Worker &w, unsigned thread);
+CUEMU_PLAIN inline bool has_started(const Worker &w, unsigned thread) {
+	return __builtin_expect(w.warp[thread / 32].started >> thread % 32 & 1, 1);
+}
 // context_of is where a thread goes on, or starts.
 CUEMU_PLAIN inline void *context_of(Worker &w, unsigned thread) {
-	if (__builtin_expect(!(w.warp[thread / 32].started >> thread % 32 & 1), 0)) return first_context(w, thread);
+	if (!has_started(w, thread)) return first_context(w, thread);
 	return w.fiber[thread].sp;
 }
 void leave_kernel(Worker &w);                   // the current thread has ended

@@ -40,6 +40,11 @@ template <class T> inline T from_bits(uint64_t bits) {
 	return value;
 }
 
+// lane_of_thread is this thread's lane in its warp.
+CUEMU_PLAIN inline uint32_t lane_of_thread() {
+	return blockDim.y == 1 && blockDim.z == 1 ? threadIdx.x % 32 : cuemu_lane();
+}
+
 // The source lane of a shuffle; a lane whose source lies outside its segment of `width` lanes keeps its own value.
 inline uint32_t source_idx(unsigned lane, int source, int width) { return (lane & ~(width - 1u)) | (source & (width - 1u)); }
 inline uint32_t source_up(unsigned lane, unsigned delta, int width) { return (lane & (width - 1u)) >= delta ? lane - delta : lane; }
@@ -55,19 +60,19 @@ inline uint32_t source_xor(unsigned lane, int mask, int width) {
 
 template <class T> inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, CUEMU_HERE) {
 	return cuemu::from_bits<T>(cuemu_collective(cuemu::SHFL_IDX, mask, cuemu::to_bits(value),
-	                                            cuemu::source_idx(cuemu_lane(), source, width), file, line));
+	                                            cuemu::source_idx(cuemu::lane_of_thread(), source, width), file, line));
 }
 template <class T> inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CUEMU_HERE) {
 	return cuemu::from_bits<T>(cuemu_collective(cuemu::SHFL_UP, mask, cuemu::to_bits(value),
-	                                            cuemu::source_up(cuemu_lane(), delta, width), file, line));
+	                                            cuemu::source_up(cuemu::lane_of_thread(), delta, width), file, line));
 }
 template <class T> inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CUEMU_HERE) {
 	return cuemu::from_bits<T>(cuemu_collective(cuemu::SHFL_DOWN, mask, cuemu::to_bits(value),
-	                                            cuemu::source_down(cuemu_lane(), delta, width), file, line));
+	                                            cuemu::source_down(cuemu::lane_of_thread(), delta, width), file, line));
 }
 template <class T> inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, CUEMU_HERE) {
 	return cuemu::from_bits<T>(cuemu_collective(cuemu::SHFL_XOR, mask, cuemu::to_bits(value),
-	                                            cuemu::source_xor(cuemu_lane(), lane_mask, width), file, line));
+	                                            cuemu::source_xor(cuemu::lane_of_thread(), lane_mask, width), file, line));
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, CUEMU_HERE) {

@@ -1,4 +1,5 @@
-// Arithmetic with the rounding in its name, as for bounds on a sum, and the special functions of statistics, against their inverses.
+// Arithmetic with the rounding in its name, as for bounds on a sum, the special functions of statistics, against their inverses, and the extremes
+// of numbers and NaN.
 #include <cmath>
 #include <cstdio>
 #include <cuda_fp16.h>
@@ -36,6 +37,16 @@ __global__ void pairs(const half *x, float2 *y) {
 	*y = __half22float2(doubled * half2(1.f, 2.f));
 }
 
+// Of NaN and a number both extremes are the number.
+__global__ void extremes(float x, double y, int *mistakes) {
+	int m = 0;
+	m += fmaxf(x, NAN) != x || fmaxf(NAN, x) != x || !isnan(fmaxf(NAN, NAN)) || fmaxf(x, x + 1) != x + 1 || fmaxf(x + 1, x) != x + 1;
+	m += fminf(x, NAN) != x || fminf(NAN, x) != x || !isnan(fminf(NAN, NAN)) || fminf(x, x + 1) != x || fminf(x + 1, x) != x;
+	m += fmax(y, NAN) != y || fmax(NAN, y) != y || !isnan(fmax(NAN, NAN)) || fmax(y, y + 1) != y + 1 || fmax(y + 1, y) != y + 1;
+	m += fmin(y, NAN) != y || fmin(NAN, y) != y || !isnan(fmin(NAN, NAN)) || fmin(y, y + 1) != y || fmin(y + 1, y) != y;
+	*mistakes = m;
+}
+
 int main() {
 	const int n = 1000;
 	float h[n], *x;
@@ -61,11 +72,17 @@ int main() {
 	pairs<<<1, 1>>>(dh, df);
 	cudaMemcpy(&f, df, sizeof f, cudaMemcpyDeviceToHost);
 	right = right && f.x == 3 && f.y == -8;
+	int *mistakes, m;
+	cudaMalloc(&mistakes, sizeof m);
+	extremes<<<1, 1>>>(-3, 4, mistakes);
+	cudaMemcpy(&m, mistakes, sizeof m, cudaMemcpyDeviceToHost);
+	right = right && m == 0;
 	printf(right ? "right\n" : "wrong\n");
 	cudaFree(x);
 	cudaFree(y);
 	cudaFree(worst);
 	cudaFree(dh);
 	cudaFree(df);
+	cudaFree(mistakes);
 	return right ? 0 : 1;
 }
