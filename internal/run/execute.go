@@ -151,7 +151,6 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 			if err == nil {
 				err = x.oneCase(ctx, w, c)
 			}
-			x.end(w)
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			x.finished++
@@ -224,6 +223,7 @@ func (x *execution) missing(w work) []entry {
 // Without a prepared case only what is known beforehand is recorded.
 func (x *execution) oneCase(ctx context.Context, w work, c *prepared) (err error) {
 	defer panics.Caught(&err, func() string { return "working on " + describe(w.Case) })
+	defer x.end(w)
 	w.entries = x.missing(w)
 	if c == nil {
 		return x.recordRulings(w)
