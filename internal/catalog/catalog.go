@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,22 +28,22 @@ type Operator struct {
 func specFile(name string) string     { return name + "/" + name + ".toml" }
 func findingsFile(name string) string { return name + "/findings.toml" }
 
-// load reads every embedded spec, in the order of the folders' names.
-var load = sync.OnceValues(func() ([]*Operator, error) {
+// names are the names of the folders. readers read one operator each, once: proving a spec takes milliseconds,
+// and most commands and every worker need one.
+var names, readers = func() ([]string, map[string]func() (*Operator, error)) {
 	entries, err := files.ReadDir(".")
 	if err != nil {
-		return nil, fmt.Errorf("read the catalog: %w", err)
+		panic(err) // of an embedded folder
 	}
-	var all []*Operator
+	var names []string
+	readers := map[string]func() (*Operator, error){}
 	for _, entry := range entries {
-		o, err := read(entry.Name())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, o)
+		name := entry.Name()
+		names = append(names, name)
+		readers[name] = sync.OnceValues(func() (*Operator, error) { return read(name) })
 	}
-	return all, nil
-})
+	return names, readers
+}()
 
 // read reads the spec and the findings in the folder of one operator. There may be no findings.
 func read(name string) (*Operator, error) {
@@ -73,20 +74,19 @@ func read(name string) (*Operator, error) {
 }
 
 // All lists every operator by name. A spec that cannot be read is an error of the build, which the package's
-// tests refuse; All then lists none, and Get says why.
+// tests refuse; All then leaves it out, and Get says why.
 func All() []*Operator {
-	all, _ := load()
+	var all []*Operator
+	for _, name := range names {
+		if o, err := readers[name](); err == nil {
+			all = append(all, o)
+		}
+	}
 	return all
 }
 
 // Names lists the names of the operators.
-func Names() []string {
-	var names []string
-	for _, o := range All() {
-		names = append(names, o.Spec.Name)
-	}
-	return names
-}
+func Names() []string { return slices.Clone(names) }
 
 // Source gives the text of the spec of an operator.
 func Source(name string) ([]byte, error) {
@@ -98,14 +98,8 @@ func Source(name string) ([]byte, error) {
 
 // Get gives the operator called name. A name that is not there is an *op.UsageError that says what is.
 func Get(name string) (*Operator, error) {
-	all, err := load()
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range all {
-		if o.Spec.Name == name {
-			return o, nil
-		}
+	if read, ok := readers[name]; ok {
+		return read()
 	}
 	return nil, &op.UsageError{Message: fmt.Sprintf("unknown operator %q: want one of %s", name,
 		strings.Join(Names(), ", "))}

@@ -14,27 +14,28 @@ type Operator struct {
 	Findings  []op.Finding // known faults of libraries' rows
 }
 
-// fromCatalog are the operators of the catalog, by name.
-var fromCatalog = sync.OnceValue(func() []*Operator {
-	var all []*Operator
-	for _, o := range catalog.All() {
-		all = append(all, &Operator{Spec: o.Spec, Findings: o.Findings})
-	}
-	return all
-})
+// fromCatalog are the operators of the catalog that were asked for, by name.
+var fromCatalog sync.Map
 
 // All lists every operator of the catalog by name, as catalog.All does.
-func All() []*Operator { return fromCatalog() }
+func All() []*Operator {
+	var all []*Operator
+	for _, o := range catalog.All() {
+		all = append(all, withTruth(o))
+	}
+	return all
+}
 
-// Get gives the operator of the catalog called name; see catalog.Get.
+// Get gives the operator of the catalog called name, the same one every time; see catalog.Get.
 func Get(name string) (*Operator, error) {
-	if _, err := catalog.Get(name); err != nil {
+	o, err := catalog.Get(name)
+	if err != nil {
 		return nil, err
 	}
-	for _, o := range fromCatalog() {
-		if o.Spec.Name == name {
-			return o, nil
-		}
-	}
-	panic("the catalog has an operator that its list lacks: " + name)
+	return withTruth(o), nil
+}
+
+func withTruth(o *catalog.Operator) *Operator {
+	kept, _ := fromCatalog.LoadOrStore(o.Spec.Name, &Operator{Spec: o.Spec, Findings: o.Findings})
+	return kept.(*Operator)
 }
