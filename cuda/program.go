@@ -340,8 +340,23 @@ func (s *sourceSet) isProgram(given bool) error {
 				"programs: check one file after the other", path.Base(mains[0]), path.Base(mains[1])),
 		}
 	}
+	if e := s.wrongSide(); e != nil {
+		return e
+	}
 	s.main = mains[0]
 	s.beside = slices.DeleteFunc(s.beside, func(at string) bool { return at == s.main })
+	return nil
+}
+
+// wrongSide is what a file uses of the other side, the host's or the device's, and nvcc refuses.
+func (s *sourceSet) wrongSide() error {
+	var texts []rewrite.Text
+	for _, at := range s.order() {
+		texts = append(texts, rewrite.Text{Name: s.files[at].name, Text: s.files[at].text})
+	}
+	if e := rewrite.WrongSide(texts); e != nil {
+		return &ProgramError{File: e.File, Line: e.Line, Text: e.Text}
+	}
 	return nil
 }
 
