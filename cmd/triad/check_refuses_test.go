@@ -49,6 +49,14 @@ var refusedPrograms = map[string]badInput{
 	"an exception that nobody catches": {
 		with("throw 3;"), "the program says that it failed: it ended itself (abort)", 1, nil,
 	},
+	"a volatile flag behind fences": {
+		"__global__ void k(int *x) {\n__shared__ int place;\n__shared__ volatile int full;\n" +
+			"if (threadIdx.x == 0) full = 0;\n__syncthreads();\n" +
+			"if (threadIdx.x == 0) { place = 3; __threadfence_block(); full = 1; }\n" +
+			"if (threadIdx.x == 32) { while (!full) {}\n__threadfence_block(); x[0] = place; } }\n" +
+			"int main() { int *x; cudaMalloc(&x, 4); k<<<1, 64>>>(x); cudaFree(x); }\n",
+		"Nothing was found", 0, nil,
+	},
 	"a recursion without an end": {
 		"__device__ int f(int i) { volatile int a[50]; a[0] = i; return f(i + 1) + a[0]; }\n" +
 			"__global__ void k(int *x) { x[0] = f(1); }\n" +
