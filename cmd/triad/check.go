@@ -159,7 +159,8 @@ func (a *app) ended(err error) error {
 	case err == nil:
 		return nil
 	case a.stop.Err() != nil && err.Error() != "":
-		return session.Fail(session.ExitNothing, errors.New("check: stopped: nothing is known of the program"))
+		return session.Fail(session.ExitNothing,
+			errors.New("check: stopped: nothing is known of the program"))
 	case session.CodeOf(err) == session.ExitBad && !errors.As(err, &f):
 		return session.Fail(session.ExitNothing, err)
 	}

@@ -50,8 +50,8 @@ const (
 
 // Kinds lists them, those of kernels first.
 var Kinds = []Kind{
-	Race, OutOfBounds, StackOverflow, Uninitialised, Misaligned, UseAfterFree, NullPointer, HostPointer, Divergence,
-	Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch, DevicePointerOnHost, PointerMixup,
+	Race, OutOfBounds, StackOverflow, Uninitialised, Misaligned, UseAfterFree, NullPointer, HostPointer,
+	Divergence, Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch, DevicePointerOnHost, PointerMixup,
 	NotWaitedFor, SignedOverflow, Shift, Undefined,
 	HostRace, HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree,
 	OutOfMemory, BadFree, DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds,
@@ -88,8 +88,8 @@ var abouts = map[Kind]about{
 	},
 	StackOverflow: {
 		"a thread's stack is full",
-		"A function calls itself too often, or arrays inside functions are too large. On a GPU recursion has " +
-			"1 KiB a thread where cudaDeviceSetLimit does not ask for more.",
+		"A function calls itself too often, or arrays inside functions are too large. On a GPU recursion " +
+			"has 1 KiB a thread where cudaDeviceSetLimit does not ask for more.",
 		"Give the recursion an end or make it a loop, and put large arrays into device memory.",
 	},
 	Uninitialised: {
