@@ -51,11 +51,11 @@ const (
 // Kinds lists them, those of kernels first.
 var Kinds = []Kind{
 	Race, OutOfBounds, StackOverflow, Uninitialised, Misaligned, UseAfterFree, NullPointer, HostPointer,
-	Divergence, Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch, DevicePointerOnHost, PointerMixup,
-	NotWaitedFor, SignedOverflow, Shift, Undefined,
-	HostRace, HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree,
-	OutOfMemory, BadFree, DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds,
-	Unfinished, BarrierSkipped,
+	Divergence, Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch,
+	DevicePointerOnHost, PointerMixup, NotWaitedFor, SignedOverflow, Shift, Undefined, HostRace,
+	HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree, OutOfMemory, BadFree,
+	DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds, Unfinished,
+	BarrierSkipped,
 }
 
 // about is what the author of a program is told of a kind.
