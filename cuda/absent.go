@@ -84,6 +84,10 @@ func (s *sourceSet) absentFeature(mistake *BuildError) string {
 	if m := noSuchFile.FindStringSubmatch(mistake.Message); m != nil && libraryOf(m[1]) != "" {
 		return libraryOf(m[1])
 	}
+	if strings.Contains(mistake.Message, "cuemu::launch(") || strings.Contains(mistake.Message, "'launch'") {
+		return "a launch wants blocks and threads, and may have bytes of shared memory and a stream: " +
+			"kernel<<<blocks, threads, bytes, stream>>>(...)"
+	}
 	if strings.Contains(mistake.Message, "cuemu::Dynamic") {
 		return "dynamic shared memory that is declared outside functions can be indexed and assigned to a " +
 			"pointer here, and no more: declare it in the kernel (" + mistake.Message + ")"

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -257,7 +258,11 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 		}
 		text, err := os.ReadFile(unit)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, unreadable(unit, err)
+		}
+		if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+			return nil, nil, &ProgramError{File: unit, Text: "it is text in UTF-16, which compilers do not " +
+				"read: save it as UTF-8"}
 		}
 		set.files[at] = sourceFile{unit, text}
 		set.beside = append(set.beside, at)
@@ -268,7 +273,9 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 		}
 		for _, include := range rewrite.Includes(set.files[at].text) { // a .cu that is included is no unit
 			included := path.Join(path.Dir(at), include.Name)
-			set.beside = slices.DeleteFunc(set.beside, func(unit string) bool { return unit == included })
+			set.beside = slices.DeleteFunc(set.beside, func(unit string) bool {
+				return unit == included && unit != at // one that includes itself still is
+			})
 		}
 	}
 	return set, flags, set.isProgram(p.Main != "")
@@ -283,18 +290,27 @@ func (p *ProgramSource) macros() []string {
 	return flags
 }
 
+// unreadable is a file that the system does not give, with the system's reason.
+func unreadable(name string, err error) error {
+	var reason *fs.PathError
+	if errors.As(err, &reason) {
+		return &ProgramError{File: name, Text: reason.Err.Error()}
+	}
+	return err
+}
+
 // unitsOf lists what is compiled: the file, or the .cu, .cpp and .cc files of a folder.
 func unitsOf(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(name, err)
 	}
 	if !info.IsDir() {
 		return []string{name}, nil
 	}
 	entries, err := os.ReadDir(name)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(name, err)
 	}
 	var units []string
 	for _, e := range entries {
@@ -340,8 +356,23 @@ func (s *sourceSet) isProgram(given bool) error {
 				"programs: check one file after the other", path.Base(mains[0]), path.Base(mains[1])),
 		}
 	}
+	if e := s.wrongSide(); e != nil {
+		return e
+	}
 	s.main = mains[0]
 	s.beside = slices.DeleteFunc(s.beside, func(at string) bool { return at == s.main })
+	return nil
+}
+
+// wrongSide is what a file uses of the other side, the host's or the device's, and nvcc refuses.
+func (s *sourceSet) wrongSide() error {
+	var texts []rewrite.Text
+	for _, at := range s.order() {
+		texts = append(texts, rewrite.Text{Name: s.files[at].name, Text: s.files[at].text})
+	}
+	if e := rewrite.WrongSide(texts); e != nil {
+		return &ProgramError{File: e.File, Line: e.Line, Text: e.Text}
+	}
 	return nil
 }
 

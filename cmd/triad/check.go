@@ -106,6 +106,9 @@ func (o *checkOptions) deadlines() error {
 	return nil
 }
 
+// macro is what -D takes: NAME, NAME=VALUE, or a macro with parameters.
+var macro = regexp.MustCompile(`(?s)^[A-Za-z_]\w*(\([^()]*\))?(=.*)?$`)
+
 // languages are those of C++ that the emulator takes, by the names that compilers have for them.
 var languages = regexp.MustCompile(`^(c|gnu)\+\+(17|1z|20|2a|23|2b)$`)
 
@@ -115,6 +118,11 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 	}
 	if o.std != "" && !languages.MatchString(o.std) {
 		return usage("--std %q: want c++17, c++20 or c++23", o.std)
+	}
+	for _, d := range o.define {
+		if !macro.MatchString(d) {
+			return usage("-D %q: want NAME or NAME=VALUE, e.g. -D N=1000", d)
+		}
 	}
 	if err := o.checkSanitizers(file); err != nil {
 		return err
@@ -131,11 +139,32 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 	if o.debug {
 		return a.debug(ctx, file, args, o)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.atOnce.Store(true)
+	defer context.AfterFunc(a.stop, cancel)()
 	input := a.inputOfProgram()
+	check := a.checkOnce
 	if o.watch {
-		return a.checkOnSave(ctx, file, args, input, o)
+		check = a.checkOnSave
 	}
-	return a.checkOnce(ctx, file, args, input, o)
+	return a.ended(check(ctx, file, args, input, o))
+}
+
+// ended gives an error of triad's own, and a check that was stopped, the exit code that says nothing of the
+// program.
+func (a *app) ended(err error) error {
+	var f *session.Failure
+	switch {
+	case err == nil:
+		return nil
+	case a.stop.Err() != nil && err.Error() != "":
+		return session.Fail(session.ExitNothing,
+			errors.New("check: stopped: nothing is known of the program"))
+	case session.CodeOf(err) == session.ExitBad && !errors.As(err, &f):
+		return session.Fail(session.ExitNothing, err)
+	}
+	return err
 }
 
 // checkOnSave checks, and again on every save, until it is told to end.
@@ -157,6 +186,9 @@ func (a *app) checkOnSave(ctx context.Context, file string, args []string, input
 	for {
 		seen := state()
 		last := a.checkOnce(ctx, file, args, input, o)
+		if ctx.Err() != nil {
+			return last
+		}
 		if last != nil && last.Error() != "" {
 			fmt.Fprintf(a.err, "triad: %v\n", last)
 		}

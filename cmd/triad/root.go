@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -59,6 +60,8 @@ type app struct {
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
 	stop  context.Context
 	began time.Time
+
+	atOnce *atomic.Bool // the verb ends at the first interrupt: it has nothing to finish
 }
 
 // newApp is triad as people run it.
@@ -78,7 +81,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	defer a.parent.Close()
 	stop, cancelStop := context.WithCancel(ctx)
 	defer cancelStop()
-	a.stop = stop
+	a.stop, a.atOnce = stop, &atomic.Bool{}
 	defer a.catchInterrupts(cancelStop, cancel)()
 
 	root, begun := a.root(), false
@@ -115,8 +118,12 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 					if waited != "" {
 						waited = " (" + waited + ")"
 					}
-					fmt.Fprintf(a.err,
-						"triad: finishing what is running%s; interrupt again to stop at once\n", waited)
+					if a.atOnce.Load() {
+						fmt.Fprintln(a.err, "triad: stopping")
+					} else {
+						fmt.Fprintf(a.err,
+							"triad: finishing what is running%s; interrupt again to stop at once\n", waited)
+					}
 					first()
 				} else {
 					signal.Stop(signals) // a third one ends triad at once: the database stands it

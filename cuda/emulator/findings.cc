@@ -214,7 +214,8 @@ void tell_barrier_skipped(const char *file, int line) {
 void report_to_finding() {
 	cuemu_report r = first_report();
 	locate(&r);
-	Finding f(kinds[r.kind]);
+	bool stack = strncmp(r.message, "stack overflow", 14) == 0;
+	Finding f(stack ? "stack-overflow" : kinds[r.kind]);
 	if (r.kernel[0]) f.text("kernel", r.kernel);
 	f.place("launched", current_launch.job.file, current_launch.job.line);
 	if (r.has_place) f.index("block", r.block[0], r.block[1], r.block[2]);

@@ -38,6 +38,7 @@ struct Knowledge {
 	uint32_t fence[MAX_THREADS] = {}, barrier_at_fence[MAX_THREADS] = {};
 	std::vector<Learned> learned[MAX_THREADS], of_block;
 	bool any_learned = false;
+	std::vector<const void *> shared_flags;        // the next block of the worker has other ones at these places
 };
 
 Knowledge &knowledge(const Worker &w) {
@@ -116,6 +117,8 @@ void order_grid() { launch_time = ++now; }
 void order_block(Worker &w) {
 	Knowledge &k = knowledge(w);
 	k.start = k.barrier = ++now;
+	for (const void *flag : k.shared_flags) flags.erase(flag);
+	k.shared_flags.clear();
 	if (k.any_learned) {
 		for (std::vector<Learned> &l : k.learned) l.clear();
 		k.of_block.clear();
@@ -168,12 +171,18 @@ void order_fence(Worker &w) {
 	k.barrier_at_fence[t] = k.barrier;
 }
 
+bool order_fenced(const Worker &w) {
+	const Knowledge &k = knowledge(w);
+	return k.fence[thread_of(w)] >= k.start;
+}
+
 // order_release: a thread that has passed a fence in this block lets others know of what was before it.
 void order_release(Worker &w, const void *flag) {
 	Knowledge &k = knowledge(w);
 	const uint32_t t = thread_of(w);
 	if (k.fence[t] < k.start) return;
 	Flag &f = flags[flag];
+	if (f.count == 0 && static_cast<size_t>(static_cast<const char *>(flag) - w.arena) < ARENA_BYTES) k.shared_flags.push_back(flag);
 	std::vector<Release> &mine = f.by_block[block_of(w)];
 	if (!mine.empty() && mine.back().thread == t && mine.back().fence == k.fence[t] && mine.back().number == f.count && !k.any_learned) return;
 	Release r = {++f.count, t, k.fence[t], k.barrier_at_fence[t], {}};

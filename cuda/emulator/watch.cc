@@ -145,18 +145,18 @@ void order_cell(Worker &w, const Memory *m, Cell &c, const char *at, size_t byte
 	const uint32_t block = block_of(w), thread = thread_of(w);
 	const bool atomic = how & (ATOMIC | VOLATILE);
 	if (c.write.time < since && c.read[0].time < since) step();   // nobody has come so far in this launch
-	const Access a = {now, offset_in_program(pc), block, static_cast<uint16_t>(thread), mask, static_cast<uint8_t>(atomic)};
+	const Access a = {now, offset_in_program(pc), block, static_cast<uint16_t>(thread), mask, static_cast<uint8_t>(how & (ATOMIC | VOLATILE))};
 	// An atomic of this thread came after the others' atomics, and what the thread does now comes after its own.
 	const bool mine = c.write.atomic && !differs(c.write, block, thread);
 	auto races = [&](const Access &b) {
 		if (mine && b.atomic && b.time <= c.write.time) return false;
 		return b.time >= since && (b.mask & mask) && differs(b, block, thread) && !(atomic && b.atomic) && !known(w, b);
 	};
-	if (races(c.write)) tell_race(w, m, at, bytes, how, pc, c.write, c.write.atomic ? "atomic" : "write");
+	if (races(c.write)) tell_race(w, m, at, bytes, how, pc, c.write, c.write.atomic & ATOMIC ? "atomic" : "write");
 	if (!(how & WRITES)) return note_read(c, a);
 	for (const Access &r : c.read)
 		if (races(r)) {
-			tell_race(w, m, at, bytes, how, pc, r, r.atomic ? "atomic" : "read");
+			tell_race(w, m, at, bytes, how, pc, r, r.atomic & ATOMIC ? "atomic" : "read");
 			break;
 		}
 	c.write = a;
@@ -224,7 +224,11 @@ void watch_shared(Worker &w, const char *at, size_t bytes, int how, Pc pc) {
 	                  : area_near(begin, &area) && begin >= area.offset && begin + bytes <= area.offset + area.bytes;
 	if (!inside) return tell_outside(w, m, at, bytes, how, pc);
 	if (counting) count_access(w, at, bytes, how, pc, true);
-	visit(w, m, at, bytes, how & ~VOLATILE, pc, block_time(w));
+	if (how & WRITES && !order_fenced(w)) how &= ~VOLATILE;  // else it may be a flag, as what is atomic may
+	const bool flag = how & (ATOMIC | VOLATILE);
+	if (flag) order_acquire(w, at);
+	visit(w, m, at, bytes, how, pc, block_time(w));
+	if (flag && how & WRITES) order_release(w, at);
 }
 
 void watch_elsewhere(Worker &w, const char *at, size_t bytes, int how, Pc pc) {

@@ -35,6 +35,10 @@ func (f *file) shared(view []byte, word int, inFunction func(int) bool) error {
 	d.read()
 	outside := inFunction != nil && !inFunction(word)
 	if len(d.declarators) == 0 {
+		if strings.ContainsRune(string(view[word:end]), '=') {
+			return f.errorf(word, "shared memory cannot have values where it is declared: write them in the "+
+				"kernel, and a __syncthreads() behind it")
+		}
 		return f.errorf(word, "cannot read the name that this __shared__ declares; write one declaration "+
 			"of the form __shared__ type name[size]")
 	}

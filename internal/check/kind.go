@@ -7,6 +7,7 @@ type Kind string
 const (
 	Race                Kind = "race"
 	OutOfBounds         Kind = "out-of-bounds"
+	StackOverflow       Kind = "stack-overflow"
 	Uninitialised       Kind = "uninitialised"
 	Misaligned          Kind = "misaligned"
 	UseAfterFree        Kind = "use-after-free"
@@ -49,12 +50,12 @@ const (
 
 // Kinds lists them, those of kernels first.
 var Kinds = []Kind{
-	Race, OutOfBounds, Uninitialised, Misaligned, UseAfterFree, NullPointer, HostPointer, Divergence,
-	Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch, DevicePointerOnHost, PointerMixup,
-	NotWaitedFor, SignedOverflow, Shift, Undefined,
-	HostRace, HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree,
-	OutOfMemory, BadFree, DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds,
-	Unfinished, BarrierSkipped,
+	Race, OutOfBounds, StackOverflow, Uninitialised, Misaligned, UseAfterFree, NullPointer, HostPointer,
+	Divergence, Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch,
+	DevicePointerOnHost, PointerMixup, NotWaitedFor, SignedOverflow, Shift, Undefined, HostRace,
+	HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree, OutOfMemory, BadFree,
+	DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds, Unfinished,
+	BarrierSkipped,
 }
 
 // about is what the author of a program is told of a kind.
@@ -84,6 +85,12 @@ var abouts = map[Kind]about{
 		"A GPU often lets this pass: it reads or overwrites whatever lies there.",
 		"Check the index against the size (if (i < n)) before the access, or ask for as much " +
 			"memory as is used. Sizes of cudaMalloc and cudaMemcpy are bytes, not elements.",
+	},
+	StackOverflow: {
+		"a thread's stack is full",
+		"A function calls itself too often, or arrays inside functions are too large. On a GPU recursion " +
+			"has 1 KiB a thread where cudaDeviceSetLimit does not ask for more.",
+		"Give the recursion an end or make it a loop, and put large arrays into device memory.",
 	},
 	Uninitialised: {
 		"read of memory that nobody has written",

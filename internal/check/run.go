@@ -222,6 +222,9 @@ func (r *run) ending() []Finding {
 		}
 	case len(r.findings) > 0 || r.status == 0:
 		return nil
+	case r.signal == "signal: "+syscall.SIGABRT.String():
+		return []Finding{{Kind: ExitStatus, Message: "it ended itself (abort): an exception that nobody " +
+			"caught, an assert of the host, or its memory given back wrongly"}}
 	case r.signal != "":
 		return []Finding{{Kind: HostCrash, Message: r.signal}}
 	}

@@ -2,7 +2,6 @@ package kernelfile
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 )
 
@@ -31,9 +30,11 @@ func doubles(text string) []float64 {
 // literals are the numbers of a text outside of its comments, each once.
 func literals(comment *regexp.Regexp, text string) []float64 {
 	var all []float64
+	known := map[float64]bool{} // a table may have a million of them
 	for _, found := range realNumber.FindAllStringSubmatch(comment.ReplaceAllString(text, " "), -1) {
 		n, err := strconv.ParseFloat(found[1], 64)
-		if err == nil && !slices.Contains(all, n) {
+		if err == nil && !known[n] {
+			known[n] = true
 			all = append(all, n)
 		}
 	}

@@ -82,7 +82,7 @@ void count_launch();                            // the launch ended
 struct Access {
 	uint32_t time, pc, block;
 	uint16_t thread;
-	uint8_t mask, atomic;
+	uint8_t mask, atomic;  // atomic: ATOMIC, VOLATILE or 0
 };
 
 extern uint32_t now;                            // rises with every event that orders threads
@@ -95,6 +95,7 @@ void order_block(Worker &w);
 void order_barrier(Worker &w);
 void order_warp(Worker &w, unsigned warp, uint32_t lanes);
 void order_fence(Worker &w);
+bool order_fenced(const Worker &w);  // whether the thread has passed a fence in this block
 bool async_known(const Worker &w, uint32_t thread, uint32_t other, uint32_t time);  // async.cc: by an mbarrier, in one block
 void order_release(Worker &w, const void *flag);
 void order_acquire(Worker &w, const void *flag);

@@ -1,0 +1,357 @@
+package rewrite
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Text is one file of a program.
+type Text struct {
+	Name string
+	Text []byte
+}
+
+// WrongSide finds what nvcc refuses and a compiler for one machine takes: what a kernel uses of the host,
+// what the host uses of the device, a kernel that is called like a function or gives something back. Only
+// what can mean nothing else is told: a name that is declared in two ways, a word that may be a macro, and
+// lines under an #if are passed over. nil: nothing is wrong.
+func WrongSide(files []Text) *Error {
+	p := sides{macros: map[string]bool{}, names: map[string]side{}, onDevice: map[string]bool{}}
+	for _, f := range files {
+		p.macrosOf(f.Text)
+	}
+	read := make([]fileSides, len(files))
+	for i, f := range files {
+		read[i] = p.read(f)
+		for _, d := range read[i].declared {
+			for _, name := range d.names {
+				known, seen := p.names[name]
+				if seen && known != d.side || p.macros[name] {
+					p.names[name] = unclear
+				} else {
+					p.names[name] = d.side
+				}
+			}
+		}
+	}
+	p.usesOnDevice(read)
+	for _, f := range read {
+		for _, d := range f.declared {
+			if e := p.wrong(f, d); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// side is where what a declaration names is.
+type side uint8
+
+const (
+	unclear side = iota
+	hostFunction
+	deviceFunction
+	bothFunction
+	kernelFunction
+	hostVariable
+	deviceVariable
+)
+
+// sideOf is one of a namespace's.
+type sideOf struct {
+	side   side
+	names  []string // of a function one, of variables each
+	head   span     // from its first word to its body or semicolon
+	name   int      // the offset of a function's name
+	params span
+	body   span // of a function: with the braces; to is 0 without one
+	class  bool
+}
+
+// sides is what is known of a program's names.
+type sides struct {
+	macros map[string]bool
+	names  map[string]side
+	// onDevice has the variables of the device that its functions use: others may stand for themselves on the
+	// host, as a pointer from cudaMalloc
+	onDevice map[string]bool
+}
+
+// fileSides is a file's code with what it declares.
+type fileSides struct {
+	file        *file
+	code        []byte
+	conditional []span // from each #if to its #endif
+	declared    []sideOf
+}
+
+func (p *sides) macrosOf(text []byte) {
+	masked := maskLiterals(text)
+	for _, d := range directives(masked) {
+		at := skip(masked, d.start+1)
+		if end := wordEnd(masked, at); string(masked[at:end]) == "define" {
+			at = skip(masked, end)
+			p.macros[string(masked[at:wordEnd(masked, at)])] = true
+		}
+	}
+}
+
+// read lists the declarations of a file; none of one whose braces stand under an #if by halves.
+func (p *sides) read(t Text) fileSides {
+	text := withoutMark(t.Text)
+	f := fileSides{file: &file{name: t.Name, text: text}, code: Code(text)}
+	var whole bool
+	if f.conditional, whole = conditionals(maskLiterals(text), f.code); whole {
+		f.declared = p.declarations(f.code)
+	}
+	for i, d := range f.declared { // nothing says which branch is compiled
+		if within(f.conditional, d.head.from) {
+			f.declared[i].side, f.declared[i].class = unclear, false
+		}
+	}
+	return f
+}
+
+// usesOnDevice notes which variables of the device its functions use.
+func (p *sides) usesOnDevice(read []fileSides) {
+	for _, f := range read {
+		for _, d := range f.declared {
+			device := d.side == kernelFunction || d.side == deviceFunction || d.side == bothFunction
+			if d.body.to == 0 || !device {
+				continue
+			}
+			b := sideBody{f, d, p}
+			for _, w := range anyWord.FindAll(f.code[d.body.from:d.body.to], -1) {
+				name := string(w)
+				if p.names[name] == deviceVariable && !p.onDevice[name] && !b.shadowed(name) {
+					p.onDevice[name] = true
+				}
+			}
+		}
+	}
+}
+
+// conditionals are the spans from each #if to its #endif, but for the guard of a header; whole says whether
+// each branch has as many opening as closing braces.
+func conditionals(masked, code []byte) (all []span, whole bool) {
+	var open []int
+	last := 0 // the end of the directive before
+	for _, d := range directives(masked) {
+		word := bytes.TrimSpace(masked[d.start+1 : d.end])
+		begins, ends := bytes.HasPrefix(word, []byte("if")), bytes.HasPrefix(word, []byte("endif"))
+		if !begins && !ends && !bytes.HasPrefix(word, []byte("el")) {
+			continue
+		}
+		branch := code[last:d.start]
+		if len(open) > 0 && bytes.Count(branch, []byte{'{'}) != bytes.Count(branch, []byte{'}'}) && !begins {
+			return nil, false
+		}
+		last = d.end
+		if begins {
+			open = append(open, d.start)
+		} else if n := len(open); ends && n > 0 {
+			begun := open[n-1]
+			open = open[:n-1]
+			if !bytes.HasPrefix(masked[begun:], []byte("#ifndef")) || anyWord.Match(code[:begun]) {
+				all = append(all, span{begun, d.end})
+			}
+		}
+	}
+	return all, len(open) == 0
+}
+
+// declarations reads those of namespaces.
+func (p *sides) declarations(code []byte) []sideOf {
+	var all []sideOf
+	statement := 0
+	for i := 0; i < len(code); i++ {
+		switch code[i] {
+		case ';':
+			all = append(all, p.declaration(code, span{skip(code, statement), i}, span{}))
+			statement = i + 1
+		case '}': // a namespace's
+			statement = i + 1
+		case '(':
+			end, ok := GroupEnd(code, i)
+			if !ok {
+				return nil
+			}
+			i = end
+		case '{':
+			if isNamespaceHead(code[statement:i]) {
+				statement = i + 1
+				continue
+			}
+			end := bodyEnd(code, i)
+			if end >= len(code) {
+				return nil
+			}
+			d := p.declaration(code, span{skip(code, statement), i}, span{i, end})
+			if d.params.to > 0 || d.class {
+				all = append(all, d)
+				statement = end + 1
+			} // else an initialiser, whose declaration ends with ;
+			i = end
+		}
+	}
+	return all
+}
+
+var (
+	className  = regexp.MustCompile(`^(?:typedef\s+)?(?:struct|class|union|enum)\b`)
+	noVariable = regexp.MustCompile(`\b(?:const\w*|typedef|using|template|struct|class|union|enum|extern|` +
+		`friend|namespace|` +
+		`operator|static_assert|__shared__|__managed__|__attribute__|asm|goto|return)\b`)
+	deviceWord   = regexp.MustCompile(`\b__(?:device|constant)__\b`)
+	anyWord      = regexp.MustCompile(`[A-Za-z_]\w*`)
+	capitals     = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
+	functionTail = regexp.MustCompile(`^\s*(?:const|noexcept|->[\w\s:<>*&]+)?\s*$`)
+)
+
+// declaration reads one; what it does not understand is unclear.
+func (p *sides) declaration(code []byte, head, body span) sideOf {
+	d := sideOf{head: head, body: body}
+	text := code[head.from:head.to]
+	d.class = body.to > 0 && className.Match(text) && !bytes.Contains(text, []byte("("))
+	if d.class {
+		return d
+	}
+	from := afterTemplate(code, head.from)
+	open, closing := parametersAfter(code[:head.to], from)
+	if closing == 0 || bytes.IndexByte(code[from:open], '=') >= 0 {
+		p.variables(&d, code)
+		return d
+	}
+	name := lastName(code[from:open])
+	d.names, d.params = []string{name}, span{open, closing}
+	d.name = skipBack(code, open) - len(name)
+	before := code[from:max(from, d.name)]
+	if name == "" || isKeyword(name) || !functionTail.Match(code[closing+1:head.to]) ||
+		bytes.HasSuffix(bytes.TrimSpace(before), []byte(":")) || names(before, "operator") ||
+		p.maybeMacro(append(anyWord.FindAll(before, -1), []byte(name))) {
+		return d
+	}
+	device := names(before, "__device__")
+	switch {
+	case names(before, "__global__"):
+		d.side = kernelFunction
+	case names(before, "constexpr"), device && names(before, "__host__"):
+		d.side = bothFunction
+	case device:
+		d.side = deviceFunction
+	case len(anyWord.FindAll(before, -1)) > 0: // a type stands before it
+		d.side = hostFunction
+	}
+	return d
+}
+
+// maybeMacro says whether one of the words is a macro, or looks like one.
+func (p *sides) maybeMacro(words [][]byte) bool {
+	for _, w := range words {
+		if p.macros[string(w)] || capitals.Match(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// variables reads the names of a declaration of variables.
+func (p *sides) variables(d *sideOf, code []byte) {
+	text := code[d.head.from:d.head.to]
+	device := deviceWord.Match(text)
+	first := bytes.IndexAny(text, "=[{(")
+	if first < 0 {
+		first = len(text)
+	}
+	if noVariable.Match(text[:first]) || first < len(text) && text[first] == '(' ||
+		bytes.ContainsAny(text[:first], "<>,:") || p.maybeMacro(anyWord.FindAll(text[:first], -1)) {
+		return
+	}
+	words := anyWord.FindAll(text[:first], -1)
+	if len(words) < 2 {
+		return
+	}
+	d.names = []string{string(words[len(words)-1])}
+	d.side = hostVariable
+	if device {
+		d.side = deviceVariable
+	}
+}
+
+// afterTemplate is the offset behind template <...>.
+func afterTemplate(code []byte, at int) int {
+	for bytes.HasPrefix(code[at:], []byte("template")) {
+		open := skip(code, at+len("template"))
+		if open >= len(code) || code[open] != '<' {
+			return at
+		}
+		depth, i := 0, open
+		for ; i < len(code); i++ {
+			if code[i] == '<' {
+				depth++
+			} else if code[i] == '>' {
+				if depth--; depth == 0 {
+					break
+				}
+			}
+		}
+		at = skip(code, min(i+1, len(code)))
+	}
+	return at
+}
+
+func (f *fileSides) errorf(at int, format string, args ...any) *Error {
+	return &Error{File: f.file.name, Line: f.file.line(at), Text: fmt.Sprintf(format, args...)}
+}
+
+var (
+	givesBack = regexp.MustCompile(`\b(?:int|float|double|char|bool|long|short|unsigned|size_t)\b`)
+	inside    = regexp.MustCompile(`\([^()]*\)|<[^<>]*>`)
+)
+
+// wrong says what is wrong with one declaration.
+func (p *sides) wrong(f fileSides, d sideOf) *Error {
+	if d.class {
+		return memberKernel(f, d)
+	}
+	if d.side == kernelFunction {
+		before := inside.ReplaceAll(f.code[afterTemplate(f.code, d.head.from):d.name], nil)
+		if result := givesBack.Find(before); result != nil && !names(before, "void") &&
+			!bytes.Contains(before, []byte("auto")) {
+			return f.errorf(d.name, "the kernel %s gives back %s: a kernel is void, and writes its results "+
+				"through a pointer", d.names[0], result)
+		}
+	}
+	if d.body.to == 0 || d.params.to == 0 || names(f.code[d.body.from:d.body.to], "__global__") {
+		return nil
+	}
+	b := sideBody{f, d, p}
+	switch d.side {
+	case kernelFunction, deviceFunction:
+		return b.ofDevice()
+	case hostFunction:
+		text := f.code[d.body.from:d.body.to]
+		if !strings.HasPrefix(string(f.code[d.head.from:]), "template") && !names(text, "__device__") {
+			return b.ofHost()
+		}
+	}
+	return nil
+}
+
+// memberKernel finds a kernel inside a class.
+func memberKernel(f fileSides, d sideOf) *Error {
+	text := f.code[d.body.from:d.body.to]
+	at := bytes.Index(text, []byte("__global__"))
+	if at < 0 {
+		return nil
+	}
+	start := bytes.LastIndexAny(text[:at], ";{}") + 1
+	if names(text[start:at], "friend") {
+		return nil
+	}
+	return f.errorf(d.body.from+at, "a kernel stands inside a class: CUDA wants it outside, where it can "+
+		"get the object as an argument")
+}
