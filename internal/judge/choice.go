@@ -53,8 +53,8 @@ func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 	return out
 }
 
-// consistent is Permitted where scores are computed. In a wrong place stands the best that is left. The bounds
-// of a row are asked once: a row may have many places, and each of them looks at all candidates.
+// consistent is Permitted where scores are computed. In a wrong place stands the best that is left. The
+// bounds of a row are asked once: it may have many places, and each of them looks at all candidates.
 func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 	bounds := c.Bounds(row)
 	low, high := make([]float64, c.Candidates), make([]float64, c.Candidates)
