@@ -297,12 +297,13 @@ func (d *drawing) thin(x []float64) {
 	})
 }
 
-// walshLength is how many elements a Walsh function of halfway has.
-const walshLength = 4096
+// walshLength is how many elements a Walsh function of halfway has: what equal terms may lose in a sum of so
+// many is far below a unit of the last place of fp16.
+const walshLength = 1024
 
-// halfway: of each 4096 elements half are 1, those where a Walsh function that the tensor draws is -1; the
+// halfway: of each 1024 elements half are 1, those where a Walsh function that the tensor draws is -1; the
 // others, and what is left over, are a negative number of nearly a quarter of the distance from 1 to the next
-// number. Two tensors draw different functions (but for one seed in 4095), and their elements then differ at
+// number. Two tensors draw different functions (but for one seed in 1023), and their elements then differ at
 // just half of the places: there the square of the difference lies just below halfway between 1 and the next
 // number. What rounds these squares to the dtype loses half a unit of its last place in each, always in the
 // same direction, where the errors of drawn numbers would even out.
