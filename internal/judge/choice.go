@@ -53,29 +53,30 @@ func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 	return out
 }
 
-// consistent is Permitted where scores are computed. In a wrong place stands the best that is left.
+// consistent is Permitted where scores are computed. In a wrong place stands the best that is left. The
+// bounds of a row are asked once: it may have many places, and each of them looks at all candidates.
 func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 	bounds := c.Bounds(row)
+	low, high := make([]float64, c.Candidates), make([]float64, c.Candidates)
+	for d := range c.Candidates {
+		low[d], high[d] = bounds(d)
+	}
 	out := make([]float64, len(got))
-	taken := make(map[float64]bool, len(got))
+	taken := make([]bool, c.Candidates)
 	for p, x := range got {
 		least := math.Inf(-1)
-		for d := range c.Candidates {
-			if low, _ := bounds(d); !taken[float64(d)] && low > least {
-				least = low
+		for d, v := range low {
+			if v > least && !taken[d] {
+				least = v
 			}
 		}
 		out[p] = x
-		if c.names(x) && !taken[x] {
-			if _, high := bounds(int64(x)); high >= least {
-				taken[x] = true
-				continue
-			}
+		if !c.names(x) || taken[int64(x)] || !(high[int64(x)] >= least) {
+			// where x is of best, what is above it is too
+			at := slices.IndexFunc(best, func(b float64) bool { return !taken[int64(b)] && b != x })
+			out[p] = best[max(at, 0)]
 		}
-		// where x is of best, what is above it is too
-		at := slices.IndexFunc(best, func(b float64) bool { return !taken[b] && b != x })
-		out[p] = best[max(at, 0)]
-		taken[out[p]] = true
+		taken[int64(out[p])] = true
 	}
 	return out
 }

@@ -176,6 +176,23 @@ func TestChoiceOfComputedScores(t *testing.T) {
 	}
 }
 
+// A bound may take as long as a row has candidates: of 80 places among 96 experts each bound is asked once.
+func TestBoundsOfARowAreAskedOnce(t *testing.T) {
+	asked, best := 0, make([]float64, 80)
+	for i := range best {
+		best[i] = float64(i)
+	}
+	c := Choice{Candidates: 96, Best: best, Bounds: func(int64) func(int64) (float64, float64) {
+		return func(at int64) (float64, float64) {
+			asked++
+			return -float64(at), -float64(at)
+		}
+	}}
+	if got := c.Permitted(0, 0, best); !slices.Equal(got, best) || asked != 96 {
+		t.Errorf("%d bounds were asked, want 96; %v", asked, got)
+	}
+}
+
 // What an implementation's own forward saved is known to the truth of its backward.
 func TestDependsOnWhatWasSaved(t *testing.T) {
 	gradient := target(op.FP32, []float64{1, 2}, 0)

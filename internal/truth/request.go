@@ -39,7 +39,7 @@ func (k *Request) Growth(n int64) float64 {
 // equalTerms says whether rows repeat one value.
 func (k *Request) equalTerms() bool {
 	switch k.Distribution {
-	case "constant", "ties", "sparse":
+	case "constant", "ties", "sparse", "halfway":
 		return true
 	}
 	return false

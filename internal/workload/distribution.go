@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"triad/internal/op"
 	"triad/internal/parallel"
@@ -53,6 +54,7 @@ var distributions = map[string]func(d *drawing, x []float64){
 	"row_offsets":  (*drawing).rowOffsets,
 	"ties":         (*drawing).ties,
 	"sparse":       (*drawing).sparse,
+	"halfway":      (*drawing).halfway,
 }
 
 // draw gives the values of a tensor.
@@ -290,6 +292,31 @@ func (d *drawing) thin(x []float64) {
 		for i := range part {
 			if s.below(first+uint64(i), 100) != 0 {
 				part[i] = 0
+			}
+		}
+	})
+}
+
+// walshLength is how many elements a Walsh function of halfway has: what equal terms may lose in a sum of so
+// many is far below a unit of the last place of fp16.
+const walshLength = 1024
+
+// halfway: of each 1024 elements half are 1, those where a Walsh function that the tensor draws is -1; the
+// others, and what is left over, are a negative number of nearly a quarter of the distance from 1 to the next
+// number. Two tensors draw different functions (but for one seed in 1023), and their elements then differ at
+// just half of the places: there the square of the difference lies just below halfway between 1 and the next
+// number. What rounds these squares to the dtype loses half a unit of its last place in each, always in the
+// same direction, where the errors of drawn numbers would even out.
+func (d *drawing) halfway(x []float64) {
+	function := uint64(d.random("walsh").below(0, walshLength-1)) + 1
+	whole := uint64(len(x) / walshLength * walshLength)
+	little := -(1 - 0x1p-6) * d.format.ULP(1) / 4
+	eachElement(x, nil, func(_ *stream, first uint64, part []float64) {
+		for i := range part {
+			at := first + uint64(i)
+			part[i] = little
+			if at < whole && bits.OnesCount64(at&function)%2 == 1 {
+				part[i] = 1
 			}
 		}
 	})

@@ -70,6 +70,7 @@ func layerOf(k *truth.Request) (*layer, error) {
 type routing struct {
 	z         truth.Row
 	most, log float64 // log sum exp(z - most)
+	furthest  float64 // that a logit may be off
 	undefined bool
 }
 
@@ -78,6 +79,7 @@ func (l *layer) route(t int64) routing {
 	for _, z := range r.z.R {
 		r.most = math.Max(r.most, z) // NaN wins
 	}
+	r.furthest = largest(r.z.T)
 	r.undefined = !truth.IsFinite(r.most)
 	r.log = math.Log(truth.SumOf(len(r.z.R), func(e int) float64 { return math.Exp(r.z.R[e] - r.most) }))
 	return r
@@ -110,7 +112,7 @@ func (r routing) bounds(e int64) (low, high float64) {
 	}
 	off := r.z.T[e] + judge.U32*(2*(r.most-z)+10)
 	low, high = z-off, z+off
-	if low-r.most-r.log-largest(r.z.T) < flushed {
+	if low-r.most-r.log-r.furthest < flushed {
 		low = math.Inf(-1)
 	}
 	return low, high
