@@ -1,20 +1,17 @@
 """gdb's helpers for a kernel that runs in the emulator: triad check --debug FILE loads them.
 
 A block's threads run one after the other, each until it waits. Where gdb stops, one of them runs; the others
-have their registers on their stacks.
+have their registers on their stacks. Nothing here calls a function of the program: gdb writes all registers for
+that, and gdb 13 cannot where a processor has some that it does not know (AMX).
 """
+
+import struct
 
 import gdb
 
 # Registers that cuemu_switch leaves on a stack, from its top on, and the return address behind them.
 SAVED = ("r15", "r14", "r13", "r12", "rbx", "rbp")
 WORD = gdb.lookup_type("unsigned long")
-
-
-def call(name, kind, *args):
-    """Calls a function of the emulator, which has no debug information."""
-    kinds = ", ".join(["unsigned long"] * len(args)) or "void"
-    return gdb.parse_and_eval(f"(({kind} (*)({kinds})){name})({', '.join(map(str, args))})")
 
 
 def index_of(name):
@@ -34,22 +31,102 @@ def show(index):
     return "(" + ",".join(map(str, index)) + ")"
 
 
-class Thread:
-    """One line of cuemu_debug_threads."""
+def read(address, form):
+    """The numbers of a form of struct that lie at an address."""
+    return struct.unpack(form, bytes(gdb.selected_inferior().read_memory(address, struct.calcsize(form))))
 
-    def __init__(self, number, line):
-        fields = line.split("\t")
-        self.number = number
-        self.index = tuple(map(int, fields[0].split()))
-        self.warp, self.state = int(fields[1]), fields[2]
-        self.place = f"{fields[4].rsplit('/', 1)[-1]}:{fields[3]}" if len(fields) > 4 else ""
+
+def write(address, form, *values):
+    gdb.selected_inferior().write_memory(address, struct.pack(form, *values))
+
+
+def address_of(name):
+    return int(gdb.parse_and_eval(f"(unsigned long)&'{name}'"))
+
+
+class Thread:
+    """A thread of the block: its number and index, its warp, its state, and the wait that it is in or has passed."""
+
+    def __init__(self, number, index, state, place):
+        self.number, self.index, self.warp = number, index, number // 32
+        self.state, self.place = state, place
+
+
+class Block:
+    """The block that runs, as the emulator's Worker has it (scheduler.h)."""
+
+    LAYOUT = (
+        "in_block threads current warp warp_size fiber fiber_size sp wait line file live at_barrier "
+        "in_collective in_activemask in_cluster in_async in_grid"
+    ).split()
+    WAITING = LAYOUT[LAYOUT.index("at_barrier") :]
+
+    def __init__(self):
+        try:
+            self.at = read(address_of("cuemu::this_worker"), "Q")[0]
+            words = read(address_of("cuemu_debug_layout"), f"{len(self.LAYOUT)}Q")
+        except gdb.error:
+            self.at = 0
+        if self.at:
+            self.layout = dict(zip(self.LAYOUT, words))
+        if not self.at or not read(self.at + self.layout["in_block"], "?")[0]:
+            raise gdb.GdbError("no kernel runs here: break in one first (cuda break KERNEL)")
+        self.count, self.current = (read(self.at + self.layout[n], "I")[0] for n in ("threads", "current"))
+        self.shape = index_of("blockDim")
+        self.ready = address_of("cuemu_debug_ready")
+        warps = range((self.count + 31) // 32)
+        self.live = [self.mask(w, "live") for w in warps]
+        self.waits = [[self.mask(w, name) for name in self.WAITING] for w in warps]
+
+    def mask(self, warp, name):
+        """The lanes of a warp of which something holds."""
+        at = self.at + self.layout["warp"] + warp * self.layout["warp_size"] + self.layout[name]
+        return read(at, "I")[0]
+
+    def fiber(self, number):
+        return self.at + self.layout["fiber"] + number * self.layout["fiber_size"]
+
+    def index(self, number):
+        x, y, _ = self.shape
+        return (number % x, number // x % y, number // x // y)
+
+    def thread(self, number):
+        warp, bit = number // 32, 1 << number % 32
+        wait = read(self.fiber(number) + self.layout["wait"], "Q")[0]
+        if not self.live[warp] & bit:
+            return Thread(number, self.index(number), "ended", "")
+        if number == self.current:
+            return Thread(number, self.index(number), "runs", "")
+        if wait == self.ready:
+            return Thread(number, self.index(number), "ready", "")
+        waits = any(mask & bit for mask in self.waits[warp])
+        return Thread(number, self.index(number), "waits" if waits else "can go on", self.place(wait))
+
+    def place(self, wait):
+        """FILE:LINE of a wait; "" without one."""
+        if not wait:
+            return ""
+        line, file = read(wait + self.layout["line"], "i")[0], read(wait + self.layout["file"], "Q")[0]
+        name = gdb.Value(file).cast(gdb.lookup_type("char").pointer()).string()
+        return f"{name.rsplit('/', 1)[-1]}:{line}"
+
+    def context(self, number):
+        """Where cuemu_switch has left the registers of a thread; 0: it runs or has ended."""
+        if number == self.current or not self.live[number // 32] >> number % 32 & 1:
+            return 0
+        return read(self.fiber(number) + self.layout["sp"], "Q")[0]
+
+    def resume(self, number, kept):
+        """Makes another thread the one that runs; the registers of this one are kept at an address."""
+        write(self.fiber(self.current) + self.layout["sp"], "Q", kept)
+        write(self.fiber(self.current) + self.layout["wait"], "Q", 0)
+        write(self.at + self.layout["current"], "I", number)
+        write(address_of("threadIdx"), "3I", *self.index(number))
 
 
 def threads():
-    text = call("cuemu_debug_threads", "char *").string()
-    if not text:
-        raise gdb.GdbError("no kernel runs here: break in one first (cuda break KERNEL)")
-    return [Thread(i, line) for i, line in enumerate(text.splitlines())]
+    block = Block()
+    return [block.thread(number) for number in range(block.count)]
 
 
 def thread_at(index):
@@ -135,10 +212,6 @@ class Threads(gdb.Command):
         return ""
 
 
-def address_of(name):
-    return int(gdb.parse_and_eval(f"(unsigned long)&{name}"))
-
-
 class Registers:
     """What a thread needs to go on from the start of a line: at -O0 its variables are in memory."""
 
@@ -151,12 +224,12 @@ class Registers:
 
     @classmethod
     def of(cls, thread):
-        """Of a thread that waits or can go on; None: it has no stack yet, or has ended."""
-        sp = int(call("cuemu_debug_context", "unsigned long", thread.number))
+        """Of a thread that does not run; None: it has ended."""
+        sp = Block().context(thread.number)
         if not sp:
             return None
         made = cls()
-        words = [int(gdb.parse_and_eval(f"*(unsigned long *){sp + 8 * i}")) for i in range(len(SAVED) + 2)]
+        words = read(sp, f"{len(SAVED) + 2}Q")
         made.values = dict(zip((*SAVED, "rip"), words))
         made.values["rsp"] = sp + 8 * (len(SAVED) + 1)
         if words[-2] == address_of("cuemu_debug_arrive"):
@@ -174,8 +247,7 @@ class Registers:
         words = [self.values[name] for name in SAVED]
         words += [address_of("cuemu_debug_arrive"), self.values["rip"]]
         sp = self.values["rsp"] - 8 * len(words)
-        for i, word in enumerate(words):
-            gdb.execute(f"set *(unsigned long *){sp + 8 * i} = {word}", to_string=True)
+        write(sp, f"{len(words)}Q", *words)
         return sp
 
 
@@ -190,7 +262,7 @@ class Backtrace(gdb.Command):
         if t.state == "runs":
             return self.show()
         other = Registers.of(t)
-        if other is None:
+        if other is None or t.state == "ready":
             raise gdb.GdbError(f"thread {show(t.index)} has no stack: {t.state}")
         kept = Registers()
         try:
@@ -227,9 +299,8 @@ class Switch(gdb.Command):
         if t.state not in ("ready", "can go on"):
             raise gdb.GdbError(f"thread {show(t.index)} cannot run: it {t.state} {t.place}".rstrip())
         gdb.newest_frame().select()
-        call("cuemu_debug_start", "void", t.number)
         other = Registers.of(t)
-        call("cuemu_debug_resume", "void", t.number, Registers().keep())
+        Block().resume(t.number, Registers().keep())
         other.set()
 
 

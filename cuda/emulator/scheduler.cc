@@ -288,6 +288,7 @@ CUEMU_PLAIN unsigned start_fibers(Worker &w) {
 		w.warp[i].live = low_bits(lanes_of(w, i));
 		make_runnable(w, i, w.warp[i].live);
 	}
+	if (debugging) debug_start(w);
 	return w.current = pick(w);
 }
 

@@ -154,6 +154,7 @@ bool prepare_worker(Worker &w, bool guards = true);                 // false: no
 // debug.cc
 extern bool debugging;                          // a debugger looks on: no direct mode
 extern "C" CUEMU_API void cuemu_debug_stop(const char *message);
+void debug_start(Worker &w);                    // every thread of the block gets its stack
 
 // blocks.cc
 void run_blocks(Worker &w);
