@@ -118,6 +118,8 @@ func (r Reading) Read() (*File, error) {
 	if !request.IsPython() {
 		near := nearHeaders(path, content, r.Options.Flags)
 		r.Options.Flags = slices.Concat(r.Options.Flags, near)
+		newer := newerStandard(path, content, r.Options.Flags)
+		r.Options.Flags = slices.Concat(r.Options.Flags, newer)
 		f.reading = r
 	}
 	bindings, err := r.bind(request, path, content)
