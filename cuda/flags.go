@@ -40,7 +40,8 @@ func CheckFlags(flags []string) (emulated []string, err error) {
 			return nil, fmt.Errorf("%q is no flag that may be given: want -DNAME[=VALUE], -UNAME, "+
 				"-IFOLDER, -use_fast_math, -fmad=, -ftz=, -prec-div= or -prec-sqrt= with true or false, "+
 				"-maxrregcount=N, -O0 to -O3, -restrict, -extended-lambda, -expt-relaxed-constexpr, "+
-				"-lineinfo, -std=c++17, -std=c++20 or -w; other files come by #include, the architecture is the GPU's", f)
+				"-lineinfo, -std=c++17, -std=c++20 or -w; other files come by #include, the "+
+				"architecture is the GPU's", f)
 		}
 		if emulatedFlag.MatchString(f) {
 			emulated = append(emulated, f)

@@ -13,7 +13,8 @@ func TestCheckFlags(t *testing.T) {
 		"-DTILE=32", "-use_fast_math", "-UNDEBUG", "-maxrregcount=64", "-O1",
 		"--fmad=false", "-I/home/me/include", "-std=c++20",
 	})
-	if err != nil || !slices.Equal(emulated, []string{"-DTILE=32", "-UNDEBUG", "-I/home/me/include", "-std=c++20"}) {
+	want := []string{"-DTILE=32", "-UNDEBUG", "-I/home/me/include", "-std=c++20"}
+	if err != nil || !slices.Equal(emulated, want) {
 		t.Errorf("%v, %v", emulated, err)
 	}
 	for _, flag := range []string{

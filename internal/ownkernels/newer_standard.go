@@ -12,10 +12,11 @@ import (
 
 // newerCPP finds what C++17 does not have: headers, names of the library, concepts and what they require.
 var newerCPP = regexp.MustCompile(
-	`(?m)^\s*#\s*include\s*<(?:bit|compare|concepts|format|numbers|ranges|source_location|span|stop_token)>|` +
-		`\bstd::(?:bit_cast|bit_ceil|bit_floor|bit_width|convertible_to|countl_zero|countr_zero|floating_point|` +
-		`has_single_bit|integral|invocable|jthread|lerp|midpoint|numbers|popcount|ranges|remove_cvref_t|` +
-		`same_as|signed_integral|source_location|span|ssize|unsigned_integral)\b|` +
+	`(?m)^\s*#\s*include\s*<(?:bit|compare|concepts|format|numbers|ranges|source_location|span|` +
+		`stop_token)>|` +
+		`\bstd::(?:bit_cast|bit_ceil|bit_floor|bit_width|convertible_to|countl_zero|countr_zero|` +
+		`floating_point|has_single_bit|integral|invocable|jthread|lerp|midpoint|numbers|popcount|ranges|` +
+		`remove_cvref_t|same_as|signed_integral|source_location|span|ssize|unsigned_integral)\b|` +
 		`^\s*(?:template\s*<[^;{}]*>\s*)?(?:concept\s+\w+\s*=|requires\b)`)
 
 // newerStandard is the flag for a file that is no C++17, in its own text or in what it includes: nvcc is
