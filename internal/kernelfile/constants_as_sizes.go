@@ -73,8 +73,10 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 			b.oneConstant(dims, value, len(found.below[name]) > 1)
 		}
 	} else if told, unmatched := match(file, found.told, spec, pass, options); unmatched == nil {
+		_, guessed := told.guessedParameters()
 		for _, a := range told.Args {
-			if value, constant := found.values[a.Name]; constant && a.Role == Size {
+			value, constant := found.values[a.Name]
+			if constant && a.Role == Size && !slices.Contains(guessed, a.Name) {
 				for _, dim := range dimsOf(a.Target) {
 					dims[dim] = value
 				}
