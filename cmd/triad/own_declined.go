@@ -48,6 +48,6 @@ func (t *readingTrial) judgeAtWhole() {
 			words = append(words, fmt.Sprintf("%s=%d", d.Name, n))
 		}
 	}
-	t.file.Matched = append(t.file.Matched, fmt.Sprintf("%v: it declines the sizes of every quick case: it is "+
-		"judged at whole tiles beside them, %s", t.pass, strings.Join(words, " ")))
+	t.file.Matched = append(t.file.Matched, fmt.Sprintf("%v: it declines the sizes of every quick case: "+
+		"it is judged at whole tiles beside them, %s", t.pass, strings.Join(words, " ")))
 }

@@ -45,7 +45,7 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 }
 
 // inFP32Alone reads a file again, in fp32 alone, where neither it nor the user speaks of 16 bits and it is
-// wrong there on ordinary numbers, and right in fp32: its author need not have meant it for them. nil where
+// wrong there, and right in fp32: its author need not have meant it for them. nil where
 // it stays as it is.
 func (a *app) inFP32Alone(
 	ctx context.Context, file *ownkernels.File, request run.Request, until time.Time,
@@ -76,11 +76,17 @@ func (t *readingTrial) wrong() bool {
 }
 
 // wrongSomewhere says whether the file is wrong in the trial's dtype at the size of one of the quick
-// cases: what rounds more often than the operator may be right at a small one.
+// cases, or on numbers of another distribution: what rounds more often than the operator may be right at a
+// small one, and squares that 16 bits do not hold stand in no ordinary case.
 func (t *readingTrial) wrongSomewhere() bool {
 	t.every = true
-	defer func() { t.every = false }()
-	return time.Now().Before(t.until) && t.wrong()
+	defer func() { t.every, t.hard = false, false }()
+	for _, t.hard = range []bool{false, true} {
+		if time.Now().Before(t.until) && t.wrong() {
+			return true
+		}
+	}
+	return false
 }
 
 // rightIn says whether the file is right in another dtype, where anything shows.
@@ -151,6 +157,7 @@ type readingTrial struct {
 	late         bool
 	dtype        string           // that it is tried in; "": the first that it takes
 	every        bool             // it is tried at the sizes of all quick cases, a file of Python too
+	hard         bool             // on the numbers of all quick distributions
 	right        []op.Dims        // the sizes at which the file is right as it was read
 	declined     bool             // the last trial has a case that the file declines
 	whole        map[string]int64 // sizes of whole tiles, where it declines those of every quick case
@@ -249,6 +256,9 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	fixed := o.Dims
 	if file.IsPython() && !t.every { // a call takes long in an interpreter
 		o.Dims = smallestTelling(t.request.Operators[0].Spec, o)
+	}
+	if t.hard {
+		o.Distributions = t.request.Operators[0].Spec.Check.Quick
 	}
 	request.Options = o
 	stopped, stop := context.WithCancel(t.stopped)

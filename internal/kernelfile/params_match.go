@@ -21,6 +21,7 @@ type Options struct {
 	Rung                string            // of the kernels that a function chooses from; "": each
 	Without             []string          // sizes of 1 that the tensors of a Python function do not have
 	Leading             bool              // they have one more in front, which is 1
+	Flat                bool              // they have one size, that of all their elements
 	DTypes              []string          // that --dtype asks for; none: all
 	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
