@@ -49,10 +49,11 @@ func (f *File) boundsOf(fn Function) bounds {
 	return all
 }
 
-// constantSizes are the sizes of a kernel that takes none and compares its indices with constants of its file,
-// as in "#define N 1024". Several are matched as parameters of these names would be; one alone is the number
-// of elements, or each side where two indices are compared with it. sure says that the file allocates so
-// many. nil where it compares with none; an error where it stays open what they are, or they are too large.
+// constantSizes are the sizes of a kernel that takes none and compares its indices with constants of its
+// file, as in "#define N 1024". Several are matched as parameters of these names would be; one alone is the
+// number of elements, or each side where two indices are compared with it. sure says that the file allocates
+// so many. nil where it compares with none; an error where it stays open what they are, or they are too
+// large.
 func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (
 	dims map[string]int64, sure bool, err error,
 ) {

@@ -28,9 +28,10 @@ func TestConstantSizes(t *testing.T) {
 			t.Errorf("%s: %v, sure %v, error %v, want %v", lines, got, sure, err, want)
 		}
 	}
+	const kernel = "__global__ void k(float *x, float *y) "
 	for text, want := range map[string]string{
-		"#define N 100000000\n__global__ void k(float *x, float *y) { if (i < N) y[i] = x[i]; }":                 "too many",
-		"#define P 40\n#define Q 50\n__global__ void k(float *x, float *y) { if (i < P && j < Q) y[i] = x[j]; }": "--dims ",
+		"#define N 100000000\n" + kernel + "{ if (i < N) y[i] = x[i]; }":                 "too many",
+		"#define P 40\n#define Q 50\n" + kernel + "{ if (i < P && j < Q) y[i] = x[j]; }": "--dims ",
 	} {
 		file := ReadCUDA(text)
 		_, _, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
@@ -38,8 +39,9 @@ func TestConstantSizes(t *testing.T) {
 			t.Errorf("%s: error %v, want one that says %q", text, err, want)
 		}
 	}
-	file := ReadCUDA("#define N 100\n__global__ void k(float *x, float *y) { if (i < N) y[i] = x[i]; }")
-	if _, sure, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{}); sure || err != nil {
+	file := ReadCUDA("#define N 100\n" + kernel + "{ if (i < N) y[i] = x[i]; }")
+	_, sure, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
+	if sure || err != nil {
 		t.Errorf("sure without memory of that length: %v, error %v", sure, err)
 	}
 	asked := Options{Dims: map[string]int64{"cols": 7}}

@@ -97,7 +97,8 @@ func TestReferencesAreLeftOut(t *testing.T) {
 	r := Request{Path: "mine.py"}
 	const reference = "def torch_reference(x):\n    return x\n"
 	all, err := Bind(r.Read(reference+"\ndef mine(x):\n    return x\n", nil), r, s, s.Passes(), Options{})
-	if err != nil || all[0].Function.Name != "mine" || !strings.Contains(all[0].Describe(), "torch_reference") {
+	if err != nil || all[0].Function.Name != "mine" ||
+		!strings.Contains(all[0].Describe(), "torch_reference") {
 		t.Errorf("%v, error %v: want mine, and the other one named", all, err)
 	}
 	all, err = Bind(r.Read(reference, nil), r, s, s.Passes(), Options{})

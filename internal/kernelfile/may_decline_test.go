@@ -7,10 +7,11 @@ import "testing"
 func TestMayDecline(t *testing.T) {
 	const body = "(const float *x, float *y, int rows, int cols) "
 	const launch = "{ k<<<1, 1>>>(x, y, rows, cols); }\n"
+	const kernel, host = "__global__ void k" + body, "void f" + body
 	for text, want := range map[string]bool{
-		"__global__ void k" + body + "{}\nvoid f" + body + launch:                                                  false,
-		"__global__ void k" + body + "{ assert(cols % 4 == 0); }\nvoid f" + body + launch:                          true,
-		"__global__ void k" + body + "{}\nvoid f" + body + "{ TORCH_CHECK(cols); k<<<1, 1>>>(x, y, rows, cols); }": true,
+		kernel + "{}\n" + host + launch:                                                  false,
+		kernel + "{ assert(cols % 4 == 0); }\n" + host + launch:                          true,
+		kernel + "{}\n" + host + "{ TORCH_CHECK(cols); k<<<1, 1>>>(x, y, rows, cols); }": true,
 	} {
 		file := ReadCUDA(text)
 		if got := (&Binding{file: file, Function: file.Functions[1]}).MayDecline(); got != want {

@@ -22,7 +22,8 @@ func TestNearModule(t *testing.T) {
 		return nearModule(filepath.Join(root, "02_tiled", "tiled.py"),
 			"it imports "+module+", which is not in the Python that runs it: pip install "+module)
 	}
-	if got, want := says("plain"), "PYTHONPATH="+filepath.Join(root, "01_plain"); !strings.HasSuffix(got, want) {
+	got, want := says("plain"), "PYTHONPATH="+filepath.Join(root, "01_plain")
+	if !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q at its end", got, want)
 	}
 	if got, want := says("parts"), "PYTHONPATH="+root; !strings.HasSuffix(got, want) {
