@@ -116,10 +116,8 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			), true
 		}
 	}
-	if sentence := undefinedConstants(message, log); sentence != "" {
-		return op.StatusUnavailable, sentence, true
-	}
-	return op.StatusUnknown, "", false
+	sentence = undefinedConstants(message, log)
+	return map[bool]op.Status{true: op.StatusUnavailable}[sentence != ""], sentence, sentence != ""
 }
 
 // ofToolkit says whether a name is one of CUDA's own or of a library beside it.

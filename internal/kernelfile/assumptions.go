@@ -49,19 +49,7 @@ func (b *Binding) Assumptions() []Assumption {
 			Flag: "--map " + b.mapWords(parameters),
 		})
 	}
-	for _, d := range b.Spec.Dims {
-		n, implied := b.implied[d.Name]
-		if guessed, constant := b.guessedSizes[d.Name]; constant {
-			n, implied = guessed, true
-		}
-		if implied && !b.constants[d.Name] {
-			all = append(all, Assumption{
-				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n),
-				Flag: fmt.Sprintf("--dims %s=%d", d.Name, n),
-			})
-		}
-	}
-	all = append(all, b.assumedNumbers()...)
+	all = append(append(all, b.assumedSizes()...), b.assumedNumbers()...)
 	if l := b.Launch; l != nil && l.guessed {
 		launch := Assumption{
 			Kind: GuessedLaunch, What: fmt.Sprintf("it is launched with grid (%s) and block (%s)",
@@ -100,6 +88,24 @@ func (b *Binding) Assumptions() []Assumption {
 			Kind: GuessedLayout, What: words,
 			Flag: "--map " + b.mapWords(b.tensorParameters()),
 		})
+	}
+	return all
+}
+
+// assumedSizes are the sizes that no parameter gives, and no constant that the file allocates or launches
+// with.
+func (b *Binding) assumedSizes() (all []Assumption) {
+	for _, d := range b.Spec.Dims {
+		n, implied := b.implied[d.Name]
+		if guessed, constant := b.guessedSizes[d.Name]; constant {
+			n, implied = guessed, true
+		}
+		if implied && !b.constants[d.Name] {
+			all = append(all, Assumption{
+				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n),
+				Flag: fmt.Sprintf("--dims %s=%d", d.Name, n),
+			})
+		}
 	}
 	return all
 }
