@@ -21,7 +21,7 @@ func TestQuickCaseIsWide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const tile = 256
+	const tile = 128
 	for _, c := range plan.Cases {
 		m, n := c.Dims.Get("m"), c.Dims.Get("n")
 		if n > (m+tile-1)/tile*tile {
