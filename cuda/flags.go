@@ -27,19 +27,21 @@ var (
 	allowedFlag = regexp.MustCompile(
 		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|-I[\w./+@=,~-]+|--?use_fast_math|` +
 			`--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|` +
-			`--?maxrregcount=\d+|-O[0-3]|--?(restrict|extended-lambda|expt-relaxed-constexpr|lineinfo)|-w)$`)
-	emulatedFlag = regexp.MustCompile(`^-[DUI]`)
+			`--?maxrregcount=\d+|-O[0-3]|--?(restrict|extended-lambda|expt-relaxed-constexpr|lineinfo)|-w|` +
+			`-std=c\+\+(17|20))$`)
+	emulatedFlag = regexp.MustCompile(`^-([DUI]|std=)`)
 )
 
 // CheckFlags says why flags cannot be handed to nvcc, and which of them mean something in the emulator too:
-// definitions and folders of headers.
+// definitions, folders of headers and the standard of the language.
 func CheckFlags(flags []string) (emulated []string, err error) {
 	for _, f := range flags {
 		if !allowedFlag.MatchString(f) {
 			return nil, fmt.Errorf("%q is no flag that may be given: want -DNAME[=VALUE], -UNAME, "+
 				"-IFOLDER, -use_fast_math, -fmad=, -ftz=, -prec-div= or -prec-sqrt= with true or false, "+
 				"-maxrregcount=N, -O0 to -O3, -restrict, -extended-lambda, -expt-relaxed-constexpr, "+
-				"-lineinfo or -w; other files come by #include, the architecture is the GPU's", f)
+				"-lineinfo, -std=c++17, -std=c++20 or -w; other files come by #include, the "+
+				"architecture is the GPU's", f)
 		}
 		if emulatedFlag.MatchString(f) {
 			emulated = append(emulated, f)

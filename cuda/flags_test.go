@@ -11,14 +11,15 @@ import (
 func TestCheckFlags(t *testing.T) {
 	emulated, err := CheckFlags([]string{
 		"-DTILE=32", "-use_fast_math", "-UNDEBUG", "-maxrregcount=64", "-O1",
-		"--fmad=false", "-I/home/me/include",
+		"--fmad=false", "-I/home/me/include", "-std=c++20",
 	})
-	if err != nil || !slices.Equal(emulated, []string{"-DTILE=32", "-UNDEBUG", "-I/home/me/include"}) {
+	want := []string{"-DTILE=32", "-UNDEBUG", "-I/home/me/include", "-std=c++20"}
+	if err != nil || !slices.Equal(emulated, want) {
 		t.Errorf("%v, %v", emulated, err)
 	}
 	for _, flag := range []string{
 		"-o", "x.cu", "-arch=sm_90", "-I", "-I$(id)", "-include", "-DX=$(id)", "-D",
-		"-Xcompiler", "-O9", "-ldl", "-DA;B",
+		"-Xcompiler", "-O9", "-ldl", "-DA;B", "-std=c++98",
 	} {
 		if _, err := CheckFlags([]string{flag}); err == nil {
 			t.Errorf("%q is taken", flag)

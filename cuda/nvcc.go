@@ -178,6 +178,10 @@ func (b *GPUBuilder) flagsOf(set *sourceSet) ([]string, error) {
 		flags = slices.DeleteFunc(flags,
 			func(f string) bool { return f == "-O3" && !slices.Contains(asked, f) })
 	}
+	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-std=") }) {
+		flags = slices.DeleteFunc(flags,
+			func(f string) bool { return f == standard && !slices.Contains(asked, f) })
+	}
 	if set.watchesLaunches() {
 		flags = append(flags, "-Xlinker", "--wrap=__cudaPushCallConfiguration")
 	}
@@ -190,9 +194,12 @@ func (s *sourceSet) watchesLaunches() bool {
 	return included
 }
 
+// standard is that of a file that asks for none.
+const standard = "-std=c++17"
+
 func (b *GPUBuilder) flags() []string {
 	flags := []string{
-		"-std=c++17", "-O3", "-lineinfo", "--shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v",
+		standard, "-O3", "-lineinfo", "--shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v",
 		"-Icuda", "-Icuda/include",
 	}
 	portable := -1

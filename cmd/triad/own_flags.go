@@ -39,7 +39,7 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 		"each; may be repeated")
 	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
 	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. "+
-		"\"-DTILE=32 -Iinclude -use_fast_math\"; without a GPU -D, -U and -I alone apply")
+		"\"-DTILE=32 -Iinclude -use_fast_math\"; without a GPU -D, -U, -I and -std alone apply")
 	fs.BoolVar(&f.sandbox, "sandbox", false, "with --add: compile and run the files in a sandbox, as those "+
 		"of a folder, a pattern or a list are (docs/fleet.md)")
 	fs.BoolVar(&f.noSandbox, "no-sandbox", false,

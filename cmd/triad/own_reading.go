@@ -45,7 +45,7 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 }
 
 // inFP32Alone reads a file again, in fp32 alone, where neither it nor the user speaks of 16 bits and it is
-// wrong there on ordinary numbers, and right in fp32: its author need not have meant it for them. nil where
+// wrong there, and right in fp32: its author need not have meant it for them. nil where
 // it stays as it is.
 func (a *app) inFP32Alone(
 	ctx context.Context, file *ownkernels.File, request run.Request, until time.Time,
@@ -76,11 +76,17 @@ func (t *readingTrial) wrong() bool {
 }
 
 // wrongSomewhere says whether the file is wrong in the trial's dtype at the size of one of the quick
-// cases: what rounds more often than the operator may be right at a small one.
+// cases, or on numbers of another distribution: what rounds more often than the operator may be right at a
+// small one, and squares that 16 bits do not hold stand in no ordinary case.
 func (t *readingTrial) wrongSomewhere() bool {
-	t.every = true
-	defer func() { t.every = false }()
-	return time.Now().Before(t.until) && t.wrong()
+	defer func() { t.every, t.hard = false, false }()
+	for _, t.hard = range []bool{true, false} { // all distributions at a small size, and all sizes
+		t.every = !t.hard
+		if time.Now().Before(t.until) && t.wrong() {
+			return true
+		}
+	}
+	return false
 }
 
 // rightIn says whether the file is right in another dtype, where anything shows.
@@ -98,6 +104,7 @@ func (a *app) settleFile(
 			ctx: ctx, stopped: a.stop, file: mine.Files[i], pass: mine.Files[i].Bindings[n].Pass,
 			request: request, until: until,
 		}
+		t.whereItDeclines(mine.Files[i].Bindings[n])
 		settled := kernelfile.Settle(mine.Files[i].Bindings[n], t)
 		if t.fault != nil {
 			return t.fault
@@ -109,9 +116,11 @@ func (a *app) settleFile(
 			}
 			_ = mine.Files[i].Close() // the reading that is left
 			mine.Files[i] = read
-			continue
+			t.file = read
+		} else {
+			t.doubt(settled)
 		}
-		t.doubt(settled)
+		t.judgeAtWhole()
 	}
 	return nil
 }
@@ -146,10 +155,13 @@ type readingTrial struct {
 	request      run.Request
 	until        time.Time
 	late         bool
-	dtype        string    // that it is tried in; "": the first that it takes
-	every        bool      // it is tried at the sizes of all quick cases, a file of Python too
-	right        []op.Dims // the sizes at which the file is right as it was read
-	fault        error     // an internal error of a trial
+	dtype        string           // that it is tried in; "": the first that it takes
+	every        bool             // it is tried at the sizes of all quick cases, a file of Python too
+	hard         bool             // on the numbers of all quick distributions
+	right        []op.Dims        // the sizes at which the file is right as it was read
+	declined     bool             // the last trial has a case that the file declines
+	whole        map[string]int64 // sizes of whole tiles, where it declines those of every quick case
+	fault        error            // an internal error of a trial
 }
 
 // Read tries the file as it was read, or in another way.
@@ -165,6 +177,11 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 			return kernelfile.Tally{}
 		}
 		defer file.Close() // what it judged stands
+	}
+	if t.whole != nil { // it takes no other ones
+		t.every = true
+		defer func() { t.every = false }()
+		return t.try(file, t.whole, other != nil)
 	}
 	// Sizes that have a parameter are free here: those of one case say little about a reading.
 	enough := other != nil // of another reading it is asked whether all cases are right
@@ -194,12 +211,22 @@ func (t *readingTrial) Whole() kernelfile.Tally {
 	}
 	t.every = true // its sizes are chosen
 	defer func() { t.every = false }()
+	return t.try(t.file, t.wholeDims(), true)
+}
+
+// wholeDims are sizes that are whole tiles and blocks, for the cases that the file is judged on.
+func (t *readingTrial) wholeDims() map[string]int64 {
 	o := op.Options{
 		Level: op.LevelQuick, Dims: maps.Clone(t.file.Covers.Dims), Attributes: t.request.Options.Attributes,
 		Passes: []op.Pass{t.pass}, Device: t.request.Options.Device, Memory: t.request.Options.Memory,
 	}
 	(&ownkernels.Backend{Files: []*ownkernels.File{t.file}}).Narrow(&o)
-	return t.try(t.file, wholeTiles(t.request.Operators[0].Spec, o), true)
+	for _, b := range t.file.Bindings {
+		if b.Pass == t.pass {
+			maps.Copy(o.Dims, b.AtDefaults())
+		}
+	}
+	return wholeTiles(t.request.Operators[0].Spec, o)
 }
 
 // try judges the quick cases of a file on ordinary numbers, with some sizes fixed; where one that is wrong is
@@ -230,6 +257,9 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	if file.IsPython() && !t.every { // a call takes long in an interpreter
 		o.Dims = smallestTelling(t.request.Operators[0].Spec, o)
 	}
+	if t.hard {
+		o.Distributions = t.request.Operators[0].Spec.Check.Quick
+	}
 	request.Options = o
 	stopped, stop := context.WithCancel(t.stopped)
 	defer stop()
@@ -241,6 +271,9 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	if panics.In(err) != nil {
 		t.fault = err
 	}
+	t.declined = slices.ContainsFunc(result.Records, func(r record.Record) bool {
+		return r.Status == op.StatusUnsupported
+	})
 	if file == t.file {
 		for _, r := range result.Records {
 			if r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract {

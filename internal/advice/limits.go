@@ -56,10 +56,9 @@ var toolkit = []string{
 }
 
 // BuildLimit says of a file that could not be built or imported whether something is missing here, rather
-// than wrong in the file: UNAVAILABLE for a header, a package or a GPU, UNSUPPORTED for what the emulator
-// does
-// not have; ok is false where it is the file's fault. message is the failure's sentence, log all that was
-// printed. emulated says that no GPU runs it.
+// than wrong in the file: UNAVAILABLE for a header, a package, a constant or a GPU, UNSUPPORTED for what the
+// emulator does not have; ok is false where it is the file's fault. message is the failure's sentence, log
+// all that was printed. emulated says that no GPU runs it.
 func BuildLimit(message, log string, emulated bool) (status op.Status, sentence string, ok bool) {
 	text := message + "\n" + log
 	if m := missingHeader.FindStringSubmatch(text); m != nil && emulated &&
@@ -117,7 +116,8 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			), true
 		}
 	}
-	return op.StatusUnknown, "", false
+	sentence = undefinedConstants(message, log)
+	return map[bool]op.Status{true: op.StatusUnavailable}[sentence != ""], sentence, sentence != ""
 }
 
 // ofToolkit says whether a name is one of CUDA's own or of a library beside it.

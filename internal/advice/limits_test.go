@@ -67,6 +67,15 @@ var buildLimits = []struct {
 	},
 	{"x.cu:7: ‘cublasSgemm’ was not declared in this scope", "", true, op.StatusUnknown, ""},
 	{"x.cu:7: ‘total’ was not declared in this scope", "", false, op.StatusUnknown, ""},
+	{
+		"x.cu:7: ‘READS’ was not declared in this scope",
+		"x.cu:7:9: error: ‘READS’ was not declared in this scope\n" +
+			"x.cu:8:9: error: ‘MY_BLOCK’ was not declared in this scope", true, op.StatusUnavailable,
+		`READS, MY_BLOCK are defined nowhere: who compiles it gives their numbers. Say them, as in ` +
+			`--nvcc-flags "-DREADS=4 -DMY_BLOCK=256"`,
+	},
+	{`x.cu(7): error: identifier "TILE_M" is undefined`, "", true, op.StatusUnavailable, "-DTILE_M=32"},
+	{"x.cu:7: ‘Tile’ was not declared in this scope", "", false, op.StatusUnknown, ""},
 	{"x.cu:7: ‘attention’ was not declared in this scope", "", false, op.StatusUnknown, ""},
 	{"x.cu:7: expected ‘;’ before ‘}’ token", "", false, op.StatusUnknown, ""},
 	{"/x.py:3: NameError: name 'softmx' is not defined", "", false, op.StatusUnknown, ""},

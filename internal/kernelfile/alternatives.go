@@ -53,6 +53,7 @@ func (o Options) With(a Alternative) Options {
 	if len(a.Options.Without) > 0 {
 		o.Without = a.Options.Without
 	}
+	o.Flat = o.Flat || a.Options.Flat
 	if len(a.Options.Only) > 0 {
 		o.Only = a.Options.Only
 	}
@@ -76,6 +77,9 @@ func (b *Binding) Alternatives() []Alternative {
 			Flags:   "tensors without " + strings.Join(flat, ", "),
 			Options: Options{Without: flat},
 		})
+	}
+	if b.Function.Kind == Python && b.takesSizes() && !b.flat() && len(b.shape(b.inputs[0])) > 1 {
+		all = append(all, Alternative{Flags: "tensors of one dimension", Options: Options{Flat: true}})
 	}
 	if ones := b.launchedSizes(); len(ones) > 0 {
 		dims := map[string]int64{}

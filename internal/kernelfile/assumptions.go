@@ -49,15 +49,7 @@ func (b *Binding) Assumptions() []Assumption {
 			Flag: "--map " + b.mapWords(parameters),
 		})
 	}
-	for _, d := range b.Spec.Dims {
-		if n, implied := b.implied[d.Name]; implied {
-			all = append(all, Assumption{
-				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n),
-				Flag: fmt.Sprintf("--dims %s=%d", d.Name, n),
-			})
-		}
-	}
-	all = append(all, b.assumedNumbers()...)
+	all = append(append(all, b.assumedSizes()...), b.assumedNumbers()...)
 	if l := b.Launch; l != nil && l.guessed {
 		launch := Assumption{
 			Kind: GuessedLaunch, What: fmt.Sprintf("it is launched with grid (%s) and block (%s)",
@@ -100,6 +92,24 @@ func (b *Binding) Assumptions() []Assumption {
 	return all
 }
 
+// assumedSizes are the sizes that no parameter gives, and no constant that the file allocates or launches
+// with.
+func (b *Binding) assumedSizes() (all []Assumption) {
+	for _, d := range b.Spec.Dims {
+		n, implied := b.implied[d.Name]
+		if guessed, constant := b.guessedSizes[d.Name]; constant {
+			n, implied = guessed, true
+		}
+		if implied && !b.constants[d.Name] {
+			all = append(all, Assumption{
+				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n),
+				Flag: fmt.Sprintf("--dims %s=%d", d.Name, n),
+			})
+		}
+	}
+	return all
+}
+
 // guessedParameters are the parameters whose names do not say what they stand for, and what they were taken
 // for.
 func (b *Binding) guessedParameters() (words, parameters []string) {
@@ -110,7 +120,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
 			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles ||
-			b.onlyTensor(a) ||
+			b.onlyTensor(a) || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) ||
 			strings.HasPrefix(a.Target, "2 *")
@@ -121,6 +131,24 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 		parameters = append(parameters, a.Name)
 	}
 	return words, parameters
+}
+
+// shownByWrites says whether the lines of a function show which of its two pointers is the operator's only
+// input and which its only output: they write one of them.
+func (b *Binding) shownByWrites(a Argument) bool {
+	if b.Function.Kind == Python || len(b.inputs) != 1 || len(b.outputs) != 1 {
+		return false
+	}
+	var pointers, written []string
+	for _, p := range b.Function.Params {
+		if p.Pointer {
+			pointers = append(pointers, p.Name)
+		}
+		if p.writing.any() {
+			written = append(written, p.Name)
+		}
+	}
+	return len(pointers) == 2 && len(written) == 1 && a.Pointer && (a.Role == Output) == a.writing.any()
 }
 
 // contrary says whether a size may change places with another one by their names, and stands in the signature

@@ -18,7 +18,12 @@ func (b *Binding) Equal() [][]string {
 			groups = append(groups, dimsOf(a.Target))
 		}
 	}
-	return append(groups, b.neverAsked()...)
+	for _, dims := range slices.Concat(b.neverAsked(), b.saidAlike()) {
+		if !slices.ContainsFunc(groups, func(g []string) bool { return slices.Equal(g, dims) }) {
+			groups = append(groups, dims)
+		}
+	}
+	return groups
 }
 
 // nameSetsSwitch says whether a function's name, or that of a kernel it launches, holds the name of a switch:

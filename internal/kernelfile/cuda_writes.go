@@ -87,6 +87,22 @@ func (w writing) with(o writing) writing {
 	return writing{w.plain || o.plain, w.added || o.added, w.atomic || o.atomic, w.reread || o.reread}
 }
 
+// castedEnd is the index behind an element of wider type that is made of the address of the one of a pointer
+// at i; 0 where there is none.
+func castedEnd(body []token, i int) int {
+	if i < 3 || body[i-1].text != "&" || body[i-2].text != "(" || body[i-3].text != ">" {
+		return 0
+	}
+	end := closing(body, i-2) + 1
+	if end >= len(body) || body[end].text != "[" {
+		return 0
+	}
+	if end = closing(body, end) + 1; end >= len(body) {
+		return 0
+	}
+	return end
+}
+
 // writes says how a body assigns to elements of a pointer, or of a pointer made of it.
 func writes(body []token, name string) writing {
 	var w writing
@@ -97,6 +113,14 @@ func writes(body []token, name string) writing {
 		end := i + 1
 		for end < len(body) && body[end].text == "[" {
 			end = closing(body, end) + 1
+		}
+		if after := castedEnd(body, i); after > 0 { // reinterpret_cast<float4 *>(&y[i])[0]
+			if body[after].text == "=" {
+				w.plain = true
+			} else {
+				w.reread = w.reread || !w.plain
+			}
+			continue
 		}
 		switch {
 		case end > i+1 && end < len(body) && body[end].text == "=":

@@ -77,8 +77,11 @@ func (b *Binding) packTensor() {
 }
 
 // flat says whether a function of Python that is told how many elements there are takes one tensor for
-// several, one after the other: its tensors have no rows then.
+// several, one after the other, or is read so: its tensors have no rows then.
 func (b *Binding) flat() bool {
+	if b.Options.Flat && b.Function.Kind == Python {
+		return true
+	}
 	return b.Function.Kind == Python && b.takesSizes() && slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Form == Packed && a.lies == wholeTensors
 	})

@@ -193,7 +193,7 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 			first = err
 		}
 	}
-	fit = oneOfEachName(namedAlike(fit, spec))
+	fit = withoutReferences(oneOfEachName(namedAlike(fit, spec)))
 	switch {
 	case len(fit) == 1 && len(fit[0].rungs) == 0:
 		return fit[0], nil
@@ -219,6 +219,29 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 			"extern \"C\" void solve(...)"
 	}
 	return nil, &op.UsageError{Message: message}
+}
+
+// referenceWords are words of the names of functions that others of a file are compared with.
+var referenceWords = []string{"reference", "ref", "golden", "baseline"}
+
+// withoutReferences leaves out the functions that are there for the others to be compared with, where there
+// are others.
+func withoutReferences(fit []*Binding) []*Binding {
+	refers := func(b *Binding) bool {
+		return slices.ContainsFunc(strings.Split(snake(b.Function.Name), "_"),
+			func(word string) bool { return slices.Contains(referenceWords, word) })
+	}
+	left := slices.DeleteFunc(slices.Clone(fit), refers)
+	if len(left) == 0 || len(left) == len(fit) {
+		return fit
+	}
+	for _, b := range fit {
+		if refers(b) {
+			left[0].Notes = append(left[0].Notes, fmt.Sprintf("not judged, since its name says that it is "+
+				"what others are compared with: %s (--add FILE:NAME judges it)", b.Function.Name))
+		}
+	}
+	return left
 }
 
 // oneOfEachName leaves the first of several functions of one name, which no request tells apart:

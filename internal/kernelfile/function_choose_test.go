@@ -90,3 +90,19 @@ func TestForwardBesideABackwardThatDoesNotFit(t *testing.T) {
 		t.Error("a backward that is asked for and does not fit is left out")
 	}
 }
+
+// What others of a file are compared with is not judged beside them; alone it is.
+func TestReferencesAreLeftOut(t *testing.T) {
+	s := rowsAndCols(t)
+	r := Request{Path: "mine.py"}
+	const reference = "def torch_reference(x):\n    return x\n"
+	all, err := Bind(r.Read(reference+"\ndef mine(x):\n    return x\n", nil), r, s, s.Passes(), Options{})
+	if err != nil || all[0].Function.Name != "mine" ||
+		!strings.Contains(all[0].Describe(), "torch_reference") {
+		t.Errorf("%v, error %v: want mine, and the other one named", all, err)
+	}
+	all, err = Bind(r.Read(reference, nil), r, s, s.Passes(), Options{})
+	if err != nil || all[0].Function.Name != "torch_reference" {
+		t.Errorf("%v, error %v: want the only function", all, err)
+	}
+}

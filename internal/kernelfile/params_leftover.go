@@ -355,6 +355,9 @@ func (b *Binding) checkSizes(file *File) error {
 			)
 		}
 		b.implied[d.Name] = max(n, 1)
+		if constant && file.launchesWith(b.Function, file.constantOf(b, d.Name)) {
+			b.constants[d.Name] = true
+		}
 	}
 	return nil
 }
@@ -386,13 +389,41 @@ func (b *Binding) takesSizes() bool {
 
 // constantSize is what a constant of the file says of a size by its name: #define HEAD_DIM 64.
 func (b *Binding) constantSize(file *File, dim string) (int64, bool) {
-	for _, name := range slices.Sorted(maps.Keys(file.defines)) {
-		n, err := strconv.ParseInt(strings.Trim(file.defines[name], "() "), 0, 64)
+	name := file.constantOf(b, dim)
+	n, err := strconv.ParseInt(strings.Trim(file.defines[name], "() "), 0, 64)
+	return n, err == nil
+}
+
+// constantOf is the name of the constant of a file that stands for a size; "" where none does.
+func (f *File) constantOf(b *Binding, dim string) string {
+	for _, name := range slices.Sorted(maps.Keys(f.defines)) {
+		n, err := strconv.ParseInt(strings.Trim(f.defines[name], "() "), 0, 64)
 		if err == nil && n > 0 && score(b.Spec, b.Pass, name, dim) > scoreWeak {
-			return n, true
+			return name
 		}
 	}
-	return 0, false
+	return ""
+}
+
+// launchesWith says whether a constant stands in the launch of a kernel, or in its lines.
+func (f *File) launchesWith(fn Function, name string) bool {
+	named := func(t token) bool { return t.text == name }
+	if slices.ContainsFunc(fn.body, named) {
+		return true
+	}
+	for i, t := range f.tokens {
+		if t.text != "<<<" || launched(f.tokens, i) != fn.Name {
+			continue
+		}
+		end := i
+		for end < len(f.tokens) && f.tokens[end].text != ">>>" {
+			end++
+		}
+		if slices.ContainsFunc(f.tokens[i:end], named) {
+			return true
+		}
+	}
+	return false
 }
 
 // givesAnySize says whether some parameter stands for a size.

@@ -21,6 +21,7 @@ type Options struct {
 	Rung                string            // of the kernels that a function chooses from; "": each
 	Without             []string          // sizes of 1 that the tensors of a Python function do not have
 	Leading             bool              // they have one more in front, which is 1
+	Flat                bool              // they have one size, that of all their elements
 	DTypes              []string          // that --dtype asks for; none: all
 	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
@@ -57,34 +58,37 @@ type Argument struct {
 
 // Binding is a function matched to a pass of an operator.
 type Binding struct {
-	Spec      *op.Spec
-	Pass      op.Pass
-	Function  Function
-	Args      []Argument
-	Cases     []Instance
-	Options   Options
-	Launch    *Launch // of a kernel; nil for a host function
-	Notes     []string
-	kernels   []string // the file's
-	aligned   bool
-	numbers   []string // of its template, as they were proposed: "BLOCK is 256"
-	varies    bool     // the last bits of its outputs may differ from run to run
-	inputs    []op.TensorSpec
-	outputs   []op.TensorSpec
-	open      map[string]bool  // parameters whose names fit several things as well
-	covered   map[string]bool  // dims that need no parameter, since they have a default
-	implied   map[string]int64 // dims without a parameter and what they are taken for
-	extension bool             // its file includes torch/extension.h
-	triton    *tritonLaunch    // of a kernel of Triton
-	forward   *Binding         // of a backward that goes through autograd: the function that it is of
-	literals  []float64        // the numbers in the file
-	doubles   []float64        // those of them that are doubles, and others in fp32
-	asked     []string         // the dtypes that its lines ask for; none where they ask for none
-	narrow    bool             // its file names a type of 16 bits, or the dtype of its tensors
-	sixteen   bool             // its file names a type of 16 bits
-	away      bool             // its file rounds halves away from zero, or up
-	untold    bool             // nothing asks for a dtype: its tensors are taken for fp32
-	stores    bool             // its kernels convert all that they store to the dtype that is asked for
+	Spec     *op.Spec
+	Pass     op.Pass
+	Function Function
+	Args     []Argument
+	Cases    []Instance
+	Options  Options
+	Launch   *Launch // of a kernel; nil for a host function
+	Notes    []string
+	kernels  []string // the file's
+	aligned  bool
+	numbers  []string // of its template, as they were proposed: "BLOCK is 256"
+	varies   bool     // the last bits of its outputs may differ from run to run
+	inputs   []op.TensorSpec
+	outputs  []op.TensorSpec
+	open     map[string]bool  // parameters whose names fit several things as well
+	covered  map[string]bool  // dims that need no parameter, since they have a default
+	implied  map[string]int64 // dims without a parameter and what they are taken for
+	// sizes that constants of the file say, which it allocates nothing with
+	guessedSizes map[string]int64
+	constants    map[string]bool // of those, what a constant says that the kernel or its launch uses
+	extension    bool            // its file includes torch/extension.h
+	triton       *tritonLaunch   // of a kernel of Triton
+	forward      *Binding        // of a backward that goes through autograd: the function that it is of
+	literals     []float64       // the numbers in the file
+	doubles      []float64       // those of them that are doubles, and others in fp32
+	asked        []string        // the dtypes that its lines ask for; none where they ask for none
+	narrow       bool            // its file names a type of 16 bits, or the dtype of its tensors
+	sixteen      bool            // its file names a type of 16 bits
+	away         bool            // its file rounds halves away from zero, or up
+	untold       bool            // nothing asks for a dtype: its tensors are taken for fp32
+	stores       bool            // its kernels convert all that they store to the dtype that is asked for
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string
 	places  map[string][]string // the indexes of each pointer
@@ -127,6 +131,22 @@ type candidate struct {
 
 // Match finds what every parameter of a function stands for. The error is a *op.UsageError.
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+	sizes, sure, err := constantSizes(file, fn, spec, pass, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(sizes) > 0 {
+		options.Dims = sizes
+	}
+	b, err := match(file, fn, spec, pass, options)
+	if err == nil && !sure {
+		b.guessedSizes = sizes
+	}
+	return b, err
+}
+
+// match binds a function whose sizes are parameters, or said.
+func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
 	b.takeFP32(file)
@@ -190,7 +210,8 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 	}
 	return &Binding{
 		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
-		without: map[string]bool{}, others: file.Functions, numbers: numbers,
+		constants: map[string]bool{},
+		without:   map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
 		narrow: file.narrow, doubles: file.doubles, file: file,
 		extension: file.extension,

@@ -46,7 +46,8 @@ func (b *Binding) takeRank() {
 	}
 	shape := b.shape(b.inputs[0])
 	first, _ := shape[0].(string)
-	if said == rank-1 && slices.Contains(ones, first) {
+	row := said == 1 && rank == 2 && !b.givesSize(first) // one row alone
+	if row || said == rank-1 && slices.Contains(ones, first) {
 		b.Options.Without = []string{first}
 	} else if flat := b.Spec.Own.Flat; len(flat) > 0 && said == b.rankWithout(flat) {
 		b.Options.Without = flat

@@ -46,6 +46,8 @@ type Options struct {
 	// speak of backwards alone.
 	Distributions, Layouts, Upstreams, Saved []string
 	Memory                                   int64 // bytes the device can hold; 0: not known
+	// sizes beside the level's shapes, at which every distribution of the level is met
+	Shapes []map[string]int64
 }
 
 // Plan is what a spec expands to, in an order that is the same every time.
@@ -122,6 +124,7 @@ type site struct {
 	attributes map[string]string // pinned
 	all, quick bool
 	device     string
+	every      bool // it meets all distributions of the level
 }
 
 // sites lists the shapes of the level with what the options replace. A shape that breaks a condition of the
@@ -131,14 +134,21 @@ func (s *Spec) sites(o Options) ([]site, error) {
 	var list []site
 	var refused error
 	at := map[string]int{}
+	var shapes []site
 	for _, shape := range s.shapes {
-		if shape.device == "gpu" && o.Level != LevelFull && len(o.Dims) == 0 {
+		shapes = append(shapes, site{
+			dims: shape.dims, attributes: shape.attributes, all: shape.all, quick: shape.quick,
+			device: shape.device,
+		})
+	}
+	for _, dims := range o.Shapes {
+		shapes = append(shapes, site{dims: dims, attributes: map[string]string{}, quick: true, every: true})
+	}
+	for _, next := range shapes {
+		if next.device == "gpu" && o.Level != LevelFull && len(o.Dims) == 0 {
 			continue
 		}
-		next := site{
-			maps.Clone(shape.dims), maps.Clone(shape.attributes), shape.all,
-			shape.quick, shape.device,
-		}
+		next.dims, next.attributes = maps.Clone(next.dims), maps.Clone(next.attributes)
 		for _, group := range o.Equal {
 			for _, dim := range group[1:] {
 				next.dims[dim] = next.dims[group[0]]
@@ -160,6 +170,7 @@ func (s *Spec) sites(o Options) ([]site, error) {
 		if i, ok := at[key]; ok {
 			list[i].all = list[i].all || next.all
 			list[i].quick = list[i].quick || next.quick
+			list[i].every = list[i].every || next.every
 			continue
 		}
 		at[key] = len(list)
@@ -251,6 +262,13 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	list = append(list, spread(marked, distributions, full, func(x site, name string) draft {
 		return draft{at: x, distribution: name, cover: level != LevelQuick}
 	})...)
+	for _, x := range p.sites {
+		if x.every {
+			list = append(list, spread([]site{x}, distributions, true, func(x site, name string) draft {
+				return draft{at: x, distribution: name}
+			})...)
+		}
+	}
 	if pass == Backward {
 		list = append(list, spread(marked, Upstreams[1:], false, func(x site, name string) draft {
 			return draft{at: x, distribution: "normal", upstream: name, both: full}

@@ -284,3 +284,33 @@ func FuzzCaseKey(f *testing.F) {
 		}
 	})
 }
+
+// Sizes beside those of the level meet every distribution of it, and leave the others as they are.
+func TestShapesBesideTheLevel(t *testing.T) {
+	s := softmaxSpec(t)
+	o := Options{Level: LevelQuick, DTypes: s.DTypes[:1], Passes: []Pass{Forward}}
+	plain, err := s.Expand(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dims := map[string]int64{}
+	for i, d := range s.Dims {
+		dims[d.Name] = int64(640 + 64*i)
+	}
+	o.Shapes = []map[string]int64{dims}
+	more, err := s.Expand(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	met, others := map[string]bool{}, 0
+	for _, c := range more.Cases {
+		if c.Dims[0].Value == 640 {
+			met[c.Distribution] = true
+		} else {
+			others++
+		}
+	}
+	if others != len(plain.Cases) || len(met) != 1+len(s.Check.Quick) {
+		t.Errorf("%d other cases, want %d; distributions %v", others, len(plain.Cases), met)
+	}
+}

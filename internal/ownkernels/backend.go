@@ -4,6 +4,7 @@
 package ownkernels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func (f *File) limit(failed *backend.LoadFailure) {
 	status, sentence, ok := advice.BuildLimit(failed.Message, failed.Log, !f.reading.Workers.GPU)
 	switch {
 	case ok:
-		failed.Status, failed.Message = status, sentence
+		failed.Status, failed.Message = status, cmp.Or(nearModule(f.Path, sentence), sentence)
 	case strings.Contains(failed.Message, inTheShim): // how it is called is a reading of ours
 		failed.Status = op.StatusUnsupported
 	case f.inline != "" && filepath.Ext(f.Path) == ".py" &&

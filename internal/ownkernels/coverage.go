@@ -16,11 +16,18 @@ type Coverage struct {
 	// distributions, where not all can be taken
 	Distributions []string
 	Dims          map[string]int64 // sizes without a parameter, that the user did not fix; 0 where two differ
+	// sizes at which files are judged beside the level's, since they decline all of those
+	Shapes []map[string]int64
 }
 
 // add takes what a function of a pass can be judged on.
 func (c *Coverage) add(pass op.Pass, one Coverage) {
 	dtypes, pins, equal := one.DTypes, one.Pins, one.Equal
+	for _, dims := range one.Shapes {
+		if !slices.ContainsFunc(c.Shapes, func(s map[string]int64) bool { return maps.Equal(s, dims) }) {
+			c.Shapes = append(c.Shapes, dims)
+		}
+	}
 	// Shapes of unequal sizes are given up for the file that has no parameters for them
 	for _, group := range equal {
 		if !slices.ContainsFunc(c.Equal, func(g []string) bool { return slices.Equal(g, group) }) {
@@ -95,4 +102,5 @@ func (b *Backend) Narrow(options *op.Options) {
 		}
 	}
 	options.Attributes, options.Equal, options.Dims = attributes, all.Equal, dims
+	options.Shapes = all.Shapes
 }

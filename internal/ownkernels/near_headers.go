@@ -13,7 +13,7 @@ import (
 
 // headerFolders are what repositories call the folders of their headers, in small letters. One of them
 // may hold another: Common/include.
-var headerFolders = []string{"include", "inc", "includes", "common", "utils", "src", "csrc", "."}
+var headerFolders = []string{"include", "inc", "includes", "lib", "common", "utils", "src", "csrc", "."}
 
 // otherHeader matches what is between < and > where that is no header of a repository: one of the compiler's,
 // of the system's, or of CUDA and its libraries.

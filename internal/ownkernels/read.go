@@ -116,8 +116,7 @@ func (r Reading) Read() (*File, error) {
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
 	f.launches = !request.IsPython() || ownKernels.Match(content)
 	if !request.IsPython() {
-		near := nearHeaders(path, content, r.Options.Flags)
-		r.Options.Flags = slices.Concat(r.Options.Flags, near)
+		r.Options.Flags = foundFlags(path, content, r.Options.Flags)
 		f.reading = r
 	}
 	bindings, err := r.bind(request, path, content)

@@ -253,6 +253,9 @@ inline Tensor zeros_like(const Tensor &t, const TensorOptions &o) { return empty
 inline Tensor ones_like(const Tensor &t) { return empty_like(t).fill_(1); }
 inline Tensor full_like(const Tensor &t, double value) { return empty_like(t).fill_(value); }
 
+inline int64_t numel(const Tensor &t) { return t.numel(); }
+inline int64_t size(const Tensor &t, int64_t dim) { return t.size(dim); }
+
 inline TensorOptions dtype(ScalarType type) { return TensorOptions(type); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }
 

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+)
+
+// whereItDeclines notes the sizes of whole tiles for a function that takes them and declines every quick
+// case, as one that is written for whole tiles or for rows of a power of two does.
+func (t *readingTrial) whereItDeclines(b *kernelfile.Binding) {
+	asked := t.request.Options
+	if asked.Level != op.LevelQuick || len(asked.Dims) > 0 || !b.MayDecline() {
+		return
+	}
+	for _, every := range []bool{false, true} {
+		if time.Now().After(t.until) {
+			return
+		}
+		t.every = every // of a file of Python the smallest case says enough where it is judged
+		tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), true)
+		t.every = false
+		if tally != (kernelfile.Tally{}) || !t.declined || t.fault != nil {
+			return
+		}
+		if !t.file.IsPython() {
+			break
+		}
+	}
+	if dims := t.wholeDims(); len(dims) > 0 && t.Whole() != (kernelfile.Tally{}) {
+		t.whole = dims
+	}
+}
+
+// judgeAtWhole has the file judged at the whole tiles that it takes, and says so.
+func (t *readingTrial) judgeAtWhole() {
+	if t.whole == nil {
+		return
+	}
+	t.file.Covers.Shapes = append(t.file.Covers.Shapes, t.whole)
+	var words []string
+	for _, d := range t.request.Operators[0].Spec.Dims {
+		if n, there := t.whole[d.Name]; there {
+			words = append(words, fmt.Sprintf("%s=%d", d.Name, n))
+		}
+	}
+	t.file.Matched = append(t.file.Matched, fmt.Sprintf("%v: it declines the sizes of every quick case: "+
+		"it is judged at whole tiles beside them, %s", t.pass, strings.Join(words, " ")))
+}

@@ -1,0 +1,58 @@
+package advice
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// undefinedConstant matches what compilers say of a name in capitals that nothing defines.
+var undefinedConstant = regexp.MustCompile(
+	`[‘']([A-Z][A-Z0-9_]{2,})[’'] was not declared in this scope|` +
+		`use of undeclared identifier '([A-Z][A-Z0-9_]{2,})'|` +
+		`identifier "([A-Z][A-Z0-9_]{2,})" is undefined`)
+
+// usualNumbers are what constants of kernels are by words of their names; what has none of them is 4.
+var usualNumbers = []struct {
+	words  []string
+	number int
+}{
+	{[]string{"TILE", "WARP"}, 32},
+	{[]string{"BLOCK", "THREADS", "BLK"}, 256},
+	{[]string{"DIM", "SIZE", "WIDTH"}, 64},
+}
+
+// undefinedConstants says of a failed build whose first message is about a constant that no line defines that
+// it is given to the compiler; "" where it is about something else. Its numbers are examples.
+func undefinedConstants(message, log string) string {
+	if !undefinedConstant.MatchString(message) {
+		return ""
+	}
+	var names, flags []string
+	for _, m := range undefinedConstant.FindAllStringSubmatch(message+"\n"+log, -1) {
+		name := m[1] + m[2] + m[3]
+		if slices.Contains(names, name) {
+			continue
+		}
+		names = append(names, name)
+		flags = append(flags, fmt.Sprintf("-D%s=%d", name, usualNumber(name)))
+	}
+	are, it := "is", "its number"
+	if len(names) > 1 {
+		are, it = "are", "their numbers"
+	}
+	return fmt.Sprintf("%s %s defined nowhere: who compiles it gives %s. Say them, as in "+
+		"--nvcc-flags \"%s\" (%s)", strings.Join(names, ", "), are, it, strings.Join(flags, " "),
+		firstLine(message))
+}
+
+// usualNumber is an example of what a constant may be, by its name.
+func usualNumber(name string) int {
+	for _, usual := range usualNumbers {
+		if slices.ContainsFunc(usual.words, func(w string) bool { return strings.Contains(name, w) }) {
+			return usual.number
+		}
+	}
+	return 4
+}

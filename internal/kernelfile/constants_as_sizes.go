@@ -1,0 +1,191 @@
+package kernelfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// mostConstant is how many elements a tensor may have whose sizes are constants of a file: all cases have so
+// many, and an emulator is slow.
+const mostConstant = 1 << 22
+
+// bounds are the constants of a file with which a kernel compares its indices, each with what it is compared
+// with, and the kernel with parameters for them.
+type bounds struct {
+	values map[string]int64
+	below  map[string]map[string]bool
+	told   Function
+}
+
+// boundsOf finds the constants with which the lines of a kernel compare what is no constant. Lengths of its
+// tiles are none.
+func (f *File) boundsOf(fn Function) bounds {
+	all := bounds{map[string]int64{}, map[string]map[string]bool{}, fn}
+	all.told.Params, all.told.body = slices.Clone(fn.Params), slices.Clone(fn.body)
+	for i, t := range fn.body {
+		name, value, number := f.constant(t.text)
+		if !number {
+			continue
+		}
+		all.told.body[i].text = name
+		at := i - 1
+		if at > 0 && fn.body[at].text == "(" {
+			at--
+		}
+		if at < 1 || !isComparison(fn.body[at]) || value < 2 || isLength(fn.body, t.text) {
+			continue
+		}
+		if all.values[name] == 0 {
+			all.values[name], all.below[name] = value, map[string]bool{}
+			all.told.Params = append(all.told.Params, Param{Name: name, Base: "int", Text: "int " + name})
+		}
+		all.below[name][fn.body[at-1].text] = true
+	}
+	return all
+}
+
+// constantSizes are the sizes of a kernel that takes none and compares its indices with constants of its
+// file, as in "#define N 1024". Several are matched as parameters of these names would be; one alone is the
+// number of elements, or each side where two indices are compared with it. sure says that the file allocates
+// so many. nil where it compares with none; an error where it stays open what they are, or they are too
+// large.
+func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (
+	dims map[string]int64, sure bool, err error,
+) {
+	integer := func(p Param) bool { return p.isInteger() }
+	said := len(options.Dims)+len(options.Map)+len(options.Bound) > 0
+	if fn.Kind != Kernel || slices.ContainsFunc(fn.Params, integer) || said {
+		return nil, false, nil
+	}
+	found := file.boundsOf(fn)
+	if len(found.values) == 0 {
+		return nil, false, nil
+	}
+	b := newBinding(file, fn, spec, pass, options)
+	b.inputs, b.outputs = spec.Tensors(pass)
+	dims = map[string]int64{}
+	if len(found.values) == 1 {
+		for name, value := range found.values {
+			b.oneConstant(dims, value, len(found.below[name]) > 1)
+		}
+	} else if told, unmatched := match(file, found.told, spec, pass, options); unmatched == nil {
+		_, guessed := told.guessedParameters()
+		for _, a := range told.Args {
+			value, constant := found.values[a.Name]
+			if constant && a.Role == Size && !slices.Contains(guessed, a.Name) {
+				for _, dim := range dimsOf(a.Target) {
+					dims[dim] = value
+				}
+			}
+		}
+	}
+	for _, d := range spec.Dims {
+		if _, known := dims[d.Name]; known || d.Default != "" {
+			continue
+		}
+		if !slices.Contains(spec.Own.Flat, d.Name) {
+			return nil, false, b.errorf("its sizes are constants of the file, %s: say what they are, as in "+
+				"--dims %s=%d", strings.Join(slices.Sorted(maps.Keys(found.values)), ", "), d.Name,
+				slices.Max(slices.Collect(maps.Values(found.values))))
+		}
+		dims[d.Name] = 1
+	}
+	for name := range found.values {
+		sure = sure || file.allocates(name)
+	}
+	return dims, sure, b.fewEnough(dims)
+}
+
+// oneConstant gives the sizes that one constant says: that of the last one where one index is below it, the
+// others being 1, else all of them.
+func (b *Binding) oneConstant(dims map[string]int64, value int64, sides bool) {
+	last := b.shape(b.inputs[0])
+	for _, d := range b.Spec.Dims {
+		switch {
+		case d.Default != "":
+		case sides || len(last) > 0 && fmt.Sprint(last[len(last)-1]) == d.Name:
+			dims[d.Name] = value
+		default:
+			dims[d.Name] = 1
+		}
+	}
+}
+
+// allocates says whether a statement of a file speaks of so many bytes as a constant of elements has.
+func (f *File) allocates(name string) bool {
+	bytes, named := false, false
+	for _, t := range f.tokens {
+		if t.text == ";" || t.text == "{" {
+			bytes, named = false, false
+		}
+		root, _, _ := f.constant(t.text)
+		bytes, named = bytes || t.text == "sizeof", named || root == name
+		if bytes && named {
+			return true
+		}
+	}
+	return false
+}
+
+// fewEnough refuses sizes with which an input would have too many elements.
+func (b *Binding) fewEnough(dims map[string]int64) error {
+	for _, t := range b.inputs {
+		elements := int64(1)
+		for _, size := range b.shape(t) {
+			if n, known := dims[fmt.Sprint(size)]; known {
+				elements *= n
+			}
+		}
+		if elements > mostConstant {
+			var words []string
+			for _, dim := range slices.Sorted(maps.Keys(dims)) {
+				words = append(words, fmt.Sprintf("%s = %d", dim, dims[dim]))
+			}
+			return b.errorf("its sizes are constants of the file, %s: too many elements for each case; "+
+				"make them smaller, or parameters", strings.Join(words, ", "))
+		}
+	}
+	return nil
+}
+
+// constant is the number that a name stands for, and the name that has it: of "const int HIGH = WIDE" that is
+// WIDE.
+func (f *File) constant(name string) (root string, value int64, ok bool) {
+	for range maxConstants {
+		text, defined := f.defines[name]
+		if !defined {
+			return name, 0, false
+		}
+		text = strings.Trim(text, "() ")
+		if n, err := strconv.ParseInt(text, 0, 64); err == nil {
+			return name, n, true
+		}
+		name = text
+	}
+	return name, 0, false
+}
+
+// maxConstants is how many names of one number are followed.
+const maxConstants = 4
+
+func isComparison(t token) bool { return slices.Contains([]string{"<", "<=", ">="}, t.text) }
+
+// isLength says whether a constant stands within the brackets of a declaration: that of a tile.
+func isLength(body []token, name string) bool {
+	for i, t := range body {
+		if t.text != "__shared__" {
+			continue
+		}
+		for k := i; k < len(body) && body[k].text != ";"; k++ {
+			if body[k].text == name {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,51 @@
+package kernelfile
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+)
+
+// The sizes of a kernel that takes none are the constants with which it compares its indices.
+func TestConstantSizes(t *testing.T) {
+	const head = "#define WIDE 48\n#define HIGH 32\nconst int LOW = HIGH;\n#define EDGE 16\n" +
+		"__global__ void k(const float *x, float *y) { __shared__ float t[EDGE];\n"
+	const main = "}\nint main() { cudaMalloc(&x, HIGH * WIDE * sizeof(float)); }\n"
+	for lines, want := range map[string]map[string]int64{
+		"if (i < WIDE) y[i] = x[i];":                  {"rows": 1, "cols": 48},
+		"if (row >= HIGH || col >= HIGH) return;":     {"rows": 32, "cols": 32},
+		"if (row < LOW && col < HIGH) y[0] = x[0];":   {"rows": 32, "cols": 32},
+		"if (i < (WIDE >> 2)) y[i] = x[i];":           {"rows": 1, "cols": 48},
+		"for (int j = 0; j < EDGE; ++j) y[j] = t[j];": nil,
+		"y[threadIdx.x * WIDE] = x[threadIdx.x];":     nil,
+		"if (threadIdx.x == WIDE) y[0] = x[0];":       nil,
+	} {
+		file := ReadCUDA(head + lines + main)
+		got, sure, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
+		if err != nil || !maps.Equal(got, want) || sure != (want != nil) {
+			t.Errorf("%s: %v, sure %v, error %v, want %v", lines, got, sure, err, want)
+		}
+	}
+	const kernel = "__global__ void k(float *x, float *y) "
+	for text, want := range map[string]string{
+		"#define N 100000000\n" + kernel + "{ if (i < N) y[i] = x[i]; }":                 "too many",
+		"#define P 40\n#define Q 50\n" + kernel + "{ if (i < P && j < Q) y[i] = x[j]; }": "--dims ",
+	} {
+		file := ReadCUDA(text)
+		_, _, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one that says %q", text, err, want)
+		}
+	}
+	file := ReadCUDA("#define N 100\n" + kernel + "{ if (i < N) y[i] = x[i]; }")
+	_, sure, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
+	if sure || err != nil {
+		t.Errorf("sure without memory of that length: %v, error %v", sure, err)
+	}
+	asked := Options{Dims: map[string]int64{"cols": 7}}
+	if got, _, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, asked); got != nil {
+		t.Errorf("%v, error %v beside what the user says", got, err)
+	}
+}

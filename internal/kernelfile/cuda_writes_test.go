@@ -1,0 +1,19 @@
+package kernelfile
+
+import "testing"
+
+// Elements that are read and written several at once, by the address of the first, are read and written.
+func TestWritesOfWiderElements(t *testing.T) {
+	const at = "reinterpret_cast<float4 *>(&c[row * n + i])[0]"
+	for lines, want := range map[string]writing{
+		"float4 old = " + at + "; old.x += 1; " + at + " = old;": {plain: true, reread: true},
+		at + " = sums; float4 now = " + at + ";":                 {plain: true},
+		"float4 old = " + at + ";":                               {reread: true},
+		"f(reinterpret_cast<float4 *>(&c[i]));":                  {},
+	} {
+		file := ReadCUDA("__global__ void k(float *c, int n) { " + lines + " }")
+		if got := file.Functions[0].Params[0].writing; got != want {
+			t.Errorf("%s: %+v, want %+v", lines, got, want)
+		}
+	}
+}

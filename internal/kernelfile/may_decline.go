@@ -1,0 +1,37 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// declinesInPython matches what a function of Python may decline a call with: an assert, an exception, and a
+// tile of Triton, whose side is a power of two.
+var declinesInPython = regexp.MustCompile(`(?m)^[ \t]*(?:assert|raise)\b|` +
+	`\btl\.arange\(|\btl\.static_assert\(`)
+
+// MayDecline says whether a function may decline a call for its sizes: its lines, or those of a kernel of its
+// file, assert or check something, or it returns false.
+func (b *Binding) MayDecline() bool {
+	if b.Function.Kind == Python {
+		return declinesInPython.MatchString(b.Function.text + b.Function.kernels)
+	}
+	return b.Function.refuses || b.asserts || slices.ContainsFunc(b.file.tokens, func(t token) bool {
+		return t.text == "assert" || strings.HasPrefix(t.text, "TORCH_CHECK")
+	})
+}
+
+// AtDefaults are the sizes that a function of CUDA has no parameter for and that have a default: it is judged
+// with that alone.
+func (b *Binding) AtDefaults() map[string]int64 {
+	all := map[string]int64{}
+	for _, d := range b.Spec.Dims {
+		n, err := strconv.ParseInt(d.Default, 10, 64)
+		if err == nil && b.Function.Kind != Python && !b.givesSize(d.Name) {
+			all[d.Name] = n
+		}
+	}
+	return all
+}

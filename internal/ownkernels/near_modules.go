@@ -1,0 +1,40 @@
+package ownkernels
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+)
+
+// importsModule matches the sentence about a module that is in no package of the Python that runs a file.
+var importsModule = regexp.MustCompile(`^it imports (\w+), which is not in the Python`)
+
+// nearModule says of a module that a file cannot import that it lies in a folder near it; "" where none does.
+func nearModule(path, sentence string) string {
+	m := importsModule.FindStringSubmatch(sentence)
+	if m == nil {
+		return ""
+	}
+	folder := filepath.Dir(path)
+	for _, pattern := range []string{"*", "../*", "../*/*", "../../*"} {
+		for _, name := range []string{m[1] + ".py", m[1] + "/__init__.py"} {
+			found, err := filepath.Glob(filepath.Join(quoted(folder), pattern, name))
+			if err != nil || len(found) == 0 {
+				continue
+			}
+			at := filepath.Dir(found[0])
+			if name != m[1]+".py" {
+				at = filepath.Dir(at)
+			}
+			return fmt.Sprintf("it imports %s, which lies in %s: begin the command with PYTHONPATH=%[2]s",
+				m[1], at)
+		}
+	}
+	return ""
+}
+
+// patternSign matches what means something in a pattern of names.
+var patternSign = regexp.MustCompile(`[*?\[\\]`)
+
+// quoted is a path as a pattern that fits it alone.
+func quoted(path string) string { return patternSign.ReplaceAllString(path, `\$0`) }

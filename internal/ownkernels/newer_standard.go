@@ -1,0 +1,43 @@
+package ownkernels
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/cuda"
+	"triad/internal/fileversion"
+)
+
+// newerCPP finds what C++17 does not have: headers, names of the library, concepts and what they require.
+var newerCPP = regexp.MustCompile(
+	`(?m)^\s*#\s*include\s*<(?:bit|compare|concepts|format|numbers|ranges|source_location|span|` +
+		`stop_token)>|` +
+		`\bstd::(?:bit_cast|bit_ceil|bit_floor|bit_width|convertible_to|countl_zero|countr_zero|` +
+		`floating_point|has_single_bit|integral|invocable|jthread|lerp|midpoint|numbers|popcount|ranges|` +
+		`remove_cvref_t|same_as|signed_integral|source_location|span|ssize|unsigned_integral)\b|` +
+		`^\s*(?:template\s*<[^;{}]*>\s*)?(?:concept\s+\w+\s*=|requires\b)`)
+
+// foundFlags are the flags of a file, and behind them those that its text and its repository say.
+func foundFlags(path string, text []byte, flags []string) []string {
+	flags = slices.Concat(flags, nearHeaders(path, text, flags))
+	return slices.Concat(flags, newerStandard(path, text, flags))
+}
+
+// newerStandard is the flag for a file that is no C++17, in its own text or in what it includes: nvcc is
+// asked for C++17 else.
+func newerStandard(path string, text []byte, flags []string) []string {
+	if slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "-std=") }) {
+		return nil
+	}
+	newer := newerCPP.Match(text)
+	for _, name := range fileversion.Included(path, cuda.HeaderFolders(flags)) {
+		included, err := os.ReadFile(name)
+		newer = newer || err == nil && newerCPP.Match(included)
+	}
+	if !newer {
+		return nil
+	}
+	return []string{"-std=c++20"}
+}
