@@ -43,7 +43,7 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, request run.Req
 		search := &shrink.Search{
 			Spec: request.Operators[0].Spec, Suspect: suspect, Run: p.run, Stop: p.stop,
 			Fixed: request.Options.Dims, Equal: file.Covers.Equal, Assumed: file.Assumed(),
-			NoBarrier: file.NoBarrier, Python: file.IsPython(),
+			Shares: file.Shares, NoBarrier: file.NoBarrier, Python: file.IsPython(),
 		}
 		all = append(all, search.Find())
 		if p.fault != nil {

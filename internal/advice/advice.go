@@ -18,6 +18,7 @@ type Facts struct {
 	Formula string // of the operator's forward
 	// SpecialNumbers is the spec's advice where only special numbers are wrong; "" where it has none.
 	SpecialNumbers string
+	Unwritten      string // the spec's advice where elements stay unwritten; "" where it has none
 	Layout         string // of what the pass takes and gives: "a [m, k], b [n, k], c [m, n]"
 	Pass           op.Pass
 	Status         op.Status
@@ -29,9 +30,9 @@ type Facts struct {
 	// the largest error there, in units in the last place; NaN or infinite where a class is wrong
 	ULP    float64
 	Python bool // the function is one of Python
-	// Race: some case ended as a RACE. NoBarrier: shared memory is used, and no __syncthreads() stands in the
-	// file.
-	Race, NoBarrier bool
+	// Race: some case ended as a RACE. Shares: shared memory is used. NoBarrier: it is, and no __syncthreads()
+	// stands in the file.
+	Race, Shares, NoBarrier bool
 	// OrdinaryPasses: on ordinary numbers the same shape is right.
 	OrdinaryPasses bool
 	// UpTo names the size up to which the function is right, the others being as in the smallest case; ""
@@ -163,6 +164,8 @@ func (f Facts) byStatus() []string {
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
 		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it " +
 			"out of the if, or let no thread return before it"}
+	case strings.Contains(f.Message, "never written") && f.Unwritten != "" && f.UpTo == "":
+		return []string{"elements stay unwritten: " + f.Unwritten}
 	case strings.Contains(f.Message, "never written") && !settled:
 		return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write " +
 			"(N + 255) / 256), or a loop or a comparison ends too early"}
@@ -182,6 +185,11 @@ func (f Facts) byStatus() []string {
 	case f.UpTo == "" && !settled && f.ULP < 4096 && !f.Exact: // not a NaN
 		return []string{"every value is near the truth, but not near enough: look for an approximation, " +
 			"or for a constant such as eps that is off"}
+	case f.UpTo == "" && !settled && f.Shares && f.Distribution == "normal" &&
+		strings.Contains(f.Message, "NaN") && !strings.Contains(f.Message, "want NaN"):
+		return []string{"it makes NaN of ordinary numbers: shared memory starts as NaN in the emulator and as " +
+			"anything on a GPU, and an element of it is read that no thread has written, or not yet: put " +
+			"__syncthreads() between writing shared memory and reading what other threads wrote"}
 	case f.UpTo == "" && !settled:
 		return []string{"it is wrong from the smallest shape on. Compare it with the formula, " + f.Formula +
 			", and with what lies where: " + f.Layout +

@@ -100,3 +100,37 @@ func TestAdviceOfWhatWasSeen(t *testing.T) {
 		t.Errorf("of inputs of -infinity: %q", got)
 	}
 }
+
+// Ordinary numbers become NaN where shared memory is read too early; where NaN is the truth, or no memory is
+// shared, that is no explanation.
+func TestAdviceOfNaNFromSharedMemory(t *testing.T) {
+	f := Facts{
+		Status: op.StatusFail, DType: "fp32", Distribution: "normal", ULP: 1e9, Formula: "y = sum x",
+		Message: "y[0] is NaN, want 0.5", Shares: true,
+	}
+	if got := For(f); !strings.Contains(got, "put __syncthreads() between") {
+		t.Errorf("%q", got)
+	}
+	for _, other := range []Facts{
+		{Message: f.Message, Distribution: "normal"},
+		{Message: "y[0] is 3, want NaN", Distribution: "normal", Shares: true},
+		{Message: f.Message, Distribution: "non_finite", Shares: true},
+	} {
+		other.Status, other.DType, other.ULP = f.Status, f.DType, f.ULP
+		if got := For(other); strings.Contains(got, "__syncthreads") {
+			t.Errorf("%+v: %q", other, got)
+		}
+	}
+}
+
+// An operator may know better than the grid why elements stay unwritten.
+func TestAdviceOfUnwrittenElements(t *testing.T) {
+	f := Facts{Status: op.StatusFail, Message: "y[1] was never written"}
+	if got := For(f); !strings.Contains(got, "the grid has too few blocks") {
+		t.Errorf("%q", got)
+	}
+	f.Unwritten = "an empty segment has a sum too"
+	if got := For(f); !strings.Contains(got, "an empty segment has a sum too") || strings.Contains(got, "grid") {
+		t.Errorf("%q", got)
+	}
+}

@@ -145,7 +145,11 @@ func (f finding) region(wrongAt []int64, each int64, name string) string {
 	case !dense || hit == size:
 		return ""
 	case first == last && last == size-1:
-		return fmt.Sprintf("only the last %s (%d) is wrong", name, last)
+		where := ""
+		if f.Words.Seams != "" {
+			where = f.seam(first, last)
+		}
+		return fmt.Sprintf("only the last %s (%d) is wrong%s", name, last, where)
 	case first == last:
 		return fmt.Sprintf("only %s %d is wrong", name, first)
 	case last == size-1:

@@ -86,8 +86,8 @@ func (f finding) inside(wrong []int64, among func(c int64) bool) bool {
 	return float64(f.count) >= mostly*float64(columns*each)
 }
 
-// reach is within how many columns of the inner multiples of tile everything wrong lies; 0 where fewer than
-// two of them have anything wrong beside them.
+// reach is within how many columns of the multiples of tile everything wrong lies; 0 where fewer than two of
+// the inner ones have anything wrong beside them. The end of the last tile may lie behind the row.
 func (f finding) reach(wrong []int64, tile int64) int64 {
 	far, seams := int64(0), map[int64]bool{}
 	for c, n := range wrong {
@@ -95,10 +95,12 @@ func (f finding) reach(wrong []int64, tile int64) int64 {
 			continue
 		}
 		seam := (int64(c) + tile/2) / tile
-		if seam == 0 || seam*tile >= int64(len(wrong)) {
+		if seam == 0 {
 			return 0
 		}
-		seams[seam] = true
+		if seam*tile < int64(len(wrong)) {
+			seams[seam] = true
+		}
 		if after := int64(c) - seam*tile; after >= 0 {
 			far = max(far, after+1)
 		} else {

@@ -94,6 +94,16 @@ var planted = []struct {
 		"wrong only within 3 columns of multiples of 64: where tiles of 64 meet (the halo)",
 	},
 	{
+		"a halo where tiles meet, the last one cut off", worded(patternTarget(1, 999)),
+		func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i%256 >= 224 },
+		"wrong only within 32 columns of multiples of 256: where tiles of 256 meet (the halo)",
+	},
+	{
+		"a halo of a single element", worded(patternTarget(256)),
+		func(t Target, i int64) (float64, bool) { return t.R[i] + 1, i == 255 },
+		"only the last element (255) is wrong (256 is a multiple of 256: tiles may meet there; the halo)",
+	},
+	{
 		"a halo of one tile", worded(patternTarget(1, 75)),
 		func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i >= 60 && i < 64 },
 		"wrong from column 60 to 63 (64 is a multiple of 64: tiles may meet there; the halo)",

@@ -230,6 +230,8 @@ type BenchSpec struct {
 type AdviceSpec struct {
 	// SpecialNumbers is said where a kernel is right on ordinary numbers and wrong on others.
 	SpecialNumbers string `toml:"special_numbers"`
+	// Unwritten is said where elements stay unwritten; "" where a grid that is too small is the usual cause.
+	Unwritten string `toml:"unwritten"`
 	// What the operator calls places at which a wrong kernel is often wrong, "" where it has no word: both
 	// ends of a row, where tiles meet, all from where one begins, the transposed places.
 	Ends       string `toml:"ends"`

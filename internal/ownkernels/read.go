@@ -47,7 +47,8 @@ type File struct {
 	Parameters []string // of the functions that are judged
 	Covers     Coverage
 	Bindings   []*kernelfile.Binding // of the functions that are judged, one for each pass
-	NoBarrier  bool                  // its threads share memory and it has no barrier
+	Shares     bool                  // its threads share memory
+	NoBarrier  bool                  // ... and it has no barrier
 
 	reading       Reading
 	doubts        map[op.Pass][]backend.Doubt
@@ -112,7 +113,7 @@ func (r Reading) Read() (*File, error) {
 	}
 	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
-	f.NoBarrier = asCUDA.Shares && !asCUDA.Waits
+	f.Shares, f.NoBarrier = asCUDA.Shares, asCUDA.Shares && !asCUDA.Waits
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
 	f.launches = !request.IsPython() || ownKernels.Match(content)
 	if !request.IsPython() {

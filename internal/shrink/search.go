@@ -47,7 +47,8 @@ type Search struct {
 	Fixed     map[string]int64    // sizes that the user fixed
 	Equal     [][]string          // dims that one parameter stands for: they follow the first of the group
 	Assumed   map[string][]string // attributes whose value nobody gave, with their other values
-	NoBarrier bool                // the file shares memory between threads and has no barrier
+	Shares    bool                // the file shares memory between threads
+	NoBarrier bool                // ... and has no barrier
 	Python    bool                // the function is one of Python
 
 	sizes []string // the dims that may change
@@ -60,7 +61,8 @@ func (s *Search) Find() Finding {
 	s.known = map[string]*record.Record{}
 	first := s.Suspect.Record
 	facts := advice.Facts{
-		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Pass: first.Case.Pass, DType: first.Case.DType,
+		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Unwritten: s.Spec.Advice.Unwritten, Shares: s.Shares,
+		Pass: first.Case.Pass, DType: first.Case.DType,
 		Distribution: first.Case.Distribution, Race: s.Suspect.Race, Formula: s.Spec.Formula,
 		Exact:  s.Spec.DefaultContract(first.Case.DType) == "exact",
 		Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,

@@ -299,6 +299,27 @@ class Misbehaviour(Folder):
             self.client.run("planted", "torch/other", "forward", [self.x], [("y", torch.float32, (3, 4))])
 
 
+class Products(Folder):
+    def test_a_nan_stays_in_the_row_that_has_it(self):
+        """torch's product of bf16 on a CPU with AMX brings it into the row before, where the rows are no
+        multiple of 32 elements."""
+        self.write("product.py", """
+            import torch
+            from implementation import Implementation
+
+            def product(x):
+                return (x.to(torch.bfloat16) @ torch.ones(x.shape[1], 32, dtype=torch.bfloat16)).to(x.dtype)
+
+            IMPLEMENTATIONS = [Implementation("torch/product", product, outputs=("y",), dtypes=("fp32",))]
+        """)
+        client = self.start()
+        client.ask("load", {"op": "product"})
+        x = torch.ones(33, 65)
+        x[3, 0] = float("nan")
+        _, launches = client.run("product", "torch/product", "forward", [x], [("y", torch.float32, (33, 32))])
+        self.assertEqual(launches[0]["y"].isnan().any(1).nonzero().tolist(), [[3]])
+
+
 class Protocol(Folder):
     def test_a_broken_line_ends_the_worker(self):
         lines = [b"{not json\n", b'"' + b"x" * (1 << 20) + b'"\n']
