@@ -115,7 +115,7 @@ class Worker:
             # some of its faults depend on these
             versions["torch_cpu"] = torch.backends.cpu.get_cpu_capability()
             versions["torch_threads"] = str(torch.get_num_threads())
-            # else oneDNN multiplies bf16 by AMX, and a NaN comes into the row before its own (docs/decisions.md)
+            # else oneDNN multiplies bf16 by AMX, and a NaN comes into the row before its own
             os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
             os.environ["TRITON_INTERPRET"] = "1"
             # else Inductor spends seconds on finding out what the CPU has

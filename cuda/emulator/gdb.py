@@ -1,8 +1,8 @@
 """gdb's helpers for a kernel that runs in the emulator: triad check --debug FILE loads them.
 
 A block's threads run one after the other, each until it waits. Where gdb stops, one of them runs; the others
-have their registers on their stacks. Nothing here calls a function of the program: gdb writes all registers for
-that, and gdb 13 cannot where a processor has some that it does not know (AMX).
+have their registers on their stacks. Nothing here calls a function of the program: gdb writes all registers
+for that, and gdb 13 cannot where a processor has some that it does not know (AMX).
 """
 
 import struct
@@ -45,7 +45,7 @@ def address_of(name):
 
 
 class Thread:
-    """A thread of the block: its number and index, its warp, its state, and the wait that it is in or has passed."""
+    """A thread of the block; place is the wait that it is in or has passed."""
 
     def __init__(self, number, index, state, place):
         self.number, self.index, self.warp = number, index, number // 32

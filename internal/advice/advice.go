@@ -30,8 +30,8 @@ type Facts struct {
 	// the largest error there, in units in the last place; NaN or infinite where a class is wrong
 	ULP    float64
 	Python bool // the function is one of Python
-	// Race: some case ended as a RACE. Shares: shared memory is used. NoBarrier: it is, and no __syncthreads()
-	// stands in the file.
+	// Race: some case ended as a RACE. Shares: shared memory is used. NoBarrier: it is, and no
+	// __syncthreads() stands in the file.
 	Race, Shares, NoBarrier bool
 	// OrdinaryPasses: on ordinary numbers the same shape is right.
 	OrdinaryPasses bool
@@ -187,9 +187,9 @@ func (f Facts) byStatus() []string {
 			"or for a constant such as eps that is off"}
 	case f.UpTo == "" && !settled && f.Shares && f.Distribution == "normal" &&
 		strings.Contains(f.Message, "NaN") && !strings.Contains(f.Message, "want NaN"):
-		return []string{"it makes NaN of ordinary numbers: shared memory starts as NaN in the emulator and as " +
-			"anything on a GPU, and an element of it is read that no thread has written, or not yet: put " +
-			"__syncthreads() between writing shared memory and reading what other threads wrote"}
+		return []string{"it makes NaN of ordinary numbers: shared memory starts as NaN in the emulator and " +
+			"as anything on a GPU, and an element of it is read that no thread has written, or not yet: " +
+			"put __syncthreads() between writing shared memory and reading what other threads wrote"}
 	case f.UpTo == "" && !settled:
 		return []string{"it is wrong from the smallest shape on. Compare it with the formula, " + f.Formula +
 			", and with what lies where: " + f.Layout +

@@ -28,8 +28,8 @@ type Operator struct {
 func specFile(name string) string     { return name + "/" + name + ".toml" }
 func findingsFile(name string) string { return name + "/findings.toml" }
 
-// names are the names of the folders. readers read one operator each, once: proving a spec takes milliseconds,
-// and most commands and every worker need one.
+// names are the names of the folders. readers read one operator each, once: proving a spec takes
+// milliseconds, and most commands and every worker need one.
 var names, readers = func() ([]string, map[string]func() (*Operator, error)) {
 	entries, err := files.ReadDir(".")
 	if err != nil {

@@ -56,7 +56,8 @@ func TestEveryCaseHasATruth(t *testing.T) {
 			}
 			t.Logf("%d cases, %d outputs, %d exact, %d without power; truth %v, longest %v", len(plan.Cases),
 				outputs, exact, powerless, spent, longest)
-			if level == op.LevelDefault && powerless*4 > outputs { // few cases are mostly of the smallest sizes
+			// few cases are mostly of the smallest sizes
+			if level == op.LevelDefault && powerless*4 > outputs {
 				t.Errorf("%d of %d outputs are without power", powerless, outputs)
 			}
 		})
