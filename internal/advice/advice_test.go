@@ -40,6 +40,11 @@ func TestAdviceOfALimitInPython(t *testing.T) {
 	if got := For(f); !strings.Contains(got, "64 threads are not enough") {
 		t.Errorf("of a .cu: %q", got)
 	}
+	f.Status, f.ULP = op.StatusFail, 9000
+	f.Message = "only the last row (63) is wrong (tiles may meet there; the halo)"
+	if got := For(f); strings.Contains(got, "threads are not enough") {
+		t.Errorf("of a halo: %q", got)
+	}
 }
 
 // Where bits are compared nothing is near the truth, and no precision is to blame.

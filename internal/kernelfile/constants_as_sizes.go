@@ -135,13 +135,14 @@ func (f *File) allocates(name string) bool {
 // fewEnough refuses sizes with which an input would have too many elements.
 func (b *Binding) fewEnough(dims map[string]int64) error {
 	for _, t := range b.inputs {
-		elements := int64(1)
+		elements, tooMany := int64(1), false
 		for _, size := range b.shape(t) {
 			if n, known := dims[fmt.Sprint(size)]; known {
+				tooMany = tooMany || n > mostConstant/max(elements, 1)
 				elements *= n
 			}
 		}
-		if elements > mostConstant {
+		if tooMany {
 			var words []string
 			for _, dim := range slices.Sorted(maps.Keys(dims)) {
 				words = append(words, fmt.Sprintf("%s = %d", dim, dims[dim]))

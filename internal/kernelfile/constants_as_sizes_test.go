@@ -31,6 +31,7 @@ func TestConstantSizes(t *testing.T) {
 	const kernel = "__global__ void k(float *x, float *y) "
 	for text, want := range map[string]string{
 		"#define N 100000000\n" + kernel + "{ if (i < N) y[i] = x[i]; }":                 "too many",
+		"#define N 4294967296\n" + kernel + "{ if (i < N && j < N) y[i] = x[j]; }":       "too many",
 		"#define P 40\n#define Q 50\n" + kernel + "{ if (i < P && j < Q) y[i] = x[j]; }": "--dims ",
 	} {
 		file := ReadCUDA(text)
