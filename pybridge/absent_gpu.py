@@ -41,6 +41,8 @@ class _Meant(TorchFunctionMode):
         said = _SAID.get(function)
         if said is not None:
             return said(*args)
+        if function is torch.device:  # a file may compare it with the device of a tensor
+            return function(*args, **(kwargs or {}))
         kwargs = {k: _here(v, k) for k, v in (kwargs or {}).items() if k != "pin_memory"}
         return function(*(_here(a) for a in args), **kwargs)
 

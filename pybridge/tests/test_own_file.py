@@ -177,12 +177,16 @@ class OwnFile(unittest.TestCase):
             x = x.to(torch.device("cuda"))
             made = torch.empty(1, device=x.device)
             said = (x.is_cuda, x.device.type, torch.cuda.is_available(), made.is_cuda)
+            like = (torch.device("cuda:0") == x.device, torch.device("cuda").type == x.device.type,
+                    torch.device("cuda", 0) == made.device,
+                    torch.empty(1, device=torch.device("cuda:0")).is_cuda)
             with torch.cuda.device(x.device), torch.cuda.stream(torch.cuda.Stream()):
                 torch.cuda.synchronize()
             def f(x: Nothing): return x.is_cuda
             """)
         module = self.load("mine.py")
         self.assertEqual(module.said, (True, "cuda", True, True))
+        self.assertEqual(module.like, (True, True, True, True))
         self.assertEqual((module.x.device.type, module.x.is_cuda, module.f(module.x)), ("cpu", False, False))
         with own_file.called():
             self.assertTrue(module.f(module.x))
