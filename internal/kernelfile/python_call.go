@@ -51,6 +51,9 @@ func (b *Binding) pythonValue(a Argument) string {
 	}
 	switch a.Role {
 	case Input:
+		if b.stacked(a) {
+			return pythonTensor(a) + "[None]" + pointer
+		}
 		return pythonTensor(a) + pointer
 	case Output:
 		return "out_" + a.Target + pointer

@@ -1,0 +1,42 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// unsqueezes matches what puts a size of 1 into a table: cos = cos.unsqueeze(1). The place may be a parameter.
+var unsqueezes = regexp.MustCompile(`\b(\w+)\.unsqueeze\(\s*(?:dim\s*=\s*)?(\w+)\s*\)`)
+
+// stacked says whether a function of Python wants a table with one more size in front, that of the batch. It
+// puts a size of 1 where that of the heads lies in the tensor that it multiplies: in [batch, seq, head_dim]
+// that is the second of [batch, heads, seq, head_dim], the third of [batch, seq, heads, head_dim].
+func (b *Binding) stacked(a Argument) bool {
+	if a.Role != Input || b.Function.Kind != Python || b.Function.form == kernelForm ||
+		!slices.Contains(b.Spec.Own.Wide, a.Target) || len(b.shape(b.inputs[0])) != 4 {
+		return false
+	}
+	heads := "2"
+	if slices.ContainsFunc(b.Args, func(o Argument) bool { return o.Role == Input && o.Form == ByToken }) {
+		heads = "1"
+	}
+	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	for _, m := range unsqueezes.FindAllStringSubmatch(text, -1) {
+		if m[1] == a.Name && b.presetOf(m[2]) == heads {
+			return true
+		}
+	}
+	return false
+}
+
+// presetOf is a number, or the one that a parameter has where a caller gives none.
+func (b *Binding) presetOf(word string) string {
+	for _, p := range b.Function.Params {
+		if p.Name == word {
+			_, value, _ := strings.Cut(p.Text, "=")
+			return strings.TrimSpace(value)
+		}
+	}
+	return word
+}
