@@ -165,11 +165,8 @@ func (f Facts) byStatus() []string {
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
 		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it " +
 			"out of the if, or let no thread return before it"}
-	case strings.Contains(f.Message, "never written") && f.Unwritten != "" && f.UpTo == "":
-		return []string{"elements stay unwritten: " + f.Unwritten}
-	case strings.Contains(f.Message, "never written") && !settled:
-		return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write " +
-			"(N + 255) / 256), or a loop or a comparison ends too early"}
+	case strings.Contains(f.Message, "never written") && (f.Unwritten != "" && f.UpTo == "" || !settled):
+		return f.unwritten()
 	case f.OrdinaryPasses:
 		return []string{f.specialNumbers()}
 	case f.roundedOtherwise() && !settled:
@@ -220,6 +217,15 @@ func (f Facts) misaligned() string {
 	return where + "a float4 is read or written where its address is not a multiple of 16 bytes, which a " +
 		"GPU refuses. Row r begins at r * its length: take four elements at once where the length is a " +
 		"multiple of 4, and single elements elsewhere"
+}
+
+// unwritten is the advice where elements stay as they were: the operator's, if no size matters.
+func (f Facts) unwritten() []string {
+	if f.Unwritten != "" && f.UpTo == "" {
+		return []string{"elements stay unwritten: " + f.Unwritten}
+	}
+	return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write " +
+		"(N + 255) / 256), or a loop or a comparison ends too early"}
 }
 
 var shapes = regexp.MustCompile(`came back with shape \[(\d+) (\d+)\], want \[(\d+) (\d+)\]`)

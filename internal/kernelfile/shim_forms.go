@@ -455,12 +455,7 @@ func (b *Binding) formSentences() []string {
 			all = append(all, fmt.Sprintf("%s is int: %s is converted, and that is timed", a.Name, a.Target))
 		}
 	}
-	for _, a := range b.Args {
-		if b.stacked(a) {
-			all = append(all, a.Name+" has one size more, the batch: it is 1")
-		}
-	}
-	all = append(all, b.convertedSentences()...)
+	all = slices.Concat(all, b.stackedSentences(), b.convertedSentences())
 	if b.each {
 		all = append(all, b.Function.Name+" takes one tensor: it is called once for "+
 			strings.Join(slices.Sorted(maps.Values(b.Spec.Own.Each)), ", ")+" and once for "+

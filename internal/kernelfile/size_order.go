@@ -10,10 +10,11 @@ import (
 )
 
 // chooseOrder takes the order in which a file says that the sizes of its tensors lie: "B, S, H, D = q.shape",
-// or (batch, seq, heads, head_dim) in a comment. One that says both orders says none.
+// or (batch, seq, heads, head_dim) in a comment, where the user has not said it. One that says both orders
+// says none.
 func (b *Binding) chooseOrder(file *File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Over != "" || a.Form == Packed || a.told
+		return a.Over != "" || a.Form == Packed || a.told && slices.Contains(b.Spec.Own.Tokens, a.Target)
 	})
 	if len(b.Spec.Own.Tokens) == 0 || settled || b.byToken || !b.mayExchange() || b.Pass != op.Forward {
 		return

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// unsqueezes matches what puts a size of 1 into a table: cos = cos.unsqueeze(1). The place may be a parameter.
+// unsqueezes matches what puts a size of 1 into a table: cos = cos.unsqueeze(1). The place may be a
+// parameter.
 var unsqueezes = regexp.MustCompile(`\b(\w+)\.unsqueeze\(\s*(?:dim\s*=\s*)?(\w+)\s*\)`)
 
 // stacked says whether a function of Python wants a table with one more size in front, that of the batch. It
@@ -28,6 +29,16 @@ func (b *Binding) stacked(a Argument) bool {
 		}
 	}
 	return false
+}
+
+func (b *Binding) stackedSentences() []string {
+	var all []string
+	for _, a := range b.Args {
+		if b.stacked(a) {
+			all = append(all, a.Name+" has one size more, the batch: it is 1")
+		}
+	}
+	return all
 }
 
 // presetOf is a number, or the one that a parameter has where a caller gives none.

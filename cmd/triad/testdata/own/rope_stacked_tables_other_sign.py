@@ -14,4 +14,6 @@ def rotate_queries_and_keys(q, k, cos, sin, unsqueeze_dim=1):
     """
     cos = cos.unsqueeze(unsqueeze_dim)
     sin = sin.unsqueeze(unsqueeze_dim)
-    return q * cos - half_turned(q) * sin, k * cos + half_turned(k) * sin
+    queries = q * cos - half_turned(q) * sin
+    keys = k * cos + half_turned(k) * sin
+    return queries.type_as(q), keys.type_as(k)
