@@ -12,6 +12,8 @@ var (
 		`[ \t]*=[ \t]*(\w+)\.(?:shape|size\(\))[ \t]*$`)
 	assertsRank = regexp.MustCompile(
 		`\bassert\b.*?\b(\w+)\.(?:ndim|dim\(\))\s*==\s*(\d)|\bassert\b.*?\blen\((\w+)\.shape\)\s*==\s*(\d)`)
+	indexesShape = regexp.MustCompile(
+		`\b(\w+)\.(?:shape\[[ \t]*(\d)[ \t]*\]|(?:size|stride)\([ \t]*(\d)[ \t]*\))`)
 	chainsRank = regexp.MustCompile(
 		`\bassert\b.*?\b(\w+)\.(?:ndim|dim\(\))\s*==\s*\w+\.(?:ndim|dim\(\))\s*==\s*(\d)`)
 )
@@ -34,7 +36,7 @@ func (b *Binding) takeRank() {
 	if b.takesSizes() {
 		return
 	}
-	if said == rank+1 && rank == 2 {
+	if said == rank+1 && rank <= 2 {
 		b.Options.Leading = true
 		return
 	}
@@ -103,7 +105,27 @@ func (b *Binding) saidRank() (said, rank int) {
 			}
 		}
 	}
+	if said == 0 { // a size beyond the operator's is asked for
+		said = rank
+		for _, m := range indexesShape.FindAllStringSubmatch(text, -1) {
+			if n, err := strconv.Atoi(m[2] + m[3]); err == nil && m[1] == name {
+				said = max(said, n+1)
+			}
+		}
+	}
 	return max(said, 0), rank
+}
+
+// leads says whether a tensor of these sizes gets one more in front. Vectors beside a matrix get none.
+func (b *Binding) leads(sizes []any) bool {
+	if !b.Options.Leading || len(sizes) == 0 {
+		return false
+	}
+	if len(b.shape(b.inputs[0])) > 1 {
+		return len(sizes) > 1
+	}
+	name, _ := sizes[0].(string)
+	return b.isDim(name)
 }
 
 // keepsShape matches what makes a tensor of the same sizes of one.

@@ -356,7 +356,7 @@ func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	if seen && b.getsExchanged(t) {
 		list = exchangedSizes(list, b.byToken)
 	}
-	if seen && b.Options.Leading && len(list) > 1 {
+	if seen && b.leads(list) {
 		words.WriteString("1, ")
 	}
 	for _, size := range list {
