@@ -14,8 +14,9 @@ import (
 // said so is empty.
 type foundLaunch struct {
 	grid, block [3]string
-	shared      string // bytes
-	oneBlock    bool   // of whatever sizes
+	shared      string   // bytes
+	oneBlock    bool     // of whatever sizes
+	blocks      [3]int64 // of the grid, where they are numbers
 	// the numbers that the kernel's parameters are handed there, by their names
 	handed map[string]int64
 }
@@ -47,6 +48,9 @@ func (k body) ownLaunch() *foundLaunch {
 		found := &foundLaunch{handed: c.numbers(split(tokens[end+2 : close]))}
 		if len(parts) >= 2 {
 			found.grid, found.block = c.sizes(parts[0]), c.sizes(parts[1])
+			for axis, text := range found.grid {
+				found.blocks[axis], _ = numberOf(text)
+			}
 			if n, number := k.number(strings.Trim(product(found.grid), "()")); number {
 				found.grid = [3]string{} // of the caller's own sizes
 				found.oneBlock = n == 1

@@ -14,6 +14,11 @@ func (c callSite) value(words []token) (n int64, known bool) {
 	if !known {
 		return 0, false
 	}
+	return numberOf(text)
+}
+
+// numberOf is what an expression of numbers comes to.
+func numberOf(text string) (n int64, known bool) {
 	e, err := op.ParseExpression(text, func(string) bool { return false }, false)
 	if err != nil {
 		return 0, false
