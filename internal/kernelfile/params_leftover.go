@@ -346,8 +346,9 @@ func (b *Binding) checkSizes(file *File) error {
 		n, constant := b.constantSize(file, d.Name)
 		list, _ := b.inputs[0].Shape.([]any)
 		if !constant && (len(list) == 0 || list[len(list)-1] == d.Name || !b.givesAnySize()) {
-			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s, or add "+
-				"a parameter", d.Name, b.Spec.Name, b.Matched(), cmp.Or(b.sizesOfLaunch(file), d.Name+"=1"))
+			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s, or "+
+				"add a parameter", d.Name, b.Spec.Name, b.Matched(),
+				cmp.Or(b.sizesOfLaunch(file), d.Name+"=1"))
 		}
 		b.implied[d.Name] = max(n, 1)
 		if constant && file.launchesWith(b.Function, file.constantOf(b, d.Name)) {

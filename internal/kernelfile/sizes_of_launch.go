@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// sizesOfLaunch are the sizes of a matrix, as words of --dims, for a kernel that takes blocks times a tile for
-// the length of a row, "gridDim.x * TILE", where the file launches it with a grid of numbers; "" where it does
-// not.
+// sizesOfLaunch are the sizes of a matrix, as words of --dims, for a kernel that takes blocks times a tile
+// for the length of a row, "gridDim.x * TILE", where the file launches it with a grid of numbers; "" where
+// it does not.
 func (b *Binding) sizesOfLaunch(file *File) string {
 	tile, shape := b.tileOfGrid(file), b.shape(b.inputs[0])
 	if tile == 0 || len(shape) != 2 {
