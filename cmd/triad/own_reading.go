@@ -258,7 +258,8 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 		o.Dims = smallestTelling(t.request.Operators[0].Spec, o)
 	}
 	if t.hard {
-		o.Distributions = t.request.Operators[0].Spec.Check.Quick
+		o.Distributions = slices.DeleteFunc(slices.Clone(t.request.Operators[0].Spec.Check.Quick),
+			func(name string) bool { return slices.Contains(o.LeftOut, name) })
 	}
 	request.Options = o
 	stopped, stop := context.WithCancel(t.stopped)

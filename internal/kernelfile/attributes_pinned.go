@@ -79,20 +79,25 @@ func (b *Binding) ignoresNothing(a op.AttributeSpec) bool {
 	})
 }
 
-// someTarget is the condition that there is a target, of a function that ignores none.
-func (b *Binding) someTarget(a op.AttributeSpec) (all []condition) {
+// someTarget is the condition that there is a target, where libraries give 0 or NaN for a mean over none.
+func (b *Binding) someTarget() (all []condition) {
 	for _, t := range b.inputs {
-		if fill, _ := op.ParseFill(t.Fill); fill.Ignoring != a.Name {
+		if fill, _ := op.ParseFill(t.Fill); fill.Ignoring == "" || len(b.Spec.Own.NoTarget) == 0 {
 			continue
 		}
 		for _, size := range b.shape(t) {
-			all = append(all, condition{
-				pythonExpression(fmt.Sprint(size)) + " >= 1",
-				fmt.Sprintf("no line of it speaks of %s: it is not judged where there is no target", a.Name),
-			})
+			all = append(all, condition{pythonExpression(fmt.Sprint(size)) + " >= 1", noTarget})
 		}
 	}
 	return all
+}
+
+// noTarget is why a function is not judged where no target counts.
+const noTarget = "of a mean over no target libraries make 0 or NaN: it is not judged there"
+
+// mayIgnoreAll says whether there are distributions in which the function ignores every target.
+func (b *Binding) mayIgnoreAll() bool {
+	return len(b.Spec.Own.NoTarget) > 0 && !slices.ContainsFunc(b.Spec.Attributes, b.ignoresNothing)
 }
 
 // judgedWith is what is said of an attribute that a function has no parameter for.

@@ -462,6 +462,7 @@ func (b *Binding) pythonConditions() []condition {
 			}
 		}
 	}
+	all = append(all, b.someTarget()...)
 	for _, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue
@@ -469,9 +470,6 @@ func (b *Binding) pythonConditions() []condition {
 		code, value := b.attributeValue(a)
 		if code == "" {
 			continue
-		}
-		if b.ignoresNothing(a) { // what the mean of no row is, is of a kind with what is ignored
-			all = append(all, b.someTarget(a)...)
 		}
 		test := fmt.Sprintf("attributes[%q] == %q", a.Name, value)
 		switch a.Type {

@@ -39,6 +39,14 @@ func (b *Binding) Distributions() []string {
 	return b.Spec.Own.Whole
 }
 
+// LeftOut are the distributions that the function is not judged on unless they are asked for.
+func (b *Binding) LeftOut() []string {
+	if !b.mayIgnoreAll() {
+		return nil
+	}
+	return b.Spec.Own.NoTarget
+}
+
 // wholeCode converts, before or after a call, the tensors of a function of ints: all that it reads, and after
 // the call what it wrote.
 func (b *Binding) wholeCode(args []Argument, after bool) string {
@@ -82,6 +90,10 @@ func (b *Binding) wholeSentence() string {
 func (b *Binding) convertedSentences() (all []string) {
 	if b.whole {
 		all = append(all, b.wholeSentence())
+	}
+	if b.mayIgnoreAll() {
+		all = append(all, fmt.Sprintf("%s (--distribution %s judges it)", noTarget,
+			strings.Join(b.Spec.Own.NoTarget, ",")))
 	}
 	if b.returned != "" {
 		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed",

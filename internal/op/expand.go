@@ -46,6 +46,8 @@ type Options struct {
 	// speak of backwards alone.
 	Distributions, Layouts, Upstreams, Saved []string
 	Memory                                   int64 // bytes the device can hold; 0: not known
+	// distributions that the level's shapes do not meet; those that are asked for by name they do
+	LeftOut []string
 	// sizes beside the level's shapes, at which every distribution of the level is met
 	Shapes []map[string]int64
 }
@@ -254,6 +256,8 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	if p.options.filtered() {
 		return p.named(pass, normal)
 	}
+	distributions = slices.DeleteFunc(slices.Clone(distributions),
+		func(name string) bool { return slices.Contains(p.options.LeftOut, name) })
 	few := len(p.spec.combinations(p.options.Attributes)) <= 2
 	var list []draft
 	for _, x := range normal {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -312,5 +313,27 @@ func TestShapesBesideTheLevel(t *testing.T) {
 	}
 	if others != len(plain.Cases) || len(met) != 1+len(s.Check.Quick) {
 		t.Errorf("%d other cases, want %d; distributions %v", others, len(plain.Cases), met)
+	}
+}
+
+// A distribution that is left out is met by no case of a level, unless it is asked for by name.
+func TestLeftOutDistributions(t *testing.T) {
+	s := softmaxSpec(t)
+	for _, level := range []Level{LevelQuick, LevelDefault, LevelFull} {
+		o := Options{Level: level, DTypes: s.DTypes[:1], Passes: []Pass{Forward}, LeftOut: s.Check.Quick[:1]}
+		plan, err := s.Expand(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		met := func(p Plan) bool {
+			return slices.ContainsFunc(p.Cases, func(c Case) bool { return c.Distribution == o.LeftOut[0] })
+		}
+		if met(plan) || len(plan.Cases) < 5 {
+			t.Errorf("%v: %d cases, among them some of %v", level, len(plan.Cases), o.LeftOut)
+		}
+		o.Distributions = o.LeftOut
+		if plan, err = s.Expand(o); err != nil || !met(plan) {
+			t.Errorf("%v: error %v, or no case of %v that is asked for", level, err, o.LeftOut)
+		}
 	}
 }

@@ -66,6 +66,9 @@ func (s *Spec) checkOwn() error {
 			return fmt.Errorf("own: there is no tensor and no dim %q", name)
 		}
 	}
+	if err := each("own.no_target", s.Own.NoTarget, s.Check.Distributions); err != nil {
+		return err
+	}
 	if err := each("own.whole", s.Own.Whole, s.Check.Distributions); err != nil {
 		return err
 	}

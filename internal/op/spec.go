@@ -166,6 +166,9 @@ type OwnSpec struct {
 	// distributions whose inputs and outputs are whole numbers that an int holds: a function of ints is
 	// judged on these
 	Whole []string `toml:"whole"`
+	// distributions in which no target counts, where libraries give 0 or NaN for a mean: files are not judged
+	// on these
+	NoTarget []string `toml:"no_target"`
 	// an output of one element that is a total: a kernel may give a value of each block, which add up to it
 	Total string `toml:"total"`
 	// words, in small letters, of which a file has one where it may compute the operator's own numbers,

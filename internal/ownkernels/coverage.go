@@ -15,6 +15,7 @@ type Coverage struct {
 	Pins   map[string]string // values of the attributes without a parameter; "" where two functions differ
 	// distributions, where not all can be taken
 	Distributions []string
+	LeftOut       []string         // distributions that are left out unless they are asked for
 	Dims          map[string]int64 // sizes without a parameter, that the user did not fix; 0 where two differ
 	// sizes at which files are judged beside the level's, since they decline all of those
 	Shapes []map[string]int64
@@ -40,6 +41,11 @@ func (c *Coverage) add(pass op.Pass, one Coverage) {
 	for _, d := range dtypes {
 		if !slices.Contains(c.DTypes, d) {
 			c.DTypes = append(c.DTypes, d)
+		}
+	}
+	for _, name := range one.LeftOut {
+		if !slices.Contains(c.LeftOut, name) {
+			c.LeftOut = append(c.LeftOut, name)
 		}
 	}
 	if c.Pins == nil {
@@ -83,6 +89,7 @@ func (b *Backend) Narrow(options *op.Options) {
 	if len(options.Distributions) == 0 {
 		options.Distributions = all.Distributions
 	}
+	options.LeftOut = all.LeftOut
 	attributes := maps.Clone(options.Attributes)
 	if attributes == nil {
 		attributes = map[string]string{}

@@ -136,7 +136,7 @@ func (r Reading) Read() (*File, error) {
 		f.Bindings = append(f.Bindings, b)
 		f.Covers.add(b.Pass, Coverage{
 			DTypes: b.DTypes(), Pins: b.Pins(), Equal: b.Equal(), Dims: b.Fixed(),
-			Distributions: b.Distributions(),
+			Distributions: b.Distributions(), LeftOut: b.LeftOut(),
 		})
 	}
 	if request.IsPython() {
