@@ -91,7 +91,7 @@ func TestErrors(t *testing.T) {
 		{"void f() { k<a < b><<<1, 2>>>(x); }", 1, "cannot read"},
 		{"#define TILE(n) __shared__ float t[n]\n#define B 1\n", 1, "semicolon"},
 		{"__global__ void f(__shared__ float* x) {}", 1, "start of a declaration"},
-		{"void f() { __shared__ int x = 0; }", 1, "name"},
+		{"void f() { __shared__ int x = 0; }", 1, "cannot have values"},
 		{"void f() { extern __shared__ float s; }", 1, "without a size"},
 		{"void f() { k<<<1, g([&]{ j<<<1, 2>>>(); })>>>(x); }", 1, "statement of its own"},
 	} {
