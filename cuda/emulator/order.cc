@@ -173,7 +173,8 @@ void order_fence(Worker &w) {
 
 bool order_fenced(const Worker &w) {
 	const Knowledge &k = knowledge(w);
-	return k.fence[thread_of(w)] >= k.start;
+	const uint32_t fence = k.fence[thread_of(w)];
+	return fence >= k.start && fence > k.barrier;
 }
 
 // order_release: a thread that has passed a fence in this block lets others know of what was before it.

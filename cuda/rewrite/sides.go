@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,10 @@ type Text struct {
 // what can mean nothing else is told: a name that is declared in two ways, a word that may be a macro, and
 // lines under an #if are passed over. nil: nothing is wrong.
 func WrongSide(files []Text) *Error {
-	p := sides{macros: map[string]bool{}, names: map[string]side{}, onDevice: map[string]bool{}}
+	p := sides{
+		macros: map[string]bool{}, sided: map[string]bool{}, names: map[string]side{},
+		onDevice: map[string]bool{}, doubtful: map[string]bool{},
+	}
 	for _, f := range files {
 		p.macrosOf(f.Text)
 	}
@@ -26,9 +30,15 @@ func WrongSide(files []Text) *Error {
 	for i, f := range files {
 		read[i] = p.read(f)
 		for _, d := range read[i].declared {
+			p.doubt(read[i], d)
+		}
+	}
+	for i := range read {
+		for _, d := range read[i].declared {
 			for _, name := range d.names {
 				known, seen := p.names[name]
-				if seen && known != d.side || p.macros[name] {
+				doubtful := p.macros[name] || p.doubtful[name] || p.ofDoubtfulType(read[i], d)
+				if seen && known != d.side || doubtful {
 					p.names[name] = unclear
 				} else {
 					p.names[name] = d.side
@@ -60,7 +70,7 @@ const (
 	deviceVariable
 )
 
-// sideOf is one of a namespace's.
+// sideOf is one declaration of a namespace.
 type sideOf struct {
 	side   side
 	names  []string // of a function one, of variables each
@@ -74,7 +84,11 @@ type sideOf struct {
 // sides is what is known of a program's names.
 type sides struct {
 	macros map[string]bool
+	sided  map[string]bool // macros that say __device__ or __host__
 	names  map[string]side
+	// doubtful has the words of declarations that are not understood, of classes and of aliases: a name that
+	// is one of them may be another thing than what is declared elsewhere
+	doubtful map[string]bool
 	// onDevice has the variables of the device that its functions use: others may stand for themselves on the
 	// host, as a pointer from cudaMalloc
 	onDevice map[string]bool
@@ -94,9 +108,47 @@ func (p *sides) macrosOf(text []byte) {
 		at := skip(masked, d.start+1)
 		if end := wordEnd(masked, at); string(masked[at:end]) == "define" {
 			at = skip(masked, end)
-			p.macros[string(masked[at:wordEnd(masked, at)])] = true
+			name := string(masked[at:wordEnd(masked, at)])
+			p.macros[name] = true
+			p.sided[name] = p.sided[name] || deviceSays.Match(masked[at:d.end])
 		}
 	}
+}
+
+var (
+	deviceSays = regexp.MustCompile(`__(?:device|host)__`)
+	ofLanguage = regexp.MustCompile(`^(?:int|float|double|char|bool|long|short|unsigned|signed|void|auto|` +
+		`size_t|u?int(?:8|16|32|64)_t|static|extern|const|constexpr|inline|volatile|struct|class|union|` +
+		`enum|std|__\w+__)$`)
+)
+
+// doubt notes the words of a declaration that is not understood.
+func (p *sides) doubt(f fileSides, d sideOf) {
+	if d.side != unclear && !d.class {
+		return
+	}
+	words := anyWord.FindAll(f.code[d.head.from:d.head.to], -1)
+	if bytes.Contains(f.code[d.head.from:d.head.to], []byte("enum")) {
+		words = append(words, anyWord.FindAll(f.code[d.body.from:d.body.to], -1)...)
+	}
+	for _, w := range words {
+		if !ofLanguage.Match(w) {
+			p.doubtful[string(w)] = true
+		}
+	}
+}
+
+// ofDoubtfulType says whether the type of a variable is a name of the program that may mean anything.
+func (p *sides) ofDoubtfulType(f fileSides, d sideOf) bool {
+	if d.side != hostVariable && d.side != deviceVariable {
+		return false
+	}
+	for _, w := range anyWord.FindAll(f.code[d.head.from:d.head.to], -1) {
+		if p.doubtful[string(w)] {
+			return true
+		}
+	}
+	return false
 }
 
 // read lists the declarations of a file; none of one whose braces stand under an #if by halves.
@@ -123,7 +175,7 @@ func (p *sides) usesOnDevice(read []fileSides) {
 			if d.body.to == 0 || !device {
 				continue
 			}
-			b := sideBody{f, d, p}
+			b := sideBody{f, d, p, map[string]bool{}}
 			for _, w := range anyWord.FindAll(f.code[d.body.from:d.body.to], -1) {
 				name := string(w)
 				if p.names[name] == deviceVariable && !p.onDevice[name] && !b.shadowed(name) {
@@ -318,7 +370,10 @@ func (p *sides) wrong(f fileSides, d sideOf) *Error {
 		return memberKernel(f, d)
 	}
 	if d.side == kernelFunction {
-		before := inside.ReplaceAll(f.code[afterTemplate(f.code, d.head.from):d.name], nil)
+		before := f.code[afterTemplate(f.code, d.head.from):d.name]
+		for inside.Match(before) {
+			before = inside.ReplaceAll(before, nil)
+		}
 		if result := givesBack.Find(before); result != nil && !names(before, "void") &&
 			!bytes.Contains(before, []byte("auto")) {
 			return f.errorf(d.name, "the kernel %s gives back %s: a kernel is void, and writes its results "+
@@ -328,13 +383,15 @@ func (p *sides) wrong(f fileSides, d sideOf) *Error {
 	if d.body.to == 0 || d.params.to == 0 || names(f.code[d.body.from:d.body.to], "__global__") {
 		return nil
 	}
-	b := sideBody{f, d, p}
+	b := sideBody{f, d, p, map[string]bool{}}
 	switch d.side {
 	case kernelFunction, deviceFunction:
 		return b.ofDevice()
 	case hostFunction:
 		text := f.code[d.body.from:d.body.to]
-		if !strings.HasPrefix(string(f.code[d.head.from:]), "template") && !names(text, "__device__") {
+		mixed := names(text, "__device__") || slices.ContainsFunc(anyWord.FindAll(text, -1),
+			func(w []byte) bool { return p.sided[string(w)] })
+		if !strings.HasPrefix(string(f.code[d.head.from:]), "template") && !mixed {
 			return b.ofHost()
 		}
 	}

@@ -9,7 +9,8 @@ import (
 type sideBody struct {
 	fileSides
 	sideOf
-	p *sides
+	p     *sides
+	known map[string]bool // what shadowed found
 }
 
 // hostCalls are functions of the C library that kernels do not have; hostNames are names of the C++ library.
@@ -22,6 +23,9 @@ var (
 	deviceCalls = regexp.MustCompile(`^__(?:syncthreads|syncwarp|shfl\w*_sync|ballot_sync|any_sync|` +
 		`all_sync)$`)
 	// both sides have these, whatever else a file declares
+	// those of cooperative groups are found by the types of their arguments
+	groups = regexp.MustCompile(`^(?:reduce|sync|any|all|ballot|inclusive_scan|exclusive_scan|` +
+		`memcpy_async)$`)
 	everywhere = regexp.MustCompile(`^(?:f?min|f?max|f?abs[fl]?|pow[fil]?|sqrt[fl]?|exp[f2]?|log\w*|` +
 		`sin[hf]?|` +
 		`cos[hf]?|tan[hf]?|floorf?|ceilf?|l?l?roundf?|isnan|isinf|mem\w+|make_\w+|atomic\w+|__\w+|main)$`)
@@ -38,17 +42,17 @@ func (b sideBody) ofDevice() *Error {
 		known, declared := b.p.names[name]
 		calls := b.followedBy(at, "(")
 		switch {
-		case everywhere.MatchString(name), b.underIf(at):
+		case everywhere.MatchString(name), groups.MatchString(name), b.underIf(at):
 		case name == "throw" || name == "try" && b.followedBy(at, "{"):
 			return b.errorf(at, "%s uses exceptions (%s), which a GPU does not have", who, name)
 		case b.ofStandard(at) && hostNames.MatchString(name),
-			(name == "cout" || name == "cerr") && !declared && b.followedBy(at, "<<"):
+			(name == "cout" || name == "cerr") && !declared && b.followedBy(at, "<<") && !b.shadowed(name):
 			return b.errorf(at, "std::%s is for the host, and %s uses it: a kernel has arrays, and printf",
 				name, who)
 		case b.qualified(at) || b.p.macros[name]:
-		case calls && known == kernelFunction && b.statement(at):
+		case calls && known == kernelFunction && b.statement(at) && !b.shadowed(name):
 			return b.called(at, name)
-		case calls && known == hostFunction && !b.shadowed(name):
+		case calls && known == hostFunction && !b.shadowed(name) && !b.unevaluated(at):
 			return b.errorf(at, "%s is a function of the host, and %s calls it: write __device__ before it "+
 				"(__host__ __device__, where both call it)", name, who)
 		case calls && !declared && hostCalls.MatchString(name) && !b.shadowed(name):
@@ -75,7 +79,7 @@ func (b sideBody) ofHost() *Error {
 			return b.errorf(at, "%s is for kernels, and %s calls it: the host waits by "+
 				"cudaDeviceSynchronize()", name, b.who())
 		case everywhere.MatchString(name):
-		case calls && known == kernelFunction && b.statement(at):
+		case calls && known == kernelFunction && b.statement(at) && !b.shadowed(name):
 			return b.called(at, name)
 		case calls && known == deviceFunction && !b.shadowed(name) && !b.unevaluated(at):
 			return b.errorf(at, "%s is a function of the device, and %s calls it: write __host__ __device__ "+
@@ -155,10 +159,20 @@ func (b sideBody) unevaluated(at int) bool {
 // shadowed says whether a name of the file may mean another thing in the function: a parameter of it, or what
 // is declared in its body.
 func (b sideBody) shadowed(name string) bool {
-	if names(b.code[b.head.from:b.head.to], name) {
+	found, known := b.known[name]
+	if !known {
+		found = b.mayShadow(name)
+		b.known[name] = found
+	}
+	return found
+}
+
+func (b sideBody) mayShadow(name string) bool {
+	body := b.code[b.body.from:b.body.to]
+	if names(b.code[b.head.from:b.head.to], name) || names(body, "enum") {
 		return true
 	}
-	depth := 0
+	depth, handed := 0, 0 // handed: where the arguments of a macro end
 	for at := b.body.from; at < b.body.to; at++ {
 		switch b.code[at] {
 		case '(', '[':
@@ -166,8 +180,20 @@ func (b sideBody) shadowed(name string) bool {
 		case ')', ']':
 			depth--
 		}
-		if !wordStart(b.code, at) || string(b.code[at:wordEnd(b.code, at)]) != name || b.qualified(at) {
+		if !wordStart(b.code, at) {
 			continue
+		}
+		word := string(b.code[at:wordEnd(b.code, at)])
+		if open := skip(b.code, wordEnd(b.code, at)); b.p.macros[word] && b.followedBy(at, "(") {
+			if end, ok := GroupEnd(b.code, open); ok {
+				handed = max(handed, end)
+			}
+		}
+		if word != name || b.qualified(at) {
+			continue
+		}
+		if at < handed || b.mayDeclare(at) {
+			return true
 		}
 		before := skipBack(b.code, at)
 		for b.code[before-1] == '*' || b.code[before-1] == '&' {
@@ -183,6 +209,43 @@ func (b sideBody) shadowed(name string) bool {
 		}
 	}
 	return false
+}
+
+// mayDeclare says whether a word may be declared where it stands, whatever stands around it: j = 0, name = 1;
+// auto [name, other]; [name = n]; Box<T> &name; (*name)(int); decltype(n) name = 1.
+func (b sideBody) mayDeclare(at int) bool {
+	next := skip(b.code, wordEnd(b.code, at))
+	given := b.code[next] == '=' && b.code[next+1] != '='
+	ends := given || bytes.IndexByte([]byte(";{["), b.code[next]) >= 0
+	before := skipBack(b.code, at)
+	starred := false
+	for b.code[before-1] == '*' || b.code[before-1] == '&' {
+		before, starred = skipBack(b.code, before-1), true
+	}
+	switch b.code[before-1] {
+	case ',':
+		return ends || b.bound(before-1)
+	case '[':
+		return given || b.bound(before-1)
+	case '(':
+		return starred && b.code[next] == ')'
+	case '>', ')':
+		return ends
+	}
+	return false
+}
+
+// bound says whether an offset lies within the brackets of auto [a, b].
+func (b sideBody) bound(at int) bool {
+	open := bytes.LastIndexByte(b.code[b.body.from:at+1], '[')
+	if open < 0 || bytes.IndexByte(b.code[b.body.from+open:at+1], ']') >= 0 {
+		return false
+	}
+	before := skipBack(b.code, b.body.from+open)
+	for b.code[before-1] == '&' {
+		before = skipBack(b.code, before-1)
+	}
+	return precedingWord(b.code, before) == "auto"
 }
 
 // declares says whether the word at an offset, a * behind it, may be the type of a declaration: a statement

@@ -128,7 +128,47 @@ func TestRightSide(t *testing.T) {
 		"own rand": {
 			"__device__ float rand(float a) { return a; }", "x[i] = rand(x[i]);", "",
 		},
-		"in words": {"", `printf("count half_of(1) std::cout << rand()"); // throw`, ""},
+		"channels out":        {"__global__ void k(int *x, int cout) { x[0] = cout << 1; }", "", ""},
+		"second in a for":     {"", "for (int j = 0, count = 0; j < 2; j++) x[count] += 1;", ""},
+		"structured binding":  {"", "auto [count, b] = float2{1, 2}; x[i] += count + b;", ""},
+		"second of a binding": {"", "auto &[b, count] = *p; x[i] += count + b;", ""},
+		"captured":            {"", "auto f = [count = n] { return count; }; x[i] = f();", ""},
+		"of a template":       {"", "Box<float> &count = box; x[i] = count;", ""},
+		"pointer to an array": {"float w[8];", "float (*w)[4] = rows; x[i] = w[0][1];", ""},
+		"decltype":            {"", "decltype(n) count = 1; x[i] += count;", ""},
+		"enumerator":          {"", "enum { count, other }; x[i] += count;", ""},
+		"loop of a macro": {
+			"#define LOOP(i, n) for (int i = 0; i < n; i++)",
+			"LOOP(count, n) x[count] = 1;",
+			"",
+		},
+		"constant elsewhere": {
+			"namespace a { const int width = 8; } namespace b { int width; }",
+			"x[i] = a::width; { using namespace a; x[i] = width; }",
+			"",
+		},
+		"constant by a name": {"typedef const float fixed; fixed half = 0.5f;", "x[i] = half;", ""},
+		"function or class": {
+			"struct area { __device__ float operator()(); };\nfloat area(float a) { return a; }",
+			"x[i] = area()();",
+			"",
+		},
+		"in decltype": {"", "using R = decltype(half_of(1.0f)); x[i] = R(1);", ""},
+		"found by arguments": {
+			"float reduce(const float *x, int n) { return 0; }",
+			"x[i] = reduce(tile, x[i], plus);",
+			"",
+		},
+		"condition of a type": {
+			"template <class T> __global__ If<!same<int, id<T>>::value> k(T *x) {}",
+			"",
+			"",
+		},
+		"macro for the device": {
+			"#define ON_GPU __device__", "", "auto f = [=] ON_GPU (float a) { return twice(a); };",
+		},
+		"lambda named as the kernel": {"", "", "auto scale = [&](float *, int) {}; scale(x, 8);"},
+		"in words":                   {"", `printf("count half_of(1) std::cout << rand()"); // throw`, ""},
 	} {
 		if e := WrongSide(aProgram(c.top, c.kernel, c.main)); e != nil {
 			t.Errorf("%s: %v", name, e)

@@ -238,7 +238,7 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 	case axes <= 1:
 		return "1"
 	case axis == 0:
-		return strings.Join(rows[:max(len(rows)-1, 1)], " * ")
+		return strings.Join(rows[:min(len(rows), max(len(rows)-1, 1))], " * ")
 	}
 	return strings.Join(last, " * ")
 }

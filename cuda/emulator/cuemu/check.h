@@ -95,7 +95,7 @@ void order_block(Worker &w);
 void order_barrier(Worker &w);
 void order_warp(Worker &w, unsigned warp, uint32_t lanes);
 void order_fence(Worker &w);
-bool order_fenced(const Worker &w);  // whether the thread has passed a fence in this block
+bool order_fenced(const Worker &w);  // whether the thread has passed a fence since the block's last barrier
 bool async_known(const Worker &w, uint32_t thread, uint32_t other, uint32_t time);  // async.cc: by an mbarrier, in one block
 void order_release(Worker &w, const void *flag);
 void order_acquire(Worker &w, const void *flag);
