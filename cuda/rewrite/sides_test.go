@@ -128,6 +128,18 @@ func TestRightSide(t *testing.T) {
 		"own rand": {
 			"__device__ float rand(float a) { return a; }", "x[i] = rand(x[i]);", "",
 		},
+		"in words": {"", `printf("count half_of(1) std::cout << rand()"); // throw`, ""},
+	} {
+		if e := WrongSide(aProgram(c.top, c.kernel, c.main)); e != nil {
+			t.Errorf("%s: %v", name, e)
+		}
+	}
+}
+
+// TestNamesOfABody asks for silence where a body, a class, an alias or a macro may declare a name of the
+// host.
+func TestNamesOfABody(t *testing.T) {
+	for name, c := range map[string]struct{ top, kernel, main string }{
 		"channels out":        {"__global__ void k(int *x, int cout) { x[0] = cout << 1; }", "", ""},
 		"second in a for":     {"", "for (int j = 0, count = 0; j < 2; j++) x[count] += 1;", ""},
 		"structured binding":  {"", "auto [count, b] = float2{1, 2}; x[i] += count + b;", ""},
@@ -168,7 +180,6 @@ func TestRightSide(t *testing.T) {
 			"#define ON_GPU __device__", "", "auto f = [=] ON_GPU (float a) { return twice(a); };",
 		},
 		"lambda named as the kernel": {"", "", "auto scale = [&](float *, int) {}; scale(x, 8);"},
-		"in words":                   {"", `printf("count half_of(1) std::cout << rand()"); // throw`, ""},
 	} {
 		if e := WrongSide(aProgram(c.top, c.kernel, c.main)); e != nil {
 			t.Errorf("%s: %v", name, e)

@@ -20,12 +20,13 @@ type bounds struct {
 	values map[string]int64
 	below  map[string]map[string]bool
 	told   Function
+	products bool // one of the constants is a factor: i < N * N
 }
 
 // boundsOf finds the constants with which the lines of a kernel compare what is no constant. Lengths of its
 // tiles are none.
 func (f *File) boundsOf(fn Function) bounds {
-	all := bounds{map[string]int64{}, map[string]map[string]bool{}, fn}
+	all := bounds{values: map[string]int64{}, below: map[string]map[string]bool{}, told: fn}
 	all.told.Params, all.told.body = slices.Clone(fn.Params), slices.Clone(fn.body)
 	for i, t := range fn.body {
 		name, value, number := f.constant(t.text)
@@ -40,6 +41,7 @@ func (f *File) boundsOf(fn Function) bounds {
 		if at < 1 || !isComparison(fn.body[at]) || value < 2 || isLength(fn.body, t.text) {
 			continue
 		}
+		all.products = all.products || i+1 < len(fn.body) && fn.body[i+1].text == "*"
 		if all.values[name] == 0 {
 			all.values[name], all.below[name] = value, map[string]bool{}
 			all.told.Params = append(all.told.Params, Param{Name: name, Base: "int", Text: "int " + name})
@@ -63,11 +65,12 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		return nil, false, nil
 	}
 	found := file.boundsOf(fn)
-	if len(found.values) == 0 {
-		return nil, false, nil
-	}
 	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
+	if len(found.values) == 0 || found.products || slices.ContainsFunc(fn.Params, takesVectors) ||
+		len(found.values) == 1 && b.oneOfSeveral(found) {
+		return nil, false, nil
+	}
 	dims = map[string]int64{}
 	if len(found.values) == 1 {
 		for name, value := range found.values {
@@ -99,6 +102,42 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		sure = sure || file.allocates(name)
 	}
 	return dims, sure, b.fewEnough(dims)
+}
+
+// takesVectors says whether a pointer is one to vectors: a comparison then counts these.
+func takesVectors(p Param) bool {
+	return p.Pointer && p.Base != "" && strings.ContainsAny(p.Base[len(p.Base)-1:], "1234")
+}
+
+// oneOfSeveral says whether a constant that stands alone may be another size than that of a row: it is called
+// so, or the number of a block is an index of its own, so that there are as many of something as blocks.
+func (b *Binding) oneOfSeveral(found bounds) bool {
+	var needed []string
+	for _, d := range b.Spec.Dims {
+		if d.Default == "" {
+			needed = append(needed, d.Name)
+		}
+	}
+	if len(needed) < 2 {
+		return false
+	}
+	for name, below := range found.below {
+		for _, dim := range needed[:len(needed)-1] {
+			if score(b.Spec, b.Pass, name, dim) > scoreWeak {
+				return true
+			}
+		}
+		if len(below) > 1 {
+			return false
+		}
+	}
+	body := b.Function.body
+	for i := 0; i+3 < len(body); i++ {
+		if body[i].text == "blockIdx" && body[i+3].text != "*" {
+			return true
+		}
+	}
+	return false
 }
 
 // oneConstant gives the sizes that one constant says: that of the last one where one index is below it, the

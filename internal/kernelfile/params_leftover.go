@@ -401,9 +401,18 @@ func (f *File) constantOf(b *Binding, dim string) string {
 	return ""
 }
 
-// launchesWith says whether a constant stands in the launch of a kernel, or in its lines.
+// launchesWith says whether a constant stands in the launch of a kernel, or in its lines, and is no factor
+// there: of "i < N * N", or of vectors, it says another number than that of elements.
 func (f *File) launchesWith(fn Function, name string) bool {
 	named := func(t token) bool { return t.text == name }
+	for i, t := range f.tokens {
+		if t.text == name && (f.isFactor(i-1, i-2) || f.isFactor(i+1, i+2)) {
+			return false
+		}
+	}
+	if slices.ContainsFunc(fn.Params, takesVectors) {
+		return false
+	}
 	if slices.ContainsFunc(fn.body, named) {
 		return true
 	}
@@ -420,6 +429,13 @@ func (f *File) launchesWith(fn Function, name string) bool {
 		}
 	}
 	return false
+}
+
+// isFactor says whether a sign is that of a product with something else than the size of a type.
+func (f *File) isFactor(sign, other int) bool {
+	in := func(i int) bool { return i >= 0 && i < len(f.tokens) }
+	return in(sign) && in(other) && f.tokens[sign].text == "*" && f.tokens[other].text != "sizeof" &&
+		f.tokens[other].text != ")"
 }
 
 // givesAnySize says whether some parameter stands for a size.

@@ -79,7 +79,7 @@ func (b *Binding) saidRank() (said, rank int) {
 	name := b.Args[first].Name
 	text := pythonComment.ReplaceAllString(b.Function.text, "")
 	// what stands behind another assignment to it speaks of another tensor
-	assigned := regexp.MustCompile(`(?m)^[ \t]+` + name + `[ \t]*=([^=].*)$`)
+	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*=([^=].*)$`)
 	for _, at := range assigned.FindAllStringSubmatchIndex(text, -1) {
 		if !keepsShape.MatchString(text[at[2]:at[3]]) {
 			text = text[:at[0]]
@@ -105,7 +105,9 @@ func (b *Binding) saidRank() (said, rank int) {
 			}
 		}
 	}
-	if said == 0 { // a size beyond the operator's is asked for
+	quoted := regexp.QuoteMeta(name)
+	asks := regexp.MustCompile(`\b` + quoted + `\.(?:ndim\b|dim\(\))|len\(` + quoted + `\.shape\)`)
+	if said == 0 && !asks.MatchString(text) { // a size beyond the operator's is asked for, whatever is given
 		said = rank
 		for _, m := range indexesShape.FindAllStringSubmatch(text, -1) {
 			if n, err := strconv.Atoi(m[2] + m[3]); err == nil && m[1] == name {

@@ -7,7 +7,7 @@ __global__ void relu(const float4 *x, float4 *y, int n) {
 	assert(blockDim.x == 256);
 	if (i >= n) return;
 	float4 v = x[i];
-	y[i] = make_float4(fmaxf(v.x, 0), fmaxf(v.y, 0), fmaxf(v.z, 0), fmaxf(v.w, 0));
+	y[i] = make_float4(v.x < 0 ? 0 : v.x, v.y < 0 ? 0 : v.y, v.z < 0 ? 0 : v.z, v.w < 0 ? 0 : v.w);
 }
 
 extern "C" void solve(const float *x, float *y, int n) {
