@@ -17,9 +17,9 @@ const mostConstant = 1 << 22
 // bounds are the constants of a file with which a kernel compares its indices, each with what it is compared
 // with, and the kernel with parameters for them.
 type bounds struct {
-	values map[string]int64
-	below  map[string]map[string]bool
-	told   Function
+	values   map[string]int64
+	below    map[string]map[string]bool
+	told     Function
 	products bool // one of the constants is a factor: i < N * N
 }
 
