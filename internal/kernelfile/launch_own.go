@@ -51,9 +51,10 @@ func (k body) ownLaunch() *foundLaunch {
 			for axis, text := range found.grid {
 				found.blocks[axis], _ = numberOf(text)
 			}
-			if n, number := k.number(strings.Trim(product(found.grid), "()")); number {
+			n, number := k.number(strings.Trim(product(found.grid), "()"))
+			if _, numbers := numberOf(product(found.grid)); number || numbers && k.b.givesAnySize() {
 				found.grid = [3]string{} // of the caller's own sizes
-				found.oneBlock = n == 1
+				found.oneBlock = number && n == 1
 			}
 			if len(parts) >= 3 {
 				found.shared = c.sizes(parts[2])[0]
