@@ -32,10 +32,7 @@ func (f *File) markHanded(fn *Function) {
 		name := launched(fn.body, i)
 		kernel := slices.IndexFunc(f.Functions,
 			func(k Function) bool { return k.Kind == Kernel && k.Name == name })
-		end := i
-		for end < len(fn.body) && fn.body[end].text != ">>>" {
-			end++
-		}
+		end := configurationEnd(fn.body, i)
 		if kernel < 0 || end+1 >= len(fn.body) {
 			continue
 		}

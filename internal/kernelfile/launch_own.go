@@ -30,10 +30,7 @@ func (k body) ownLaunch() *foundLaunch {
 		if tokens[i].text != "<<<" || launched(tokens, i) != name {
 			continue
 		}
-		end := i
-		for end < len(tokens) && tokens[end].text != ">>>" {
-			end++
-		}
+		end := configurationEnd(tokens, i)
 		if end+1 >= len(tokens) || tokens[end+1].text != "(" {
 			continue
 		}
@@ -63,6 +60,14 @@ func (k body) ownLaunch() *foundLaunch {
 		return found
 	}
 	return nil
+}
+
+// configurationEnd is where the >>> of a <<< stands; behind the last token without one.
+func configurationEnd(tokens []token, at int) int {
+	for at < len(tokens) && tokens[at].text != ">>>" {
+		at++
+	}
+	return at
 }
 
 // launched is the name before <<<, without the arguments of a template.

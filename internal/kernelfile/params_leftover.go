@@ -420,11 +420,7 @@ func (f *File) launchesWith(fn Function, name string) bool {
 		if t.text != "<<<" || launched(f.tokens, i) != fn.Name {
 			continue
 		}
-		end := i
-		for end < len(f.tokens) && f.tokens[end].text != ">>>" {
-			end++
-		}
-		if slices.ContainsFunc(f.tokens[i:end], named) {
+		if slices.ContainsFunc(f.tokens[i:configurationEnd(f.tokens, i)], named) {
 			return true
 		}
 	}

@@ -93,10 +93,7 @@ func (f *File) called(fn *Function, i int) (callee *Function, open int) {
 	word := body[i].text
 	switch {
 	case word == "<<<":
-		for open = i; open < len(body) && body[open].text != ">>>"; {
-			open++
-		}
-		word, open = launched(body, i), open+1
+		word, open = launched(body, i), configurationEnd(body, i)+1
 	default:
 		if open = callOpens(body, i); open < 0 {
 			return nil, 0

@@ -95,7 +95,7 @@ func (b *Binding) convertedSentences() (all []string) {
 		all = append(all, fmt.Sprintf("%s (--distribution %s judges it)", noTarget,
 			strings.Join(b.Spec.Own.NoTarget, ",")))
 	}
-	if b.Options.Leading && b.leads(b.shape(b.inputs[0])) {
+	if b.leads(b.shape(b.inputs[0])) {
 		all = append(all, b.Function.Name+" gets tensors with one size more in front, which is 1")
 	}
 	if b.returned != "" {
