@@ -166,6 +166,9 @@ func (a *Adapter) Started() time.Duration {
 
 // load makes sure that the slot has a live worker that has loaded the operator.
 func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.LoadReply, error) {
+	if err := ctx.Err(); err != nil { // else an answer may come before the end is noticed
+		return backend.LoadReply{}, err
+	}
 	if err := a.faulted(); err != nil {
 		return backend.LoadReply{}, err
 	}

@@ -272,12 +272,19 @@ func (u *user) cancelled(t *testing.T) {
 }
 
 func (u *user) stopped(t *testing.T) {
+	_, before, err := u.backend.Load(t.Context(), u.Operator)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got, err := u.backend.Run(ctx, u.job(Right)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v, want the error of the context", got, err)
 	}
 	u.isRight(t)
+	if _, after, err := u.backend.Load(t.Context(), u.Operator); err != nil || after.PID != before.PID {
+		t.Errorf("process %d (%v), want %d: what did not begin ends no process", after.PID, err, before.PID)
+	}
 }
 
 func (u *user) closes(t *testing.T) {

@@ -351,7 +351,7 @@ class Function:
         sizes = self._forward.sizes(flat, attributes)
         known = all(type(v) is int and has_static_value(v) for v in sizes.values())
         dims = tuple(sizes.items()) if known else None
-        name = _chosen(self.name, impl, str(tensors[0].device), dtype, dims, gradient,
+        name = _chosen(self.name, impl, str(calls.place(tensors[0])), dtype, dims, gradient,
                        tuple(attributes.items()))
         if torch.compiler.is_compiling() or not plain() or any(type(t) not in PLAIN for t in tensors):
             return self._kept(self._op(*flat, *attributes.values(), name), leading)
