@@ -215,8 +215,15 @@ def chunked_backward(hidden, weight, target, lse, grad_loss, *, ignore_index, re
         counts = t != ignore_index
         dz = _gradients((x @ weight.T).float(), t, s, g, counts).to(x.dtype)
         parts.append((dz @ weight).where(counts[:, None], 0))
-        total += dz.T @ x.where(counts[:, None], 0)
+        total += _in_fp32(dz.T, x.where(counts[:, None], 0))
     return torch.cat(parts), total.to(weight.dtype)
+
+
+def _in_fp32(a, b):
+    """The product of matrices, which is not rounded to their dtype."""
+    if a.is_cuda and a.dtype != torch.float32:
+        return torch.mm(a, b, out_dtype=torch.float32)
+    return a.float() @ b.float()
 
 
 _NAMES = {"outputs": ("loss", "lse"), "gradients": ("grad_hidden", "grad_weight"),

@@ -14,6 +14,7 @@
 #ifndef __CUEMU__
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
 #include <map>
@@ -85,6 +86,18 @@ public:
 		    set_math(h, no_reduced_precision_reduction) != 0)
 			return nullptr;
 		return h;
+	}
+
+	// rows_product starts y[i,j] = sum_k a[i,k] b[j,k], plus what y holds where it `adds`; rows of y are contiguous, pitch elements apart. Of an operand
+	// with data, row_stride and k_stride one stride is 1. Sizes are below 2^31, depth is not 0. The status of cuBLAS.
+	template <class T, class Y, class Operand>
+	int rows_product(Handle handle, const Operand &a, const Operand &b, Y *y, int64_t pitch, int64_t rows, int64_t cols, int64_t depth, bool adds) const {
+		const auto along_k = [](const Operand &x) { return x.k_stride == 1; };
+		const auto ld = [&](const Operand &x, int64_t size) { return static_cast<int>(along_k(x) ? std::max(x.row_stride, depth) : std::max(x.k_stride, size)); };
+		const float one = 1.0f, beta = adds ? 1.0f : 0.0f;
+		return multiply(handle, along_k(b) ? transposed : not_transposed, along_k(a) ? not_transposed : transposed, static_cast<int>(cols),
+		                static_cast<int>(rows), static_cast<int>(depth), &one, b.data, cublas_type<T>, ld(b, cols), 0, a.data, cublas_type<T>, ld(a, rows), 0,
+		                &beta, y, cublas_type<Y>, static_cast<int>(pitch), 0, 1, compute_32f, default_algorithm);
 	}
 
 private:

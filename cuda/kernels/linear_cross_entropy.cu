@@ -16,12 +16,16 @@
 //   mma      as chunked, of fp16 and bf16: products on tensor cores, 128 x 128 elements a block, copies beside them (hopper/mma_product.cuh). A block
 //            a row of logits, 16 bytes a load, maximum and sum in one pass. Costs: a newer GPU, rows of whole vectors of 16 bytes, and a copy of a
 //            chunk of hidden in which ignored tokens are 0: what is copied to tensor cores as it lies cannot leave them out
+//   cublas   as mma, with the products of NVIDIA's library, where it is found at run time, on 4096 tokens at a time. Costs: four times the logits in
+//            memory
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "capability.cuh"
+#include "cublas_library.cuh"
 #include "element.cuh"
 #include "hopper/mma_product.cuh"
+#include "linear_cross_entropy/tokens.cuh"
 #include "log_sum.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
@@ -36,68 +40,10 @@ using triad::from_float;
 using triad::Matrix;
 using triad::to_float;
 
-constexpr int threads = 256;
-constexpr int64_t chunk = 1024; // tokens: enough for the products, and few enough that their logits are a small part of memory
+using namespace triad::linear_cross_entropy;
 
-enum Reduction { mean, sum, none };
-
-// Tokens are those of a call, or a chunk of them: what each should have, and what belongs to it.
-struct Tokens {
-	triad::Vector<const int64_t> target;
-	int64_t ignored, first, count, classes;
-	int reduction;
-
-	__device__ bool counts(int64_t i) const { return target(first + i) != ignored; }
-	__device__ float weight(triad::Vector<const float> dloss, const float *counted, int64_t i) const {
-		return dloss(reduction == none ? first + i : 0) / *counted;
-	}
-	Tokens part(int64_t from) const { return {target, ignored, from, std::min(chunk, count - from), classes, reduction}; }
-};
-
-// ---- the loss of all tokens, the divisor of a mean ------------------------------------------------------------------------------------------
-
-// divisor is how many tokens count, and 1 where nothing is divided; the threads of a block count them together.
-__device__ float divisor(const Tokens &all, float *scratch) {
-	if (all.reduction != mean) return 1.0f;
-	float mine = 0.0f; // exact up to 2^24 tokens of one thread
-	for (int64_t i = threadIdx.x; i < all.count; i += threads) mine += all.counts(i);
-	return fmaxf(triad::block_reduce<threads>(mine, triad::Sum(), scratch), 1.0f);
-}
-
-// One block adds up the losses of the tokens, always in the same order.
-__global__ void __launch_bounds__(threads) linear_cross_entropy_reduce_kernel(const float *losses, float *loss, Tokens all) {
-	__shared__ float scratch[threads / 32];
-	triad::LongSum mine;
-	for (int64_t i = threadIdx.x; i < all.count; i += threads) mine.add(losses[i]);
-	const float total = triad::block_reduce<threads>(mine.total(), triad::Sum(), scratch);
-	const float by = divisor(all, scratch);
-	if (threadIdx.x == 0) *loss = total / by;
-}
-
-__global__ void __launch_bounds__(threads) linear_cross_entropy_count_kernel(float *counted, Tokens all) {
-	__shared__ float scratch[threads / 32];
-	const float by = divisor(all, scratch);
-	if (threadIdx.x == 0) *counted = by;
-}
-
-// ---- logits that lie in memory --------------------------------------------------------------------------------------------------------------
-
-// loss_of is lse - z_t. The sum max + log would be rounded to the size of max, which may be far larger than the loss.
-__device__ float loss_of(float z_target, float max, float log) { return (max - z_target) + log; }
-
-// Logits become their gradients, in place. Those of an ignored token are 0, whatever its logits are.
-template <class Z>
-__global__ void linear_cross_entropy_gradient_kernel(Z *z, const float *lse, triad::Vector<const float> dloss, const float *counted, Tokens part) {
-	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-	if (i >= part.count * part.classes) return;
-	const int64_t row = i / part.classes, c = i % part.classes;
-	float dz = 0.0f;
-	if (part.counts(row)) {
-		const float p = expf(to_float(z[i]) - lse[part.first + row]);
-		dz = part.weight(dloss, counted, row) * (p - (c == part.target(part.first + row) ? 1.0f : 0.0f));
-	}
-	z[i] = from_float<Z>(dz);
-}
+constexpr int64_t chunk = 1024; // tokens: enough for our products, and few enough that their logits are a small part of memory
+constexpr int64_t library_chunk = 4096; // enough for those of a library
 
 // ---- naive ----------------------------------------------------------------------------------------------------------------------------------
 
@@ -259,6 +205,22 @@ linear_cross_entropy_rows_gradient_kernel(T *z, int64_t pitch, const float *lse,
 		    counts ? *reinterpret_cast<const uint4 *>(hidden.data + row * hidden.row_stride + k) : uint4{};
 }
 
+// ---- cublas: what the library leaves to do ----------------------------------------------------------------------------------------------------
+
+template <class T> __global__ void __launch_bounds__(threads) linear_cross_entropy_rounded_kernel(const float *sums, T *y, int64_t packs) {
+	constexpr int V = triad::vector<T>;
+	const int64_t i = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
+	if (i >= packs) return;
+	const triad::Pack<float, V> of = reinterpret_cast<const triad::Pack<float, V> *>(sums)[i];
+	triad::store(y + i * V, of.at);
+}
+
+// A block a row of grad_hidden.
+template <class T> __global__ void __launch_bounds__(threads) linear_cross_entropy_ignored_kernel(T *rows, int64_t dim, Tokens part) {
+	if (part.counts(blockIdx.x)) return;
+	for (int64_t k = threadIdx.x; k < dim; k += threads) rows[blockIdx.x * dim + k] = from_float<T>(0.0f);
+}
+
 // ---- launchers ------------------------------------------------------------------------------------------------------------------------------
 
 // Call is what both passes take.
@@ -289,11 +251,19 @@ int64_t classes_of(const triad_call *call) { return call->in[1].shape[0]; }
 
 // Bytes of the workspace: a loss a token, or the divisor; sums of dweight, where they are not kept in it; logits.
 int64_t naive_bytes(const triad_call *call) { return 4 * (rounded_up(tokens_of(call) + 1) + tokens_of(call) * classes_of(call)); }
-int64_t rows_bytes(const triad_call *call, int64_t cols) { return std::min(tokens_of(call), chunk) * cols * triad::element_bytes(call->in[0].dtype); }
-int64_t forward_bytes(const triad_call *call) { return 4 * rounded_up(tokens_of(call) + 1) + rows_bytes(call, classes_of(call) + Mma::chunk); }
+template <int64_t most> int64_t rows_bytes(const triad_call *call, int64_t cols) {
+	return std::min(tokens_of(call), most) * cols * triad::element_bytes(call->in[0].dtype);
+}
+template <int64_t most = chunk> int64_t forward_bytes(const triad_call *call) {
+	return 4 * rounded_up(tokens_of(call) + 1) + rows_bytes<most>(call, classes_of(call) + Mma::chunk);
+}
 int64_t sums_of(const triad_call *call) { return call->in[0].dtype == TRIAD_F32 ? 0 : rounded_up(triad::elements(call->in[1])); }
-int64_t backward_bytes(const triad_call *call) {
-	return 4 * (few + sums_of(call)) + rows_bytes(call, classes_of(call) + Mma::chunk + call->in[0].shape[1]);
+template <int64_t most = chunk> int64_t backward_bytes(const triad_call *call) {
+	return 4 * (few + sums_of(call)) + rows_bytes<most>(call, classes_of(call) + Mma::chunk + call->in[0].shape[1]);
+}
+// What the library has of its own lies behind the rest.
+template <int64_t (*rest)(const triad_call *)> int64_t with_library(const triad_call *call) {
+	return 4 * rounded_up((rest(call) + 3) / 4) + triad::cublas_workspace_bytes;
 }
 
 // The losses of the tokens are the output, or go to the workspace and are added up.
@@ -323,7 +293,9 @@ template <class T, class Z> void launch_gradient(const Call<T> &c, const Tokens 
 // InTiles is how chunked works on a chunk, OnTensorCores how mma does.
 template <class T> struct InTiles {
 	static constexpr int vector = 1; // rows of logits are whole ones
-	static int prepare() { return TRIAD_OK; }
+	static constexpr int64_t most = chunk;
+	static int prepare(const Call<T> &) { return TRIAD_OK; }
+	static int ended() { return triad::launched(); }
 
 	template <Along tokens> static void product(Product<T> p, cudaStream_t stream) {
 		p.tokens = tokens;
@@ -340,11 +312,29 @@ template <class T> struct InTiles {
 	}
 };
 
-template <class T> struct OnTensorCores {
+// ByPacks is what is done beside the products, 16 bytes at a time.
+template <class T, int64_t Most> struct ByPacks {
 	static constexpr int vector = triad::vector<T>;
+	static constexpr int64_t most = Most;
+	static int ended() { return triad::launched(); }
+
+	static void losses(const Call<T> &c, const T *z, float *losses, float *lse, const Tokens &part) {
+		linear_cross_entropy_loss_kernel<T><<<static_cast<unsigned>(part.count), threads, 0, c.stream>>>(c.logits(z), losses, lse, part);
+	}
+	static triad::Strided<T> gradients(const Call<T> &c, T *z, const Tokens &part) {
+		T *const copy = z + std::min(most, c.all.count) * c.pitch;
+		if (part.count > 0)
+			linear_cross_entropy_rows_gradient_kernel<T><<<static_cast<unsigned>(part.count), threads, 0, c.stream>>>(
+			    z, c.pitch, static_cast<const float *>(c.call->in[3].data), triad::Vector<const float>(c.call->in[4]), c.floats, part,
+			    c.operand(0).from(part.first), copy, c.dim);
+		return {copy, c.dim, 1};
+	}
+};
+
+template <class T> struct OnTensorCores : ByPacks<T, chunk> {
 	using Largest = triad::hopper::MmaTiles<T, MmaTile<Mma::m, true>, MmaTile<Mma::n, true>>;
 
-	static int prepare() {
+	static int prepare(const Call<T> &) {
 		for (const auto kernel : {linear_cross_entropy_mma_kernel<T, nothing>, linear_cross_entropy_mma_kernel<T, rows_of_y>,
 		                          linear_cross_entropy_mma_kernel<T, the_sum>})
 			if (const int status = Largest::allow(kernel)) return status;
@@ -354,40 +344,80 @@ template <class T> struct OnTensorCores {
 		const int64_t tiles = (p.rows + Mma::m - 1) / Mma::m * ((p.cols + Mma::n - 1) / Mma::n);
 		if (tiles > 0) linear_cross_entropy_mma_kernel<T, tokens><<<static_cast<unsigned>(tiles), Mma::threads, Largest::bytes, stream>>>(p);
 	}
-	static void losses(const Call<T> &c, const T *z, float *losses, float *lse, const Tokens &part) {
-		linear_cross_entropy_loss_kernel<T><<<static_cast<unsigned>(part.count), threads, 0, c.stream>>>(c.logits(z), losses, lse, part);
-	}
-	static triad::Strided<T> gradients(const Call<T> &c, T *z, const Tokens &part) {
-		T *const copy = z + std::min(chunk, c.all.count) * c.pitch;
-		if (part.count > 0)
-			linear_cross_entropy_rows_gradient_kernel<T><<<static_cast<unsigned>(part.count), threads, 0, c.stream>>>(
-			    z, c.pitch, static_cast<const float *>(c.call->in[3].data), triad::Vector<const float>(c.call->in[4]), c.floats, part,
-			    c.operand(0).from(part.first), copy, c.dim);
-		return {copy, c.dim, 1};
-	}
 };
 
+// WithLibrary multiplies by cuBLAS. It cannot leave out a token that is ignored: its row of grad_hidden is written with 0 afterwards.
+#ifdef __CUEMU__
+void check_cublas(triad::Check &check, const triad_call *) { check.that(false, "cuBLAS runs on a GPU alone"); }
+template <class T> struct WithLibrary : ByPacks<T, library_chunk> {
+	static int prepare(const Call<T> &) { return TRIAD_UNSUPPORTED; }
+	template <Along> static void product(const Product<T> &, cudaStream_t) {}
+};
+#else
+void check_cublas(triad::Check &check, const triad_call *call) {
+	check.that(call->in[0].shape[1] > 0 && classes_of(call) <= INT32_MAX && call->in[0].shape[1] <= INT32_MAX, "cuBLAS takes sizes of 1 to 2^31 - 1");
+	for (int i = 0; i < 2; i++) {
+		const triad_tensor &x = call->in[i];
+		check.that(x.shape[0] <= 1 || (x.stride[0] >= x.shape[1] && x.stride[0] <= INT32_MAX), "cuBLAS takes rows that do not overlap");
+	}
+	check.that(triad::Cublas::found() != nullptr, "there is no libcublas.so.13 or libcublas.so.12: install NVIDIA's cuBLAS, or name its folder in "
+	           "LD_LIBRARY_PATH");
+}
+
+template <class T> struct WithLibrary : ByPacks<T, library_chunk> {
+	const triad::Cublas *library = triad::Cublas::found();
+	triad::Cublas::Handle handle = nullptr;
+	int status = 0;
+
+	int prepare(const Call<T> &c) {
+		unsigned char *const end = static_cast<unsigned char *>(c.call->workspace) + c.call->workspace_bytes;
+		if (library != nullptr) handle = library->ready(c.stream, end - triad::cublas_workspace_bytes, triad::cublas_workspace_bytes);
+		return handle == nullptr ? static_cast<int>(cudaErrorUnknown) : TRIAD_OK;
+	}
+	template <Along tokens> void product(const Product<T> &p, cudaStream_t stream) {
+		const int64_t pitch = (p.cols + Mma::chunk - 1) / Mma::chunk * Mma::chunk;
+		if constexpr (tokens == the_sum) {
+			if (p.depth == 0) cudaMemsetAsync(p.sums, 0, static_cast<size_t>(p.rows * pitch) * sizeof *p.sums, stream); // no token at all
+			else multiply(p, p.sums, pitch, !p.begins);
+			const int64_t packs = p.rows * pitch / triad::vector<T>;
+			if (p.ends) linear_cross_entropy_rounded_kernel<<<triad::blocks_for(packs, threads), threads, 0, stream>>>(p.sums, p.y, packs);
+		} else if (p.rows > 0) {
+			multiply(p, p.y, pitch, false);
+			if (tokens == rows_of_y) linear_cross_entropy_ignored_kernel<<<static_cast<unsigned>(p.rows), threads, 0, stream>>>(p.y, p.cols, p.part);
+		}
+	}
+	template <class Y> void multiply(const Product<T> &p, Y *y, int64_t pitch, bool adds) {
+		const int found = library->rows_product<T>(handle, p.a, p.b, y, pitch, p.rows, p.cols, p.depth, adds);
+		if (status == 0) status = found;
+	}
+	int ended() const { return status == 0 ? triad::launched() : static_cast<int>(cudaErrorUnknown); }
+};
+#endif
+
 // launch_logits starts z = hidden weight^T of a chunk.
-template <class Way, class T> void launch_logits(const Call<T> &c, const Tokens &part, T *z) {
-	Way::template product<nothing>({c.operand(0).from(part.first), c.operand(1), z, part.count, c.all.classes, c.dim, part, nothing, nullptr, true, true},
-	                               c.stream);
+template <class Way, class T> void launch_logits(Way &way, const Call<T> &c, const Tokens &part, T *z) {
+	way.template product<nothing>({c.operand(0).from(part.first), c.operand(1), z, part.count, c.all.classes, c.dim, part, nothing, nullptr, true, true},
+	                              c.stream);
 }
 
 template <class T, class Way> int forward_chunks(const triad_call *call) {
 	const Call<T> c(call, Way::vector);
-	if (const int status = Way::prepare()) return status;
-	return forward<T>(c, [&](float *losses, float *lse, float *room) {
+	Way way;
+	if (const int status = way.prepare(c)) return status;
+	const int status = forward<T>(c, [&](float *losses, float *lse, float *room) {
 		T *z = reinterpret_cast<T *>(room);
-		for (int64_t first = 0; first < c.all.count; first += chunk) {
-			const Tokens part = c.all.part(first);
-			launch_logits<Way>(c, part, z);
-			Way::losses(c, z, losses, lse, part);
+		for (int64_t first = 0; first < c.all.count; first += Way::most) {
+			const Tokens part = c.all.part(first, Way::most);
+			launch_logits(way, c, part, z);
+			way.losses(c, z, losses, lse, part);
 		}
 	});
+	return status != TRIAD_OK ? status : way.ended();
 }
 
 template <class T> int forward_chunked(const triad_call *call) { return forward_chunks<T, InTiles<T>>(call); }
 template <class T> int forward_mma(const triad_call *call) { return forward_chunks<T, OnTensorCores<T>>(call); }
+template <class T> int forward_cublas(const triad_call *call) { return forward_chunks<T, WithLibrary<T>>(call); }
 
 template <class T> int backward_naive(const triad_call *call) {
 	const Call<T> c(call);
@@ -407,23 +437,25 @@ template <class T, class Way> int backward_chunks(const triad_call *call) {
 	const Call<T> c(call, Way::vector);
 	T *dhidden = c.template out<T>(0), *dweight = c.template out<T>(1), *z = reinterpret_cast<T *>(c.floats + few + sums_of(call));
 	float *sums = sums_of(call) > 0 ? c.floats + few : reinterpret_cast<float *>(dweight); // which is fp32 then
-	if (const int status = Way::prepare()) return status;
+	Way way;
+	if (const int status = way.prepare(c)) return status;
 	linear_cross_entropy_count_kernel<<<1, threads, 0, c.stream>>>(c.floats, c.all);
-	for (int64_t first = 0; first == 0 || first < c.all.count; first += chunk) {
-		const Tokens part = c.all.part(first);
-		const bool ends = first + chunk >= c.all.count;
-		launch_logits<Way>(c, part, z);
-		const triad::Strided<T> hidden = Way::gradients(c, z, part);
-		Way::template product<rows_of_y>({c.logits(z), c.operand(1).turned(), dhidden + first * c.dim, part.count, c.dim, c.all.classes, part, rows_of_y,
+	for (int64_t first = 0; first == 0 || first < c.all.count; first += Way::most) {
+		const Tokens part = c.all.part(first, Way::most);
+		const bool ends = first + Way::most >= c.all.count;
+		launch_logits(way, c, part, z);
+		const triad::Strided<T> hidden = way.gradients(c, z, part);
+		way.template product<rows_of_y>({c.logits(z), c.operand(1).turned(), dhidden + first * c.dim, part.count, c.dim, c.all.classes, part, rows_of_y,
 		                                  nullptr, true, true}, c.stream);
-		Way::template product<the_sum>({c.logits(z).turned(), hidden.turned(), dweight, c.all.classes, c.dim, part.count, part, the_sum, sums,
+		way.template product<the_sum>({c.logits(z).turned(), hidden.turned(), dweight, c.all.classes, c.dim, part.count, part, the_sum, sums,
 		                                first == 0, ends}, c.stream);
 	}
-	return triad::launched();
+	return way.ended();
 }
 
 template <class T> int backward_chunked(const triad_call *call) { return backward_chunks<T, InTiles<T>>(call); }
 template <class T> int backward_mma(const triad_call *call) { return backward_chunks<T, OnTensorCores<T>>(call); }
+template <class T> int backward_cublas(const triad_call *call) { return backward_chunks<T, WithLibrary<T>>(call); }
 
 constexpr uint32_t full = triad::bit(TRIAD_F32);
 
@@ -431,6 +463,8 @@ template <class... Name> triad::Limits mma(Name... gradients) {
 	return {triad::capability("mma", 80, true), triad::multiple_of("dim", Mma::chunk), triad::contiguous_columns("hidden", "weight"),
 	        triad::stepped(Mma::chunk, "hidden", "weight"), triad::aligned(16, "hidden", "weight", gradients...)};
 }
+
+const triad::Limit cublas = triad::limit("a GPU, cuBLAS, sizes of 1 to 2^31 - 1, rows that do not overlap", check_cublas);
 
 } // namespace
 
@@ -457,3 +491,9 @@ TRIAD_KERNEL(linear_cross_entropy, mma, forward,
 TRIAD_KERNEL(linear_cross_entropy, mma, backward,
              .asynchronous().contract("stored").dtypes(triad::halves).outputs(3).workspace(backward_bytes).limits(mma("grad_hidden", "grad_weight"))
              .launch(TRIAD_BY_HALF(backward_mma)))
+TRIAD_KERNEL(linear_cross_entropy, cublas, forward,
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(with_library<forward_bytes<library_chunk>>)
+             .limits(mma()).limits(cublas).launch(TRIAD_BY_HALF(forward_cublas)))
+TRIAD_KERNEL(linear_cross_entropy, cublas, backward,
+             .contract("stored").dtypes(triad::halves).outputs(3).workspace(with_library<backward_bytes<library_chunk>>)
+             .limits(mma("grad_hidden", "grad_weight")).limits(cublas).launch(TRIAD_BY_HALF(backward_cublas)))

@@ -352,6 +352,19 @@ class InPython(Paths, unittest.TestCase):
 class InCpp(Paths, unittest.TestCase):
     fast = True
 
+    def test_what_the_dispatcher_runs_is_launched_so_too(self):
+        """Compiled code calls the operators by torch.ops."""
+        x, g = draw(3, 5), draw(3, 5, seed=2)
+        for impl in ("cuda/stub", "cuda/packed"):
+            with torch.profiler.profile() as found:
+                y = torch.ops.triad.softmax(x, impl)
+                grad = torch.ops.triad.softmax_backward(y.T.contiguous().T, g, impl)
+            torch.testing.assert_close(y, torch.softmax(x, -1))
+            torch.testing.assert_close(grad, y * (g - (g * y).sum(-1, keepdim=True)))
+            names = {e.name for e in found.events()}
+            for name in (f"softmax/{impl}", f"softmax/{impl} backward"):
+                self.assertEqual(name in names, self.fast, names)
+
     def test_profiler(self):
         x = draw(3, 4)
         for _ in range(3):
@@ -362,6 +375,10 @@ class InCpp(Paths, unittest.TestCase):
 
 
 class Building(unittest.TestCase):
+    def test_dtypes_have_one_number(self):
+        for dtype, number in cuda._NUMBERS.items():
+            self.assertEqual(extension.load().number_of(dtype), number, dtype)
+
     def test_built_once_for_every_environment(self):
         """The same package in another folder finds what was built; another source does not."""
         with tempfile.TemporaryDirectory() as folder:

@@ -51,6 +51,9 @@ class Step:
     leading: tuple[int, ...] | None = None  # the dims that are one dim, rows, for the implementation
     rows_in: Sequence[bool] = ()
     rows_out: Sequence[bool] = ()
+    look: Callable[[Sequence[torch.Tensor]], None] | None = None  # at the data of the inputs, before a launch
+    fast: Callable[[tuple], Any] | None = None  # the same by the C++ part, which may give NotImplemented
+    described: bool = False  # the C++ part was asked for it
 
     def __post_init__(self) -> None:
         if getattr(self.row, "asked", False):  # its launch takes rows as they come
@@ -105,10 +108,13 @@ def step(op: str, row: Any, direction: str, dtype: str, attributes: Mapping[str,
     if looks and direction == "forward":
         run = made.run
 
-        def looked(tensors: Sequence[torch.Tensor]) -> list:
+        def look(tensors: Sequence[torch.Tensor]) -> None:
             indices.look(op, looks, tensors, values or {}, attributes)
+
+        def looked(tensors: Sequence[torch.Tensor]) -> list:
+            look(tensors)
             return run(tensors)
-        made.run = looked
+        made.run, made.look = looked, look
     return made
 
 

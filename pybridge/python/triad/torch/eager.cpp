@@ -56,6 +56,12 @@ Operator *operator_at(PyObject *index) {
 
 PyObject *later() { return Py_NewRef(Py_NotImplemented); }
 
+// Released: others may have the interpreter while a kernel is launched.
+struct Released {
+	PyThreadState *state = PyEval_SaveThread();
+	~Released() { PyEval_RestoreThread(state); }
+};
+
 // call(operator, tensors, impl, keywords): the outputs, or NotImplemented
 PyObject *call(PyObject *, PyObject *const *a, Py_ssize_t n) {
 	return guarded([&]() -> PyObject * {
@@ -69,10 +75,7 @@ PyObject *call(PyObject *, PyObject *const *a, Py_ssize_t n) {
 		const std::shared_ptr<const Plan> plan = found->second;
 		std::vector<Tensor> outputs;
 		{
-			struct Released {
-				PyThreadState *state = PyEval_SaveThread();
-				~Released() { PyEval_RestoreThread(state); }
-			} const released;
+			const Released released;
 			RECORD_FUNCTION(plan->forward.name, c10::ArrayRef<const c10::IValue>());
 			outputs = differentiable(plan, inputs);
 		}
@@ -147,6 +150,50 @@ PyObject *remember(PyObject *, PyObject *const *a, Py_ssize_t n) {
 	});
 }
 
+constexpr const char *kPass = "triad_eager.pass";
+
+// pass(description): one pass of a kernel, which launch takes.
+PyObject *pass(PyObject *, PyObject *described) {
+	return guarded([&]() -> PyObject * {
+		auto made = std::make_unique<Pass>(pass_of(described));
+		PyObject *capsule =
+		    PyCapsule_New(made.get(), kPass, [](PyObject *c) { delete static_cast<Pass *>(PyCapsule_GetPointer(c, kPass)); });
+		if (capsule != nullptr) made.release();
+		return capsule;
+	});
+}
+
+// launch(pass, tensors): the pass alone, for torch's dispatcher, which has the autograd of a call. Its outputs, None for one that the kernel does
+// not give; or NotImplemented.
+PyObject *launch_pass(PyObject *, PyObject *const *a, Py_ssize_t n) {
+	return guarded([&]() -> PyObject * {
+		const Pass *p = n == 2 ? static_cast<const Pass *>(PyCapsule_GetPointer(a[0], kPass)) : nullptr;
+		if (p == nullptr) {
+			PyErr_Clear();
+			throw std::runtime_error("launch takes a pass and its tensors");
+		}
+		std::vector<Tensor> inputs;
+		inputs.reserve(p->inputs.size());
+		bool all_plain = true;
+		each(a[1], [&](PyObject *o) {
+			all_plain = all_plain && THPVariable_CheckExact(o) && plain(THPVariable_Unpack(o));
+			if (all_plain) inputs.push_back(THPVariable_Unpack(o));
+		});
+		if (!all_plain || inputs.size() != p->inputs.size()) return later();
+		std::vector<Tensor> outputs;
+		{
+			const Released released;
+			const at::AutoDispatchBelowADInplaceOrView below;
+			RECORD_FUNCTION(p->name, c10::ArrayRef<const c10::IValue>());
+			outputs = launch(*p, std::move(inputs));
+		}
+		PyObject *all = PyTuple_New(static_cast<Py_ssize_t>(outputs.size()));
+		for (size_t i = 0; all != nullptr && i < outputs.size(); i++)
+			PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), outputs[i].defined() ? THPVariable_Wrap(outputs[i]) : Py_NewRef(Py_None));
+		return all;
+	});
+}
+
 // operator(): a number for one more operator.
 PyObject *another(PyObject *, PyObject *) {
 	operators.emplace_back();
@@ -195,10 +242,21 @@ PyObject *raw(PyObject *, PyObject *const *a, Py_ssize_t n) {
 	});
 }
 
+// number_of(dtype): a dtype as the ABI numbers it.
+PyObject *number_of(PyObject *, PyObject *dtype) {
+	return guarded([&]() -> PyObject * {
+		if (!THPDtype_Check(dtype)) throw std::runtime_error("number_of takes a torch.dtype");
+		return PyLong_FromLong(number(reinterpret_cast<THPDtype *>(dtype)->scalar_type));
+	});
+}
+
 template <class F> PyCFunction fast(F f) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)); }
 
 PyMethodDef methods[] = {{"call", fast(call), METH_FASTCALL, "call(operator, tensors, impl, keywords)"},
                          {"remember", fast(remember), METH_FASTCALL, "remember(operator, tensors, impl, keywords, forward, backward, kept)"},
+                         {"pass_of", pass, METH_O, "pass_of(description): one pass of a kernel"},
+                         {"launch", fast(launch_pass), METH_FASTCALL, "launch(pass, tensors): its outputs"},
+                         {"number_of", number_of, METH_O, "number_of(dtype): its number in abi.h"},
                          {"operator", another, METH_NOARGS, "a number for one more operator"},
                          {"raw", fast(raw), METH_FASTCALL, "raw(operator, tensors, impl, keywords, repeats): seconds a launch"},
                          {nullptr, nullptr, 0, nullptr}};

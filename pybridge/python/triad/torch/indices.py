@@ -23,8 +23,10 @@ def among(declared: Sequence[Mapping[str, Any]]) -> list[Place]:
 def look(op: str, found: Sequence[Place], tensors: Sequence[torch.Tensor], values: Mapping[str, Any],
          attributes: Mapping[str, Any]) -> None:
     """UsageError where offsets do not rise to the size that they cut, a target is no class, or a length is
-    below 0 or beyond the size. It looks at the data: on a GPU it waits for them, and while a graph is
-    captured it looks at nothing."""
+    below 0 or beyond the size. It looks at the data: on a GPU it waits for offsets and lengths, and while a
+    graph is captured it looks at nothing. For targets there it does not wait, since every step of a training
+    has some: the GPU stops at a wrong one, as at one of torch's own loss, and what asks it next gets the
+    error."""
     for i, name, (kind, *words) in found:
         x = tensors[i]
         if x.is_cuda and torch.cuda.is_current_stream_capturing():
@@ -37,7 +39,12 @@ def look(op: str, found: Sequence[Place], tensors: Sequence[torch.Tensor], value
             raise UsageError(f"{op}: {name} is {_few(x)}: want whole numbers that rise from 0 to {n}")
         if kind == "classes":
             ignored = attributes[words[-1]]
-            wrong = x[((x < 0) | (x >= n)) & (x != ignored)]
+            is_wrong = ((x < 0) | (x >= n)) & (x != ignored)
+            if x.is_cuda:
+                torch._assert_async(~is_wrong.any(), f"{op}: {name} has a value that is none of 0 to {n - 1}, "
+                                                     f"nor {ignored}")
+                continue
+            wrong = x[is_wrong]
             if wrong.numel():
                 raise UsageError(f"{op}: {name} has {int(wrong[0])}: want 0 to {n - 1}, or {ignored}")
 

@@ -144,15 +144,24 @@ class Function:
                 steps.clear()
             steps[key] = step(self.name, self._implementations.named(impl, tensors[0].device), direction,
                               signature.case_dtype(tensors, inputs), attributes, results,
-                              signature.dtypes, self._looks, values)
+                              signature.dtypes, self._looks, values, rows_in=calls.of_rows(inputs),
+                              rows_out=calls.of_rows(signature.outputs))
+            if isinstance(steps[key].row, cuda.CudaRow) and tensors[0].device.type == "cuda":
+                extension.start()
             return steps[key]
 
         def run(*arguments: Any) -> Any:
             tensors = arguments[:count]
             key = (arguments[count:], *[(t.shape, t.dtype, t.device) for t in tensors])
             of = steps.get(key) or made(key, arguments)
+            got = NotImplemented
+            if extension.loaded is not None:
+                if not of.described:
+                    self._hasten(of)
+                if of.fast is not None:
+                    got = of.fast(tensors)
             out = [tensors[0].new_empty((0,), dtype=t) if m is None else m
-                   for m, (_, _, t) in zip(of.run(tensors), of.results)]
+                   for m, (_, _, t) in zip(of.run(tensors) if got is NotImplemented else got, of.results)]
             return out[0] if len(out) == 1 else tuple(out)
         return run
 
@@ -207,18 +216,35 @@ class Function:
         if self._number is None:
             self._number = fast.operator()
 
-        def described(s: Step, sources: Sequence[int], of: Sequence[int]) -> tuple:
-            name = f"{self.name}/{s.row.name}" + " backward" * (s.direction == "backward")
-            flags_in, flags_out = ([bool(s.leading is not None and r) for r in rows]
-                                   for rows in (s.rows_in, s.rows_out))
-            shapes = [(*s.leading, sizes[-1]) if r else tuple(sizes)
-                      for (_, sizes, _), r in zip(s.results, flags_out)]
-            return (s.launch.address, name, s.row.numbers(s.attributes), tuple(zip(sources, flags_in)),
-                    tuple(zip(shapes, (t for *_, t in s.results), s.launch.given, flags_out, of)))
-        backward = plan.backward and described(plan.backward, plan.sources, plan.of)
+        backward = plan.backward and self._described(plan.backward, plan.sources, plan.of)
         fast.remember(self._number, tensors, impl, keywords,
-                      described(plan.forward, range(self._count), [0] * len(plan.forward.results)), backward,
+                      self._described(plan.forward, range(self._count), [0] * len(plan.forward.results)),
+                      backward,
                       tuple(plan.kept))
+
+    def _described(self, s: Step, sources: Sequence[int], of: Sequence[int]) -> tuple:
+        """A pass as the C++ part takes it: the kernel, which tensors go in, and what comes out."""
+        name = f"{self.name}/{s.row.name}" + " backward" * (s.direction == "backward")
+        flags_in, flags_out = ([bool(s.leading is not None and r) for r in rows]
+                               for rows in (s.rows_in, s.rows_out))
+        shapes = [(*s.leading, sizes[-1]) if r else tuple(sizes)
+                  for (_, sizes, _), r in zip(s.results, flags_out)]
+        return (s.launch.address, name, s.row.numbers(s.attributes), tuple(zip(sources, flags_in)),
+                tuple(zip(shapes, (t for *_, t in s.results), s.launch.given, flags_out, of)))
+
+    def _hasten(self, s: Step) -> None:
+        """Has the C++ part launch a step that the dispatcher runs, where it takes it."""
+        s.described = True
+        if not isinstance(s.row, cuda.CudaRow):
+            return
+        launch = extension.loaded.launch
+        one = extension.loaded.pass_of(self._described(s, range(len(s.rows_in)), [0] * len(s.results)))
+
+        def fast(tensors: tuple) -> Any:
+            if s.look is not None:
+                s.look(tensors)
+            return launch(one, tensors)
+        s.fast = fast
 
     # ---- autograd
 

@@ -39,6 +39,13 @@ inline int32_t number(at::ScalarType t) {
 	case at::kBFloat16: return TRIAD_BF16;
 	case at::kFloat8_e4m3fn: return TRIAD_E4M3;
 	case at::kFloat8_e5m2: return TRIAD_E5M2;
+	case at::kLong: return TRIAD_I64;
+	case at::kInt: return TRIAD_I32;
+	case at::kChar: return TRIAD_I8;
+	case at::kByte: return TRIAD_U8;
+	case at::kBool: return TRIAD_BOOL;
+	case at::kUInt32: return TRIAD_U32;
+	case at::ScalarType::Float4_e2m1fn_x2: return TRIAD_E2M1X2;
 	default: throw Declined("a dtype that no kernel takes");
 	}
 }
