@@ -1,6 +1,8 @@
 package kernelfile
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"triad/internal/op"
@@ -11,7 +13,11 @@ import (
 // one.
 func (b *Binding) readExtents() {
 	for _, a := range b.Spec.Attributes {
-		if a.Type != "enum" || len(a.Values) != 2 || b.has(Attribute, a.Name) || b.Function.Kind == Python {
+		if a.Type != "enum" || len(a.Values) != 2 || b.has(Attribute, a.Name) {
+			continue
+		}
+		if b.Function.Kind == Python {
+			b.extentInPython(a)
 			continue
 		}
 		for _, arg := range b.Args {
@@ -26,6 +32,45 @@ func (b *Binding) readExtents() {
 				b.named[a.Name] = a.Values[value]
 			}
 		}
+	}
+}
+
+// extremes match how a largest or smallest element is taken: with the arguments of the call.
+var (
+	extremeOf = regexp.MustCompile(`\.(?:amax|amin|max|min|aminmax)\(([^()]*)\)`)
+	lastSize  = regexp.MustCompile(
+		`^(?:(?:dim|axis)\s*=\s*)?-?1(?:\s*,\s*(?:keepdim\s*=\s*)?(?:True|False))?$`)
+)
+
+// extentInPython keeps the value of an enumeration that the lines of a function of Python show: each extreme
+// is taken of a row, x.abs().amax(dim=-1), or each of the whole tensor, x.abs().max(). What takes others as
+// well shows nothing.
+func (b *Binding) extentInPython(a op.AttributeSpec) {
+	at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool {
+		_, decides := b.oneElement(t, a.Name)
+		return decides && !t.Optional
+	})
+	if at < 0 {
+		return
+	}
+	one, _ := b.oneElement(b.outputs[at], a.Name)
+	ofRows, ofAll, others := 0, 0, 0
+	for _, m := range extremeOf.FindAllStringSubmatch(ownLines(b.Function.text), -1) {
+		switch arguments := strings.TrimSpace(m[1]); {
+		case lastSize.MatchString(arguments):
+			ofRows++
+		case arguments == "":
+			ofAll++
+		case strings.Contains(arguments, "dim") || strings.Contains(arguments, "axis"):
+			others++
+		}
+	}
+	switch {
+	case others > 0 || ofRows > 0 && ofAll > 0:
+	case ofRows > 0:
+		b.named[a.Name] = a.Values[1-one]
+	case ofAll > 0:
+		b.named[a.Name] = a.Values[one]
 	}
 }
 
