@@ -33,6 +33,10 @@ var (
 	)
 	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
 		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
+	// A function of libdevice that the interpreter lacks is called as it stands, outside of a kernel: its
+	// words say so.
+	ofLibdevice = regexp.MustCompile(`\blibdevice\.\w+`)
+	noSemantic  = "argument must be provided outside of JIT functions"
 	// what the interpreter's C++ raises of atomics on elements that it does not know, such as bf16
 	noAtomics   = regexp.MustCompile(`^ValueError: Unsupported data type$`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
@@ -169,6 +173,11 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, "+
 			"does not have "+
 			m[1]+m[2]+" ("+what+"): run it where a GPU is"
+		return
+	}
+	if m := ofLibdevice.FindString(line); m != "" && emulated && strings.Contains(o.Sentence, noSemantic) {
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not "+
+			"have "+m+" ("+what+"): run it where a GPU is"
 		return
 	}
 	if noAtomics.MatchString(o.Sentence) && emulated && !strings.HasPrefix(line, "raise ") {

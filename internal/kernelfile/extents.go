@@ -65,13 +65,43 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 			others++
 		}
 	}
-	switch {
+	switch made := b.madeExtent(b.outputs[at]); {
 	case others > 0 || ofRows > 0 && ofAll > 0:
-	case ofRows > 0:
+	case ofRows > 0, ofAll == 0 && made == extentMany:
 		b.named[a.Name] = a.Values[1-one]
-	case ofAll > 0:
+	case ofAll > 0, made == extentOne:
 		b.named[a.Name] = a.Values[one]
 	}
+}
+
+// What the lines say of how many elements a tensor is made with.
+const (
+	extentUnsaid = iota
+	extentOne
+	extentMany
+)
+
+// madeExtent says how many elements an output has that is returned by its name: of torch.empty((M, 1)) as
+// many as a size says, of torch.empty(1) one.
+func (b *Binding) madeExtent(t op.TensorSpec) int {
+	names := b.returnedNames()
+	place := b.returnedAs(t, names)
+	if place < 0 {
+		return extentUnsaid
+	}
+	made := regexp.MustCompile(`(?m)^[ \t]+` + names[place] +
+		`[ \t]*=[ \t]*(?:torch\.(?:empty|zeros|ones)|\w+\.new_(?:empty|zeros|ones))\(`)
+	text := ownLines(b.Function.text)
+	found := made.FindAllStringIndex(text, -1)
+	if len(found) != 1 {
+		return extentUnsaid
+	}
+	for _, argument := range argumentList(text[found[0][1]:]) {
+		if !strings.Contains(argument, "=") && regexp.MustCompile(`[A-Za-z_]`).MatchString(argument) {
+			return extentMany
+		}
+	}
+	return extentOne
 }
 
 // indexed says whether a place of a tensor is used that is not its first.

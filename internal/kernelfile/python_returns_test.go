@@ -77,6 +77,10 @@ func TestExtremesOfRowsInPython(t *testing.T) {
 		"s = x.abs().amax(dim=1).amax()":                              "",
 		"s = x.abs().amax(dim=0)":                                     "",
 		"s = x.abs().amax(dim=(0, 1))":                                "",
+		"s = torch.empty((x.shape[0], 1), device=x.device)":           "row",
+		"s = torch.empty(x.shape[0], device=x.device)":                "row",
+		"s = torch.zeros(1, device=x.device)":                         "tensor",
+		"s = x.new_empty((1,), dtype=torch.float32)":                  "tensor",
 		"s = x.sum(dim=1)":                                            "",
 		"# x.abs().amax(dim=1)\ns = x.abs().max().clamp_min(1e-8)[0]": "tensor",
 	} {
