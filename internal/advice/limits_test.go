@@ -146,6 +146,13 @@ func TestExplainDeclined(t *testing.T) {
 		{"ValueError: Unsupported data type", "    raise ValueError(words)", op.StatusCrash},
 		{"ValueError: " + outside, "    y = libdevice.j0(x)", op.StatusUnsupported},
 		{"ValueError: " + outside, "    y = tl.exp(x)", op.StatusCrash},
+		{"ValueError: too many values to unpack (expected 3)", "    b, h, d = q.shape", op.StatusUnsupported},
+		{
+			"ValueError: not enough values to unpack (expected 3, got 2)", "    b, h, d = q.size()  # heads",
+			op.StatusUnsupported,
+		},
+		{"ValueError: too many values to unpack (expected 3)", "    b, h, d = x.tolist()", op.StatusCrash},
+		{"ValueError: too many values to unpack (expected 3)", "    raise ValueError(words)", op.StatusCrash},
 		{"AttributeError: module 'triton.language' has no attribute 'libdevice'", "", op.StatusUnsupported},
 		{"AttributeError: module 'mine' has no attribute 'libdevice'", "", op.StatusCrash},
 		{"AssertionError: never", "    raise AssertionError('never')", op.StatusCrash},
