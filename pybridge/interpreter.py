@@ -213,6 +213,15 @@ def _by_torch(function: Callable) -> Callable:
     return lambda x: function(torch.from_numpy(np.ascontiguousarray(x))).numpy()
 
 
+def _whole(x: np.ndarray, to: type) -> np.ndarray:
+    """The nearest whole numbers, halves to even, those beyond the type its ends and NaN 0."""
+    ends = np.iinfo(to)
+    near = np.rint(x)
+    inside = np.where((near >= float(ends.min)) & (near < -float(ends.min)), near, 0).astype(to)
+    above, below = near >= -float(ends.min), near < float(ends.min)
+    return np.where(above, to(ends.max), np.where(below, to(ends.min), inside))
+
+
 _ELEMENTWISE = {
     **{name: getattr(np, name) for name in (
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "sinh",
@@ -225,6 +234,8 @@ _ELEMENTWISE = {
     "lgamma": _by_torch(torch.lgamma), "round": _round, "nearbyint": np.rint, "add_rn": np.add,
     "sub_rn": np.subtract, "mul_rn": np.multiply, "sqrt_rn": np.sqrt, "rcp_rn": np.reciprocal,
     "exp10": lambda x: np.power(x.dtype.type(10), x), "fast_sinf": np.sin, "fast_cosf": np.cos,
+    **{name: functools.partial(_whole, to=to) for name, to in (
+        ("llrint", np.int64), ("float2int_rn", np.int32), ("float2ll_rn", np.int64))},
     "fast_log2f": np.log2, "fast_log10f": np.log10, "saturatef": lambda x: np.fmin(np.fmax(x, 0), 1),
 }
 
@@ -237,7 +248,8 @@ def _elementwise(function: Callable) -> Callable:
             raise ValueError("libdevice takes fp32 and fp64, not " + ", ".join(str(t.dtype) for t in tensors))
         with np.errstate(all="ignore"):
             data = function(*(t.handle.data for t in tensors))
-        dtype = tl.int1 if data.dtype == bool else tensors[0].dtype
+        dtype = {"b": tl.int1, "i": tl.int64 if data.itemsize == 8 else tl.int32}.get(data.dtype.kind,
+                                                                                      tensors[0].dtype)
         shape = list(data.shape) if any(t.type.is_block() for t in tensors) else []
         handle = interpreter.TensorHandle(data.astype(interpreter._get_np_dtype(dtype), copy=False), dtype)
         return tl.tensor(handle, tl.block_type(dtype, shape) if shape else dtype)

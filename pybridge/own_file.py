@@ -260,61 +260,6 @@ def uses_triton(module: types.ModuleType) -> bool:
     return False
 
 
-def given(value: Any, name: str) -> Any:
-    """What a function returned, which must be something."""
-    if value is None:
-        raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is "
-                        "written into")
-    if isinstance(value, (tuple, list)):
-        return tuple(_laid_out(v) for v in value)
-    return _laid_out(value)
-
-
-def _laid_out(value: Any) -> Any:
-    """A tensor without gaps. One of no dimensions, such as a sum, is the one element that an operator has."""
-    if type(value) is not torch.Tensor:
-        return value
-    return value.contiguous() if value.dim() else value.reshape(1)
-
-
-def joined(value: Any, empty: dict[int, torch.Tensor]) -> Any:
-    """What a function returned and, at their positions, the outputs that have no element."""
-    if not empty:
-        return value
-    values = list(value) if isinstance(value, tuple) else [value]
-    for position, tensor in empty.items():
-        values.insert(position, tensor)
-    return tuple(values)
-
-
-def whole(value: Any, shapes: tuple) -> Any:
-    """What a function returned, with the sizes of 1 that it was not shown, and with the second and third size
-    where the operator has them. Another shape stays as it is."""
-    values = value if isinstance(value, tuple) else (value,)
-    seen_whole = values[len(shapes):]
-    for v, (seen, all_of_it, is_exchanged) in reversed(list(zip(values, shapes))):
-        if type(v) is torch.Tensor and tuple(v.shape) == seen:
-            v = exchanged(v, all_of_it) if is_exchanged else v.reshape(all_of_it)
-        seen_whole = (v, *seen_whole)
-    return seen_whole if isinstance(value, tuple) else seen_whole[0]
-
-
-def scaled(value: Any, factor: float, weight: torch.Tensor | None, bias: torch.Tensor | None) -> Any:
-    """What a function returned, the first tensor of it multiplied and added to, as the operator is."""
-    first, *rest = value if isinstance(value, tuple) else (value,)
-    if type(first) is torch.Tensor:
-        first = first * factor
-        first = first if weight is None else first * weight
-        first = first if bias is None else first + bias
-    return (first, *rest) if isinstance(value, tuple) else first
-
-
-def exchanged(value: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-    """A tensor of the shape, from one in which its second and third size have changed places."""
-    first, second, third, *rest = shape
-    return value.reshape((first, third, second, *rest)).transpose(1, 2).contiguous()
-
-
 def power_of_2(n: int) -> int:
     """The smallest power of two that is at least n, for a tile."""
     return next_power_of_2(n)

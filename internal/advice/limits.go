@@ -33,6 +33,13 @@ var (
 	)
 	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
 		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
+	// A function of libdevice that the interpreter lacks is called as it stands, outside of a kernel: its
+	// words say so.
+	ofLibdevice = regexp.MustCompile(`\blibdevice\.\w+`)
+	noSemantic  = "argument must be provided outside of JIT functions"
+	// a line that wants a tensor of other sizes, whatever is in it
+	unpacks      = regexp.MustCompile(`^ValueError: (?:too many|not enough) values to unpack \(expected \d+`)
+	unpacksSizes = regexp.MustCompile(`,.*[^=]=\s*\w+\.(?:shape|size\(\))\s*(?:#.*)?$`)
 	// what the interpreter's C++ raises of atomics on elements that it does not know, such as bf16
 	noAtomics   = regexp.MustCompile(`^ValueError: Unsupported data type$`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
@@ -169,6 +176,15 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, "+
 			"does not have "+
 			m[1]+m[2]+" ("+what+"): run it where a GPU is"
+		return
+	}
+	if m := ofLibdevice.FindString(line); m != "" && emulated && strings.Contains(o.Sentence, noSemantic) {
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not "+
+			"have "+m+" ("+what+"): run it where a GPU is"
+		return
+	}
+	if unpacks.MatchString(o.Sentence) && unpacksSizes.MatchString(line) {
+		o.Status, o.Sentence = op.StatusUnsupported, "it takes tensors with another number of sizes: "+what
 		return
 	}
 	if noAtomics.MatchString(o.Sentence) && emulated && !strings.HasPrefix(line, "raise ") {

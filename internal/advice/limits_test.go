@@ -112,6 +112,8 @@ func TestBuildLimit(t *testing.T) {
 // A function that asks for a GPU where none is, or declines sizes, dtypes and strides by an assert, was not
 // wrong; one that asserts what tensors hold, or raises something else, is.
 func TestExplainDeclined(t *testing.T) {
+	const outside = "Did you forget to add @triton.jit ? (`_semantic` argument must be provided outside of " +
+		"JIT functions.)"
 	for _, c := range []struct {
 		sentence, line string
 		status         op.Status
@@ -142,6 +144,15 @@ func TestExplainDeclined(t *testing.T) {
 		},
 		{"ValueError: Unsupported data type", "    kernel[grid](x, y)", op.StatusUnsupported},
 		{"ValueError: Unsupported data type", "    raise ValueError(words)", op.StatusCrash},
+		{"ValueError: " + outside, "    y = libdevice.j0(x)", op.StatusUnsupported},
+		{"ValueError: " + outside, "    y = tl.exp(x)", op.StatusCrash},
+		{"ValueError: too many values to unpack (expected 3)", "    b, h, d = q.shape", op.StatusUnsupported},
+		{
+			"ValueError: not enough values to unpack (expected 3, got 2)", "    b, h, d = q.size()  # heads",
+			op.StatusUnsupported,
+		},
+		{"ValueError: too many values to unpack (expected 3)", "    b, h, d = x.tolist()", op.StatusCrash},
+		{"ValueError: too many values to unpack (expected 3)", "    raise ValueError(words)", op.StatusCrash},
 		{"AttributeError: module 'triton.language' has no attribute 'libdevice'", "", op.StatusUnsupported},
 		{"AttributeError: module 'mine' has no attribute 'libdevice'", "", op.StatusCrash},
 		{"AssertionError: never", "    raise AssertionError('never')", op.StatusCrash},

@@ -364,9 +364,9 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 	case a.tensor && a.Form == Packed:
 		return b.packedTensorCode(a, at)
 	case a.tensor && a.Role == Input:
-		return fmt.Sprintf("triad_own::tensor(triad_own::in(triad_own_call, %d))", a.Index)
+		return b.extensionTensor(a, fmt.Sprintf("triad_own::in(triad_own_call, %d)", a.Index))
 	case a.tensor && a.Role == Output:
-		return fmt.Sprintf("triad_own::tensor(triad_own::out(triad_own_call, %d))", a.Index)
+		return b.extensionTensor(a, fmt.Sprintf("triad_own::out(triad_own_call, %d)", a.Index))
 	case a.Form == Doubles:
 		return fmt.Sprintf("static_cast<double *>(%s)", doublesName(at))
 	case a.Form != AsItLies:

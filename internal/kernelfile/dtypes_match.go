@@ -44,13 +44,27 @@ func storesIn(kernels string) string {
 		if len(arguments) < 2 {
 			return ""
 		}
-		m := castTo.FindStringSubmatch(arguments[1])
+		m := castTo.FindStringSubmatch(assignedBefore(kernels[:at[0]], arguments[1]))
 		if m == nil || stored != "" && stored != torchDTypes[m[1]] {
 			return ""
 		}
 		stored = torchDTypes[m[1]]
 	}
 	return stored
+}
+
+// assignedBefore is what a name was last assigned in the lines before; what is no name, or is assigned
+// nowhere, as it stands.
+func assignedBefore(lines, name string) string {
+	name = strings.TrimSpace(name)
+	if !regexp.MustCompile(`^\w+$`).MatchString(name) {
+		return name
+	}
+	assigned := regexp.MustCompile(`(?m)^[ \t]+` + name + `[ \t]*=[ \t]*([^=#\n][^#\n]*)`)
+	if all := assigned.FindAllStringSubmatch(lines, -1); len(all) > 0 {
+		return all[len(all)-1][1]
+	}
+	return name
 }
 
 // narrowType matches what shows that an author thought of other dtypes than fp32.

@@ -1,6 +1,8 @@
 package kernelfile
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"triad/internal/op"
@@ -11,7 +13,11 @@ import (
 // one.
 func (b *Binding) readExtents() {
 	for _, a := range b.Spec.Attributes {
-		if a.Type != "enum" || len(a.Values) != 2 || b.has(Attribute, a.Name) || b.Function.Kind == Python {
+		if a.Type != "enum" || len(a.Values) != 2 || b.has(Attribute, a.Name) {
+			continue
+		}
+		if b.Function.Kind == Python {
+			b.extentInPython(a)
 			continue
 		}
 		for _, arg := range b.Args {
@@ -27,6 +33,75 @@ func (b *Binding) readExtents() {
 			}
 		}
 	}
+}
+
+// extremes match how a largest or smallest element is taken: with the arguments of the call.
+var (
+	extremeOf = regexp.MustCompile(`\.(?:amax|amin|max|min|aminmax)\(([^()]*)\)`)
+	lastSize  = regexp.MustCompile(
+		`^(?:(?:dim|axis)\s*=\s*)?-?1(?:\s*,\s*(?:keepdim\s*=\s*)?(?:True|False))?$`)
+)
+
+// extentInPython keeps the value of an enumeration that the lines of a function of Python show: each extreme
+// is taken of a row, x.abs().amax(dim=-1), or each of the whole tensor, x.abs().max(). What takes others as
+// well shows nothing.
+func (b *Binding) extentInPython(a op.AttributeSpec) {
+	at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool {
+		_, decides := b.oneElement(t, a.Name)
+		return decides && !t.Optional
+	})
+	if at < 0 {
+		return
+	}
+	one, _ := b.oneElement(b.outputs[at], a.Name)
+	ofRows, ofAll, others := 0, 0, 0
+	for _, m := range extremeOf.FindAllStringSubmatch(ownLines(b.Function.text), -1) {
+		switch arguments := strings.TrimSpace(m[1]); {
+		case lastSize.MatchString(arguments):
+			ofRows++
+		case arguments == "":
+			ofAll++
+		case strings.Contains(arguments, "dim") || strings.Contains(arguments, "axis"):
+			others++
+		}
+	}
+	switch made := b.madeExtent(b.outputs[at]); {
+	case others > 0 || ofRows > 0 && ofAll > 0:
+	case ofRows > 0, ofAll == 0 && made == extentMany:
+		b.named[a.Name] = a.Values[1-one]
+	case ofAll > 0, made == extentOne:
+		b.named[a.Name] = a.Values[one]
+	}
+}
+
+// What the lines say of how many elements a tensor is made with.
+const (
+	extentUnsaid = iota
+	extentOne
+	extentMany
+)
+
+// madeExtent says how many elements an output has that is returned by its name: of torch.empty((M, 1)) as
+// many as a size says, of torch.empty(1) one.
+func (b *Binding) madeExtent(t op.TensorSpec) int {
+	names := b.returnedNames()
+	place := b.returnedAs(t, names)
+	if place < 0 {
+		return extentUnsaid
+	}
+	made := regexp.MustCompile(`(?m)^[ \t]+` + names[place] +
+		`[ \t]*=[ \t]*(?:torch\.(?:empty|zeros|ones)|\w+\.new_(?:empty|zeros|ones))\(`)
+	text := ownLines(b.Function.text)
+	found := made.FindAllStringIndex(text, -1)
+	if len(found) != 1 {
+		return extentUnsaid
+	}
+	for _, argument := range argumentList(text[found[0][1]:]) {
+		if !strings.Contains(argument, "=") && regexp.MustCompile(`[A-Za-z_]`).MatchString(argument) {
+			return extentMany
+		}
+	}
+	return extentOne
 }
 
 // indexed says whether a place of a tensor is used that is not its first.

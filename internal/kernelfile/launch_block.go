@@ -82,10 +82,22 @@ func (k body) block() (sizes [3]string, said bool) {
 	if second {
 		return of(16, 16, 1), any
 	}
+	if k.asksItsGroup() {
+		return of(blockThreads, 1, 1), true
+	}
 	if !k.uses(k.tokens, "threadIdx", "x") {
 		return of(1, 1, 1), true
 	}
 	return of(blockThreads, 1, 1), any
+}
+
+// asksItsGroup says whether a kernel asks a cooperative group for its size and for which of its threads runs:
+// any block of whole warps will do.
+func (k body) asksItsGroup() bool {
+	asks := func(names ...string) bool {
+		return slices.ContainsFunc(k.tokens, func(t token) bool { return slices.Contains(names, t.text) })
+	}
+	return asks("meta_group_size", "num_threads", "size") && asks("thread_rank", "meta_group_rank")
 }
 
 // tile gives the sides of the first shared array whose sides are numbers.

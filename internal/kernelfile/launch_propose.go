@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // blockThreads is the block that is proposed where the file names none.
@@ -52,7 +54,8 @@ func (b *Binding) proposeLaunch(file *File) error {
 			return err
 		}
 	}
-	l.guessed = l.guessed || b.Options.Grid == "" && (k.valueOfEachBlock() || k.partOfMore(file))
+	l.guessed = l.guessed || b.Options.Grid == "" &&
+		(k.valueOfEachBlock() || k.partOfMore(file) || k.worksWithOthers())
 	if element, dynamic := k.dynamicShared(); b.Options.Shared != "" {
 		var err error
 		if l.Shared, err = b.launchSize("--shared", b.Options.Shared); err != nil {
@@ -85,6 +88,32 @@ func (k body) partOfMore(file *File) bool {
 	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Form == Scratch })
 	return scratch || k.b.hasForm(BlockTotals) || len(k.b.Spec.Dims) == 1 && file.Shares ||
 		k.reducesPartOfARow(file)
+}
+
+// worksWithOthers says whether another kernel of the file, which no host function launches, takes what this
+// one writes, or writes what this one takes, by a name that is none of an input of the operator: the two are
+// perhaps launched one after the other.
+func (k body) worksWithOthers() bool {
+	fn := k.b.Function
+	isInput := func(name string) bool {
+		return slices.ContainsFunc(k.b.inputs, func(t op.TensorSpec) bool {
+			return score(k.b.Spec, k.b.Pass, name, t.Name) > scoreWeak
+		})
+	}
+	for _, other := range k.file.Functions {
+		if other.Kind != Kernel || other.Name == fn.Name || isBackward(other.Name) != isBackward(fn.Name) {
+			continue
+		}
+		for _, p := range fn.Params {
+			for _, q := range other.Params {
+				if p.Pointer && q.Pointer && p.Name == q.Name && p.writing.any() != q.writing.any() &&
+					!isInput(p.Name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // reducesPartOfARow says whether a kernel is launched with several blocks for a row, each of which makes one

@@ -123,7 +123,8 @@ func (b *Binding) beforeCode(args []Argument) string {
 		case b.accumulates(a) && a.Form == Doubles:
 			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
 				"triad::stream_of(triad_own_call)))", doublesName(i), b.roomOf(a))))
-		case b.accumulates(a) && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals):
+		case a.Form == BlockTotals && b.Launch == nil,
+			b.accumulates(a) && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals):
 			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
 				"triad::stream_of(triad_own_call)))", b.workPointer(i), b.roomOf(a))))
 		case b.accumulates(a):

@@ -42,6 +42,21 @@ func TestKernelsThatStoreHalves(t *testing.T) {
 	}
 }
 
+// So is one that stores what it has converted in a line before.
+func TestKernelsThatStoreWhatIsHalves(t *testing.T) {
+	for line, want := range map[string]string{
+		"z = tl.load(x + at).to(tl.float16)":                           "fp16",
+		"z = tl.load(x + at)":                                          "fp32 fp16 bf16",
+		"z = tl.load(x + at).to(tl.float16)\n    z = z.to(tl.float32)": "fp32 fp16 bf16",
+	} {
+		text := strings.ReplaceAll(kernelThatStores, "tl.store(y + at, tl.load(x + at).to(tl.float32)WHERE",
+			line+"\n    tl.store(y + at, z")
+		if got := strings.Join(pythonOf(t, text, Options{}).DTypes(), " "); got != want {
+			t.Errorf("%q: judged in %s, want %s", line, got, want)
+		}
+	}
+}
+
 // What a function within returns is nothing that the function gives.
 func TestDTypeBesideAFunctionWithin(t *testing.T) {
 	b := pythonOf(t, `

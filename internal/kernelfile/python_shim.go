@@ -64,8 +64,8 @@ import functools
 import torch
 
 from implementation import Implementation
-from own_file import Module, ThroughAutograd, called, default
-from own_file import exchanged, given, joined, load, power_of_2, scaled, uses_triton, whole
+from own_file import Module, ThroughAutograd, called, default, load, power_of_2, uses_triton
+from returned import exchanged, fitted, given, joined, scaled
 
 _PATH = %s
 _MODULE = load(_PATH)
@@ -161,7 +161,7 @@ func quoted(names []string) string {
 func (b *Binding) givenNames() []string {
 	var names []string
 	for _, t := range b.outputs {
-		if b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && !t.Optional {
+		if b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && b.isReturned(t) {
 			names = append(names, t.Name)
 		}
 	}
@@ -222,10 +222,9 @@ func (b *Binding) pythonCode() string {
 			b.Function.Name)
 	} else {
 		fmt.Fprintf(&code, "    with called():\n        value = %s\n", call)
-		given := fmt.Sprintf("given(value, %q)", b.Function.Name)
-		if shapes := b.hiddenShapes(); shapes != "" {
-			given = fmt.Sprintf("whole(%s, (%s))", given, shapes)
-		}
+		given := fmt.Sprintf("fitted(given(value, %q), %q, (%s), (%s), in_%s.device, %s)", b.Function.Name,
+			b.Function.Name, b.wantedReturns(), b.returnedPlaces(), b.inputs[0].Name,
+			map[bool]string{true: "True", false: "False"}[b.Pass == op.Forward])
 		fmt.Fprintf(&code, "    return joined(%s, {%s})\n\n\n", b.pythonScaled(given), b.leftOutReturns())
 	}
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
@@ -305,7 +304,7 @@ func (b *Binding) pythonOutputs() string {
 
 // pythonSizes gives every dim that a tensor shows a variable.
 func (b *Binding) pythonSizes() []string {
-	var lines []string
+	lines := b.pythonChoices()
 	for _, a := range b.Spec.Attributes { // such a one may be a size of an output
 		if a.Type == "int" {
 			lines = append(lines, fmt.Sprintf("%s = attributes[%q]", pythonName(a.Name), a.Name))
@@ -368,26 +367,6 @@ func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 			word = strings.ReplaceAll(word, pythonName(name), fmt.Sprintf("int(attributes[%q])", name))
 		}
 		words.WriteString(word + ", ")
-	}
-	return strings.TrimRight(words.String(), " ")
-}
-
-// hiddenShapes are, for each output that is returned, the shape that the function sees, the whole one, and
-// whether its second and third size are exchanged; "" where it sees all.
-func (b *Binding) hiddenShapes() string {
-	var words strings.Builder
-	hides := false
-	for _, t := range b.outputs {
-		if t.Optional {
-			continue
-		}
-		seen, whole := b.pythonShape(t, true), b.pythonShape(t, false)
-		hides = hides || seen != whole || b.getsExchanged(t)
-		lies := map[bool]string{true: "True", false: "False"}[b.getsExchanged(t)]
-		fmt.Fprintf(&words, "((%s), (%s), %s), ", seen, whole, lies)
-	}
-	if !hides {
-		return ""
 	}
 	return strings.TrimRight(words.String(), " ")
 }

@@ -11,7 +11,7 @@ import (
 // numberType is the type of a number that a function returns by the words before its name; "" where it
 // returns none.
 func (f *File) numberType(before []token) string {
-	name := f.resolve(strings.TrimSpace(join(trimWords(before))))
+	name := f.resolve(strings.TrimPrefix(strings.TrimSpace(join(trimWords(before))), "const "))
 	if slices.Contains(floatTypes, name) || slices.Contains(integerTypes, name) {
 		return name
 	}

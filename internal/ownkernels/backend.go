@@ -175,6 +175,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		advice.ExplainDeclined(&outcome, f.raisedAt(outcome.Where), !f.reading.Workers.GPU)
 		f.givesWider(&outcome, job)
 		f.mixesDTypes(&outcome, job)
+		returnsOthers(&outcome)
 	}
 	if outcome.Where != nil && f.inline != "" && outcome.Where.File == f.inlineAt {
 		outcome.Where.File = f.Path // its lines are the same
@@ -269,20 +270,22 @@ func (b *Backend) Versions(ctx context.Context) map[string]string {
 	return all
 }
 
-// givesWider makes an outcome neutral in which a function of Python gave fp32 for 16 bits, where the user did
-// not ask for these: its author may have meant it so.
+// givesWider makes an outcome neutral in which a function of Python gave fp32 for 16 bits, or 16 bits for a
+// statistic that the operator has in fp32, where the user did not ask for 16 bits: its author may have meant
+// it so.
 func (f *File) givesWider(outcome *backend.Outcome, job backend.Job) {
-	if len(f.reading.Options.DTypes) > 0 || outcome.Status != op.StatusUnknown {
+	if len(f.reading.Options.DTypes) > 0 || outcome.Status != op.StatusUnknown || !narrow(job.DType) {
 		return
 	}
 	for _, launch := range outcome.Launches {
 		for _, o := range launch.Outputs {
 			for _, want := range job.Outputs {
-				narrow := want.DType == op.FP16 || want.DType == op.BF16
-				if want.Name == o.Name && narrow && o.DType == op.FP32.String() {
+				wider := narrow(want.DType.String()) && o.DType == op.FP32.String()
+				narrower := want.DType == op.FP32 && narrow(o.DType)
+				if want.Name == o.Name && (wider || narrower) {
 					outcome.Status = op.StatusUnsupported
-					outcome.Sentence = fmt.Sprintf("it gives %s in fp32 for %v: say --dtype %v if it is "+
-						"to keep it", o.Name, want.DType, want.DType)
+					outcome.Sentence = fmt.Sprintf("it gives %s in %s for %v: say --dtype %s if it is "+
+						"to keep %[3]v", o.Name, o.DType, want.DType, job.DType)
 					outcome.Launches = nil
 					return
 				}
@@ -290,6 +293,9 @@ func (f *File) givesWider(outcome *backend.Outcome, job backend.Job) {
 		}
 	}
 }
+
+// narrow says whether a dtype has 16 bits.
+func narrow(dtype string) bool { return dtype == op.FP16.String() || dtype == op.BF16.String() }
 
 // mixedTypes are the words in which Triton and torch refuse a program for its dtypes, whatever the
 // numbers are: a function that 16 bits have, and a product of two dtypes.
@@ -312,6 +318,15 @@ func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 	outcome.Status = op.StatusUnsupported
 	outcome.Sentence = fmt.Sprintf("%s refuses it in %s: %s. Say --dtype %[2]s if it is to take it", who,
 		job.DType, outcome.Sentence)
+}
+
+// returnsOthers makes an outcome neutral in which what a function of Python returned could not be told to be
+// the outputs (pybridge/returned.py): it returns less than the operator has, or more at sizes that are alike.
+func returnsOthers(outcome *backend.Outcome) {
+	if why, is := strings.CutPrefix(outcome.Sentence, "ReturnedOtherwise: "); is &&
+		outcome.Status == op.StatusCrash {
+		outcome.Status, outcome.Sentence = op.StatusUnsupported, why
+	}
 }
 
 // takesFP32 says whether the function of a job in 16 bits is judged in fp32 as well.

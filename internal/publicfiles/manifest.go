@@ -151,7 +151,7 @@ func writeManifest(w io.Writer, files []*public) error {
 	rows := [][]string{columns}
 	for _, f := range files {
 		seconds := ""
-		if f.seconds > 0 {
+		if f.seconds >= 0.05 { // less is written as 0.0, which is none
 			seconds = strconv.FormatFloat(f.seconds, 'f', 1, 64)
 		}
 		rows = append(rows, []string{

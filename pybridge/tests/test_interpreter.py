@@ -320,6 +320,14 @@ class Interpreter(unittest.TestCase):
         want = x.exp().sqrt() + x.abs() + x.exp().sum().log()
         torch.testing.assert_close(y, want, rtol=1e-6, atol=1e-6)
 
+    def test_libdevice_rounds_to_whole_numbers(self):
+        x = torch.tensor([0.5, 1.5, -2.5, 2.6, 3e9, -3e9, float("nan"), float("inf")])
+        narrow, wide = torch.empty(8, dtype=torch.int32), torch.empty(8, dtype=torch.int64)
+        _whole_numbers_kernel[(1,)](x, narrow, wide, N=8)
+        most = 2**31 - 1
+        self.assertEqual(narrow.tolist(), [0, 2, -2, 3, most, -most - 1, 0, most])
+        self.assertEqual(wide.tolist(), [0, 2, -2, 3, 3 * 10**9, -3 * 10**9, 0, 2**63 - 1])
+
     def test_libdevice_rounds_halves_away_from_zero(self):
         x = torch.tensor([-2.5, -0.5, 0.49999997, 0.5, 1.5, 2.4999998, float("-inf"), float("nan")])
         y = torch.empty_like(x)
@@ -382,6 +390,13 @@ def _round_kernel(x_ptr, y_ptr, N: tl.constexpr):
 def _members_kernel(x_ptr, y_ptr, N: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, N))
     tl.store(y_ptr + tl.arange(0, N), x.exp().sqrt() + x.abs() + x.exp().sum(0).log())
+
+
+@triton.jit
+def _whole_numbers_kernel(x_ptr, narrow_ptr, wide_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(narrow_ptr + tl.arange(0, N), libdevice.float2int_rn(x))
+    tl.store(wide_ptr + tl.arange(0, N), libdevice.llrint(x))
 
 
 @triton.jit

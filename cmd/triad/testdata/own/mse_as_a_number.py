@@ -1,0 +1,5 @@
+import torch
+
+
+def mse(prediction, target):
+    return ((prediction - target) ** 2).double().mean().item()

@@ -1,0 +1,181 @@
+package kernelfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// returnedTuple matches a return of several values in one line.
+var returnedTuple = regexp.MustCompile(`(?m)^[ \t]+return[ \t]+([^\n]*,[^\n]*?)[ \t]*$`)
+
+// plainName matches a name that may have a call behind it that changes a shape or a dtype alone.
+var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contiguous|float|int)\([^()]*\))*$`)
+
+// returnedNames are the names that a function of Python returns, "" for what is none; nil where it does not
+// return several values, the same in every return.
+func (b *Binding) returnedNames() []string {
+	if b.Function.Kind != Python || b.Pass != op.Forward || b.each || b.fills() {
+		return nil
+	}
+	text := ownLines(b.Function.text)
+	matches := returnedTuple.FindAllStringSubmatch(text, -1)
+	if len(matches) == 0 || len(matches) != len(returns.FindAllString(text, -1)) {
+		return nil
+	}
+	var names []string
+	for i, m := range matches {
+		var these []string
+		for _, item := range argumentList(withoutParentheses(m[1])) {
+			name := ""
+			if word := plainName.FindStringSubmatch(strings.TrimSpace(item)); word != nil {
+				name = word[1]
+			}
+			these = append(these, name)
+		}
+		if len(these) < 2 || i > 0 && !slices.Equal(names, these) {
+			return nil
+		}
+		names = these
+	}
+	return names
+}
+
+// withoutParentheses is a text without the parentheses around all of it.
+func withoutParentheses(text string) string {
+	if !strings.HasPrefix(text, "(") || !strings.HasSuffix(text, ")") {
+		return text
+	}
+	depth := 0
+	for i, c := range text {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth == 0 && i < len(text)-1 {
+			return text
+		}
+	}
+	return text[1 : len(text)-1]
+}
+
+// returnedAs is the place of an output among the names that a function returns, -1 where not just one of
+// them says it.
+func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
+	place := -1
+	for i, name := range names {
+		points := func(t op.TensorSpec) int { return score(b.Spec, b.Pass, name, t.Name) }
+		if name == "" || points(t) <= scoreWeak {
+			continue
+		}
+		other := slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool {
+			return o.Name != t.Name && points(o) >= points(t)
+		})
+		if other || place >= 0 {
+			return -1
+		}
+		place = i
+	}
+	return place
+}
+
+// returnsStatistic says whether a function returns, by its name, an output that it need not give: the indices
+// beside the values. A number of the name that the operator has for it alone: others mean other statistics as
+// well. Those whose sizes depend on a choice are not judged so.
+func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
+	if !t.Optional || b.dependsOnChoice(t) {
+		return false
+	}
+	names := b.returnedNames()
+	place := b.returnedAs(t, names)
+	return place >= 0 && (strings.HasPrefix(t.DType, "int") || snake(names[place]) == t.Name)
+}
+
+// dependsOnChoice says whether the sizes of a tensor depend on an attribute that is no number.
+func (b *Binding) dependsOnChoice(t op.TensorSpec) bool {
+	text := fmt.Sprint(t.Shape)
+	return slices.ContainsFunc(b.Spec.Attributes, func(a op.AttributeSpec) bool {
+		return a.Type != "int" && regexp.MustCompile(`\b`+a.Name+`\b`).MatchString(text)
+	})
+}
+
+// returnedPlaces are the places of the outputs among the returned values, where names say another order than
+// that of the outputs: "(1, 0)"; "" for theirs.
+func (b *Binding) returnedPlaces() string {
+	names := b.returnedNames()
+	var places []int
+	for _, t := range b.outputs {
+		if !b.isReturned(t) {
+			continue
+		}
+		place := b.returnedAs(t, names)
+		if place < 0 && !t.Optional {
+			place = b.unnamedReturn(names)
+		}
+		if place < 0 || slices.Contains(places, place) {
+			return ""
+		}
+		places = append(places, place)
+	}
+	words := ""
+	for _, place := range places {
+		words += fmt.Sprintf("%d, ", place)
+	}
+	return strings.TrimRight(words, " ")
+}
+
+// unnamedReturn is the place of the one returned value that has no name of an output; -1 where there are
+// several.
+func (b *Binding) unnamedReturn(names []string) int {
+	unnamed := -1
+	for i := range names {
+		if slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool { return b.returnedAs(t, names) == i }) {
+			continue
+		}
+		if unnamed >= 0 {
+			return -1
+		}
+		unnamed = i
+	}
+	return unnamed
+}
+
+// isReturned says whether an output is among the values that a function returns.
+func (b *Binding) isReturned(t op.TensorSpec) bool {
+	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t))
+}
+
+// wantedReturns lists, for each output that is returned, its name, the shape that the function sees, the
+// whole one, whether its second and third size are exchanged, and its dtype.
+func (b *Binding) wantedReturns() string {
+	var words strings.Builder
+	for _, t := range b.outputs {
+		if !b.isReturned(t) {
+			continue
+		}
+		lies := map[bool]string{true: "True", false: "False"}[b.getsExchanged(t)]
+		fmt.Fprintf(&words, "(%q, (%s), (%s), %s, %s), ", t.Name, b.pythonShape(t, true),
+			b.pythonShape(t, false), lies, b.pythonDType(t))
+	}
+	return strings.TrimRight(words.String(), " ")
+}
+
+// pythonChoices gives every attribute that is no number, and that sizes of outputs depend on, the number that
+// expressions have for it.
+func (b *Binding) pythonChoices() (lines []string) {
+	for _, a := range b.Spec.Attributes {
+		asked := slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool {
+			return regexp.MustCompile(`\b` + a.Name + `\b`).MatchString(fmt.Sprint(t.Shape))
+		})
+		if a.Type == "enum" && asked {
+			lines = append(lines, fmt.Sprintf("%s = (%s).index(attributes[%q])", pythonName(a.Name),
+				quoted(a.Values), a.Name))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,97 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// returnsOf binds a function that ends so, of the operator of the catalogue with these outputs.
+func returnsOf(t *testing.T, outputs, lines string) *Binding {
+	t.Helper()
+	r := Request{Path: "mine.py"}
+	for _, o := range catalog.All() {
+		var names, parameters []string
+		for _, out := range o.Spec.OutputSpecs {
+			names = append(names, out.Name)
+		}
+		if strings.Join(names, " ") != outputs {
+			continue
+		}
+		for _, in := range o.Spec.InputSpecs {
+			parameters = append(parameters, in.Name)
+		}
+		text := "import torch\n\n\ndef f(" + strings.Join(parameters, ", ") + ", k=1):\n    " +
+			strings.ReplaceAll(lines, "\n", "\n    ") + "\n"
+		all, err := Bind(r.Read(text, nil), r, o.Spec, []op.Pass{op.Forward}, Options{})
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		return all[0]
+	}
+	t.Fatalf("no operator has the outputs %s", outputs)
+	return nil
+}
+
+// Outputs by which an operator is found.
+const (
+	numbers = "q scale zero"
+	chosen  = "values indices"
+	normal  = "y mean rstd"
+)
+
+// Which outputs a function of Python returns, and where, is said by the names behind its return.
+func TestWhatIsReturnedByName(t *testing.T) {
+	for _, c := range []struct{ outputs, lines, gives, places string }{
+		{numbers, "return q, scale", "q scale", "0, 1,"},
+		{numbers, "return (scale, q.to(torch.int8))", "q scale", "1, 0,"},
+		{numbers, "return scale, torch.round(x / scale)", "q scale", "1, 0,"},
+		{numbers, "return x.a(), x.b()", "q scale", ""},
+		{chosen, "return values, indices", "values indices", "0, 1,"},
+		{chosen, "return indices, values", "values indices", "1, 0,"},
+		{chosen, "return torch.topk(x, k)", "values", ""},
+		{chosen, "if k == 0:\n    return values\nreturn values, indices", "values", ""},
+		{normal, "return (x - mean) * rstd, mean, rstd", "y mean rstd", "0, 1, 2,"},
+		{normal, "return y, mu, sigma", "y", "0,"},
+	} {
+		b := returnsOf(t, c.outputs, c.lines)
+		if got := strings.Join(b.givenNames(), " "); got != c.gives {
+			t.Errorf("%s: %s gives %q, want %q", c.outputs, c.lines, got, c.gives)
+		}
+		if got := b.returnedPlaces(); got != c.places {
+			t.Errorf("%s: %s returns them as %q, want %q", c.outputs, c.lines, got, c.places)
+		}
+	}
+}
+
+// Of what an extreme is taken says whether there is a scale for each row.
+func TestExtremesOfRowsInPython(t *testing.T) {
+	for lines, want := range map[string]string{
+		"s = x.abs().amax(dim=-1, keepdim=True)":                      "row",
+		"s = x.abs().max(1)[0]":                                       "row",
+		"s = x.abs().max(dim=-1, keepdim=True).values":                "row",
+		"s = x.abs().max()":                                           "tensor",
+		"s = x.abs().amax(dim=1).amax()":                              "",
+		"s = x.abs().amax(dim=0)":                                     "",
+		"s = x.abs().amax(dim=(0, 1))":                                "",
+		"s = torch.empty((x.shape[0], 1), device=x.device)":           "row",
+		"s = torch.empty(x.shape[0], device=x.device)":                "row",
+		"s = torch.zeros(1, device=x.device)":                         "tensor",
+		"s = x.new_empty((1,), dtype=torch.float32)":                  "tensor",
+		"s = x.sum(dim=1)":                                            "",
+		"# x.abs().amax(dim=1)\ns = x.abs().max().clamp_min(1e-8)[0]": "tensor",
+	} {
+		b := returnsOf(t, numbers, lines+"\nreturn q, s")
+		if got := b.named["per"]; got != want {
+			t.Errorf("%s: per is %q, want %q", lines, got, want)
+		}
+		guesses := slices.ContainsFunc(b.Assumptions(),
+			func(a Assumption) bool { return a.Attribute == "per" })
+		if guesses != (want == "") {
+			t.Errorf("%s: per is assumed: %v", lines, guesses)
+		}
+	}
+}

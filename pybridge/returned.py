@@ -1,0 +1,176 @@
+"""What a function of a user's file returned, as the outputs of an operator: in their order, with their
+shapes and whole numbers (internal/kernelfile/python_returns.go). What is changed is printed, once each."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+from typing import Any, Mapping
+
+import torch
+
+Wanted = tuple[str, tuple[int, ...], tuple[int, ...], bool, torch.dtype]
+"""An output: its name, the shape that the function sees, the operator's, whether its second and third size
+have changed places, its dtype."""
+
+MOST_VALUES = 6
+"""Of more returned values no other order is tried."""
+
+class ReturnedOtherwise(Exception):
+    """What a function returned cannot be told to be what is judged. internal/ownkernels makes that
+    UNSUPPORTED."""
+
+
+_said: set[str] = set()
+
+_orders: dict[str, tuple[int, ...]] = {}
+"""By function, which of its values are the outputs, where their shapes and dtypes said so: at sizes of 1 they
+need not."""
+
+
+def given(value: Any, name: str) -> Any:
+    """What a function returned, which must be something. Fields of a dataclass and the values of a mapping
+    are a tuple, in their order."""
+    if value is None:
+        raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is "
+                        "written into")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
+    elif isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, (tuple, list)):
+        return tuple(_laid_out(v) for v in value)
+    return _laid_out(value)
+
+
+def _laid_out(value: Any) -> Any:
+    """A tensor without gaps. One of no dimensions, such as a sum, is the one element that an operator has."""
+    if type(value) is not torch.Tensor:
+        return value
+    return value.contiguous() if value.dim() else value.reshape(1)
+
+
+def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[int, ...],
+           device: torch.device, is_forward: bool) -> Any:
+    """What a function returned, each value with the shape of its output: those at the places that its names
+    say, else the first ones. Values that are the outputs in another order alone are put in theirs. What fits
+    no output stays as it is."""
+    values = list(value) if isinstance(value, tuple) else [value]
+    if is_forward and len(values) < len(wanted):  # it is another function than the operator
+        raise ReturnedOtherwise(f"{function} returns {len(values)} of the {len(wanted)} outputs that are "
+                                "judged: " + ", ".join(w[0] for w in wanted))
+    order = places if is_forward and len(places) == len(wanted) and max(places, default=0) < len(values) \
+        else _order(values, function, wanted, is_forward)
+    if len(values) > len(wanted):
+        _say(f"what {function} returns besides {', '.join(w[0] for w in wanted)} is not judged")
+    values = [_fit(v, w, device) for v, w in zip((values[i] for i in order) if order else values, wanted)]
+    return tuple(values) if len(values) > 1 else values[0]
+
+
+def _order(values: list, function: str, wanted: tuple[Wanted, ...],
+           is_forward: bool) -> tuple[int, ...] | None:
+    """Which values are the outputs, None for the first ones."""
+    n = len(wanted)
+    more = n < len(values) <= MOST_VALUES
+    if not is_forward or not more and all(map(_is_kind, values, wanted)):
+        return None
+    fitting = [p for p in itertools.permutations(range(len(values)), n)
+               if all(_fits(values[i], w) for i, w in zip(p, wanted))]
+    if not fitting:
+        return None
+    if len(fitting) > 1 and function not in _orders:
+        raise ReturnedOtherwise(f"{function} returns {len(values)} values, and at these sizes several of "
+                                "them may be what is judged")
+    if len(fitting) > 1:
+        return _orders[function]
+    if fitting[0] != tuple(range(n)):
+        _say(f"{function} returns its outputs as its values "
+             + ", ".join(f"{i + 1}: {w[0]}" for i, w in zip(fitting[0], wanted)))
+    _orders[function] = fitting[0]
+    return fitting[0]
+
+
+def _is_kind(value: Any, wanted: Wanted) -> bool:
+    """Says whether a value has the kind of numbers of an output."""
+    if type(value) is not torch.Tensor:
+        return isinstance(value, (int, float)) and wanted[2] == (1,)
+    return value.dtype.is_floating_point == wanted[4].is_floating_point
+
+
+def _fits(value: Any, wanted: Wanted) -> bool:
+    """Says whether a value may be an output: by its shape, but for sizes of 1, and by its kind of numbers."""
+    _, seen, whole, _, dtype = wanted
+    if not _is_kind(value, wanted):
+        return False
+    if type(value) is not torch.Tensor:
+        return dtype.is_floating_point or isinstance(value, int)
+    return _plain(value.shape) in (_plain(seen), _plain(whole))
+
+
+def _plain(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def _fit(value: Any, wanted: Wanted, device: torch.device) -> Any:
+    """A value as the output has it: with the sizes of 1 that the function was not shown or has besides, with
+    the second and third size where the operator has them, and in the operator's whole numbers."""
+    name, seen, whole, is_exchanged, dtype = wanted
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and _fits(value, wanted):
+        return torch.tensor([value], dtype=dtype, device=device)
+    if type(value) is not torch.Tensor:
+        return value
+    if tuple(value.shape) == seen:
+        value = exchanged(value, whole) if is_exchanged else value.reshape(whole)
+    elif tuple(value.shape) != whole and not is_exchanged and _fits(value, wanted):
+        _say(f"{name} has sizes of 1 that the operator has not, or lacks some")
+        value = value.reshape(whole)
+    return _narrowed(value, name, dtype)
+
+
+def _narrowed(value: torch.Tensor, name: str, dtype: torch.dtype) -> torch.Tensor:
+    """Whole numbers in those of the operator, such as the indices of torch, which have 64 bits. What does not
+    fit stays as it is."""
+    if value.dtype == dtype or dtype not in _WHOLE or value.dtype not in _WHOLE:
+        return value
+    narrow = value.to(dtype)
+    if not torch.equal(narrow.to(value.dtype), value):
+        return value
+    _say(f"{name} is {str(value.dtype).removeprefix('torch.')}, converted to "
+         f"{str(dtype).removeprefix('torch.')}")
+    return narrow
+
+
+_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+def _say(sentence: str) -> None:
+    if sentence not in _said:
+        _said.add(sentence)
+        print(f"triad: {sentence}", file=sys.stderr)
+
+
+def exchanged(value: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """A tensor of the shape, from one in which its second and third size have changed places."""
+    first, second, third, *rest = shape
+    return value.reshape((first, third, second, *rest)).transpose(1, 2).contiguous()
+
+
+def joined(value: Any, empty: dict[int, torch.Tensor]) -> Any:
+    """What a function returned and, at their positions, the outputs that have no element."""
+    if not empty:
+        return value
+    values = list(value) if isinstance(value, tuple) else [value]
+    for position, tensor in empty.items():
+        values.insert(position, tensor)
+    return tuple(values)
+
+
+def scaled(value: Any, factor: float, weight: torch.Tensor | None, bias: torch.Tensor | None) -> Any:
+    """What a function returned, the first tensor of it multiplied and added to, as the operator is."""
+    first, *rest = value if isinstance(value, tuple) else (value,)
+    if type(first) is torch.Tensor:
+        first = first * factor
+        first = first if weight is None else first * weight
+        first = first if bias is None else first + bias
+    return (first, *rest) if isinstance(value, tuple) else first
