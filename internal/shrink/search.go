@@ -61,7 +61,8 @@ func (s *Search) Find() Finding {
 	s.known = map[string]*record.Record{}
 	first := s.Suspect.Record
 	facts := advice.Facts{
-		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Unwritten: s.Spec.Advice.Unwritten, Shares: s.Shares,
+		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Unwritten: s.Spec.Advice.Unwritten,
+		Usual: s.Spec.Advice.Usual, Shares: s.Shares, Largest: farthest(first),
 		Pass: first.Case.Pass, DType: first.Case.DType,
 		Distribution: first.Case.Distribution, Race: s.Suspect.Race, Formula: s.Spec.Formula,
 		Exact:  s.Spec.DefaultContract(first.Case.DType) == "exact",
