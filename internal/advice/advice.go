@@ -273,7 +273,8 @@ func (f Facts) integers() bool {
 // further than one rounding, or an overflow of that range.
 func (f Facts) lowPrecision() bool {
 	return f.DType != "fp32" && f.DType != op.E2M1x2.String() && !f.integers() && !f.Exact &&
-		f.Status == op.StatusFail && (f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
+		f.Status == op.StatusFail &&
+		(f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
 }
 
 // specialNumbers is the advice for a function that is wrong on large, equal or special numbers alone.
