@@ -72,8 +72,16 @@ func TestAdviceWhereBitsAreCompared(t *testing.T) {
 func TestAdviceOfPackedNumbers(t *testing.T) {
 	f := Facts{Status: op.StatusFail, DType: "e2m1x2", ULP: 35, Formula: "y = a x"}
 	if got := For(f); !strings.Contains(got, "two fp4 numbers, the first in its low half") ||
-		strings.Contains(got, "kept in") {
+		strings.Contains(got, "kept in") || !strings.HasSuffix(got, "y = a x, and add up in float") {
 		t.Errorf("%q", got)
+	}
+}
+
+// Of a number of returned values that is wrong nothing was compared.
+func TestAdviceOfReturnedValues(t *testing.T) {
+	f := Facts{Status: op.StatusFail, DType: "fp32", Message: "y is one of 2 returned values, want 1"}
+	if got := For(f); got != "" {
+		t.Errorf("advice %q: want none", got)
 	}
 }
 
