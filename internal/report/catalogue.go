@@ -20,7 +20,8 @@ type OperatorRoom struct {
 const catalogueHead = `# The catalogue
 
 Every operator, with its formula and the rungs of its ladder in CUDA, in the order in which to read them:
-what each adds, and what it costs. It is made by ` + "`triad ops catalogue`" + ` from ` + "`internal/catalog/<op>`" + ` and the
+what each adds, and what it costs. It is made by ` + "`triad ops catalogue`" + ` from
+` + "`internal/catalog/<op>`" + ` and the
 headers of ` + "`cuda/kernels/<op>.cu`" + `, and a test compares the two. ` + "`triad ops show OP`" + ` has
 the tensors and limits. What each operator takes on an H200, beside Triton and PyTorch, is in
 [performance.md](performance.md), at the points that stand here. ` + "`triad check --explain OP`" + ` counts
