@@ -92,6 +92,7 @@ type shapeSpec struct {
 // BackwardSpec says what a backward takes and gives, in the order a kernel gets them: inputs of the operator,
 // saved outputs, upstream gradients grad_<output>, or what Tensors declares; gradients grad_<input>.
 type BackwardSpec struct {
+	Formula string   `toml:"formula"`
 	Inputs  []string `toml:"inputs"`
 	Outputs []string `toml:"outputs"`
 	Chained bool     `toml:"chained"` // false where the forward saves nothing

@@ -12,6 +12,7 @@ type OperatorRoom struct {
 	Summary, Source string
 	Attributes      []Attribute
 	Contracts       []ContractDeclared
+	Gradients       string      // the formula of the backward, "" where there is none
 	Rungs           [][2]string // name and text, in the order of the ladder
 	Relations       int         // what must hold between calls
 	Bench           []string    // the points that it is timed at
@@ -49,7 +50,11 @@ func roomText(r OperatorRoom) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n## %s\n\n%s\n\n", r.Name,
 		folded(strings.ToUpper(r.Summary[:1])+r.Summary[1:]+".", ""))
-	for formula := range strings.SplitSeq(r.Formula, "; ") {
+	formulas := strings.Split(r.Formula, "; ")
+	if r.Gradients != "" {
+		formulas = append(formulas, strings.Split("backward: "+r.Gradients, "; ")...)
+	}
+	for _, formula := range formulas {
 		// a column of four is a word for folded, so that the line of code has room for it
 		fmt.Fprintf(&text, "%s\n", strings.Replace(folded("___ "+formula, "        "), "___", "   ", 1))
 	}

@@ -175,6 +175,29 @@ func TestFindLeavesOutChance(t *testing.T) {
 	}
 }
 
+// A limit is found where the smallest case of it is too small to be judged: what was right at larger sizes
+// counts. Of a backward the gradients are said.
+func TestFindKeepsWhatWasRight(t *testing.T) {
+	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 40), size("cols", 264)},
+		func(p Probe) bool { return p.Sizes["rows"] > 16 })
+	run := s.Run
+	s.Run = func(p Probe) *record.Record {
+		if r := run(p); p.Sizes["cols"] > 1 || r.Status == op.StatusFail {
+			return r
+		}
+		return &record.Record{Status: op.StatusNoPower}
+	}
+	if got := s.Find().Advice; !strings.Contains(got, "rows up to 16 are right, from 17 on it is wrong") {
+		t.Errorf("advice %q, want the limit", got)
+	}
+	back := searchOf(t, ofRows, "normal", op.Dims{size("rows", 2), size("cols", 3)},
+		func(Probe) bool { return true })
+	back.Suspect.Record.Case.Pass = op.Backward
+	if got := back.Find().Advice; !strings.Contains(got, "formula, "+back.Spec.Backward.Formula) {
+		t.Errorf("advice %q, want the formula of the backward", got)
+	}
+}
+
 // A function that is wrong on special numbers alone is told so, and its sizes are not blamed.
 func TestFindTellsNumbersFromSizes(t *testing.T) {
 	s := searchOf(t, ofRows, "scaled", op.Dims{size("rows", 3), size("cols", 7)},
