@@ -123,7 +123,7 @@ extern "C" void row_backward(const float *y, const float *dy, float *dx, int row
 	for text, want := range map[string]string{
 		backward: "row_backward", forward + backward: "soft row_backward",
 	} {
-		all, err := Bind(ReadCUDA(text), Request{}, spec(t, "softmax"), []op.Pass{op.Forward, op.Backward},
+		all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward},
 			Options{})
 		var names []string
 		for _, b := range all {
