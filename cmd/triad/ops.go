@@ -101,8 +101,8 @@ func detailed(s *op.Spec) report.OperatorDetail {
 	}
 	for _, p := range s.Passes() {
 		detail := report.PassDetail{Pass: p.String(), Allowed: contractsOf(s)}
-		if p == op.Forward {
-			detail.Formula = s.Formula
+		if p == op.Forward || s.Backward.Formula != "" {
+			detail.Formula = s.FormulaOf(p)
 		}
 		inputs, outputs := s.Tensors(p)
 		for _, t := range inputs {

@@ -38,6 +38,9 @@ func (a *app) roomOf(s *op.Spec) (report.OperatorRoom, error) {
 		Operator: d.Operator, Summary: s.Summary, Source: s.Source, Attributes: d.Attributes,
 		Contracts: contractsOf(s), Relations: len(truth.Relations(s.Name)),
 	}
+	if s.Backward != nil {
+		room.Gradients = s.Backward.Formula
+	}
 	for _, b := range s.Bench {
 		room.Bench = append(room.Bench, b.Name)
 	}

@@ -37,3 +37,26 @@ func TestCataloguePage(t *testing.T) {
 		}
 	}
 }
+
+// Every operator with a backward states its formula, and ops show prints that.
+func TestBackwardsHaveFormulas(t *testing.T) {
+	shown := false
+	for _, o := range truth.All() {
+		if o.Spec.Backward == nil {
+			continue
+		}
+		formula := o.Spec.Backward.Formula
+		if formula == "" {
+			t.Errorf("%s: [backward] has no formula", o.Spec.Name)
+		}
+		if shown {
+			continue
+		}
+		shown = true
+		var out bytes.Buffer
+		code := newApp(nil, &out, &out).execute([]string{"ops", "show", o.Spec.Name})
+		if code != session.ExitGood || !strings.Contains(out.String(), "backward: "+formula) {
+			t.Errorf("exit %d, want %q in %s", code, formula, &out)
+		}
+	}
+}

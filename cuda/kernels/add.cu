@@ -2,9 +2,12 @@
 // Layout   x, y, z, dz, dx, dy: [rows, cols]; fp32, fp16, bf16; added in fp32. Outputs are contiguous. With one row, the vector addition.
 // Limits   rows or cols = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   NVIDIA, CUDA C++ Programming Guide: vector addition
-//   naive         a thread an element, any strides; the readable one, and the one to trust first
-//   grid_stride   as many threads as the device runs at once, each with every so many elements; contiguous tensors
-//   vec           16-byte accesses, two of them a thread and tensor before the first use
+//   naive         a thread an element, any strides; the readable one, and the one to trust first. Costs: a
+//                 division an element, which finds its row
+//   grid_stride   as many threads as the device runs at once, each with every so many elements. Costs: a loop
+//                 around the line; contiguous tensors
+//   vec           16-byte accesses, two of them a thread and tensor before the first use. Costs: contiguous
+//                 tensors that begin at a multiple of 16 bytes
 #include "elementwise.cuh"
 #include "spec/add.cuh"
 

@@ -4,8 +4,10 @@
 //          fp32, fp16 or bf16, contiguous. A query that is padding sees nothing: its row is all -inf.
 // Limits   a mask without elements launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Vaswani et al. 2017, arXiv:1706.03762, section 3.2.3; Dao 2023, arXiv:2307.08691
-//   naive   a thread an element, the condition as it is written; the readable one, and the one to trust first
-//   vec     a warp a row: what a query sees are the first so many keys, and their number is found once; 16-byte stores
+//   naive   a thread an element, the condition as it is written; the readable one, and the one to trust
+//           first. Costs: divisions and two lengths for every element
+//   vec     a warp a row: what a query sees are the first so many keys, and their number is found once;
+//           16-byte stores. Costs: rows of whole packs
 #include <cmath>
 
 #include "element.cuh"

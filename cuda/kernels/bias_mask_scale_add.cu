@@ -7,9 +7,10 @@
 // Source   Vaswani et al. 2017, Attention Is All You Need, section 5.4
 //   naive   forward: a thread an element, any strides; backward: a thread a column, which adds up its rows one
 //           after the other. The readable ones, and the ones to trust first
-//   vec     16-byte accesses, and a thread keeps its columns for several rows: bias is read once for them,
-//           no element needs a division to find its column. Backward: groups of rows side by side, each with its
-//           own sums of dbias, which a second kernel adds up in a fixed order; costs their memory
+//   vec     16-byte accesses, and a thread keeps its columns for several rows: bias is read once for them, no
+//           element needs a division to find its column. Backward: groups of rows side by side, each with its
+//           own sums of dbias, which a second kernel adds up in a fixed order. Costs: their memory, and rows
+//           of whole packs
 #include <algorithm>
 #include <type_traits>
 

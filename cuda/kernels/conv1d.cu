@@ -7,12 +7,16 @@
 // Limits   batch = 0 leaves y and grad_x empty, and the gradients of w and bias 0. A call outside a variant's own limit answers UNSUPPORTED.
 // Source   Dumoulin and Visin 2016, arXiv:1603.07285
 // The ladder: each rung adds one idea, and says what that costs.
-//   naive    a thread an element, any strides; the readable one, and the one to trust first
+//   naive    a thread an element, any strides; the readable one, and the one to trust first. Costs: x and w
+//            are read taps * channels_in times for every element
 //   constant all filters in constant memory, where a warp that reads one weight is served at once. Costs: a copy before each call, and 64 KB
-//   tiled    a part of a row with its halo in shared memory, for 64 places and 4 output channels: x is read once for these, not taps * 4 times
+//   tiled    a part of a row with its halo in shared memory, for 64 places and 4 output channels: x is read
+//            once for these, not taps * 4 times. Costs: two barriers a channel, and a halo that neighbouring
+//            blocks read too
 //   window   a thread has 8 neighbouring places, and the elements of x that they share in registers. Costs: stride 1
 //   vec      32 channels and 128 places a block, 4 of each a thread; 16-byte loads of x into shared memory. Costs: short filters, whole packs
-//   block    (backward) a block for each element of grad_w and grad_bias, whose threads read neighbours: their sums are long
+//   block    (backward) a block for each element of grad_w and grad_bias, whose threads read neighbours:
+//            their sums are long. Costs: barriers, and blocks that are mostly idle where the sums are short
 //   mma      of fp16 and bf16: products on tensor cores, 128 x 128 elements a block (conv1d/mma.cuh). With the channels of a place side by side,
 //            what a filter meets is a run of neighbours, so that no column is copied for each tap. Costs: a newer GPU, whole vectors of
 //            channels, a copy of x and w in that order; in the backward of grad_y too, and parts of grad_w in fp32, which are added up at the end

@@ -2,9 +2,12 @@
 // Layout   x, y, dy, dx: [rows, cols]; fp32, fp16, bf16: elements are moved, never converted. Outputs are contiguous.
 // Limits   rows or cols = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Harris 2013, An Efficient Matrix Transpose in CUDA C/C++, NVIDIA developer blog
-//   naive   a thread an element, any strides; the readable one, and the one to trust first
-//   block   a block of 32 x 8 threads for each 32 x 32 elements: a row and a column are known without a division
-//   vec     16-byte accesses, four of them a thread before the first is written; contiguous tensors
+//   naive   a thread an element, any strides; the readable one, and the one to trust first. Costs: a division
+//           an element, which finds its row
+//   block   a block of 32 x 8 threads for each 32 x 32 elements: a row and a column are known without a
+//           division. Costs: threads without an element where the matrix ends inside a square
+//   vec     16-byte accesses, four of them a thread before the first is written. Costs: contiguous tensors
+//           that begin at a multiple of 16 bytes
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"

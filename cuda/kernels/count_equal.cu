@@ -4,9 +4,10 @@
 // Source   Hwu, Kirk and El Hajj 2022, Programming Massively Parallel Processors, chapters 9 and 10
 //   atomic   a thread an element, and each that is equal adds 1 to one number in memory; the readable one, and the one
 //            to trust first. These additions wait for each other
-//   warp     a warp votes on its 32 elements and adds the number of votes at once: a 32nd of the atomics
-//   vec      as many blocks as run at once, 16-byte loads, a count in a register for each thread, and one atomic for
-//            each block
+//   warp     a warp votes on its 32 elements and adds the number of votes at once: a 32nd of the atomics.
+//            Costs: every lane has to take part in the vote
+//   vec      as many blocks as run at once, 16-byte loads, a count in a register for each thread, and one
+//            atomic for each block. Costs: a barrier, and numbers that begin at a multiple of 16 bytes
 #include "register.cuh"
 #include "rows.cuh"
 #include "spec/count_equal.cuh"

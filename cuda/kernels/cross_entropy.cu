@@ -6,9 +6,14 @@
 // Limits   a row whose target is ignore_index has loss 0 and gradient 0; so has a mean over no row.
 // Special  a row of only -inf, with +inf or with NaN has the lse NaN.
 // Source   Milakov & Gimelshein 2018, arXiv:1805.02867 (online)
-//   naive   a thread a row, once for the maximum and once for the sum; backward a thread an element
-//   online  a block a row: maximum and sum in one pass, neighbouring threads read neighbours; forward only
-//   vec     as online, 16 bytes a load; backward 16 bytes a load and a store; classes a multiple of a vector, rows aligned to 16 bytes
+//   naive   a thread a row, once for the maximum and once for the sum; backward a thread an element. The
+//           readable one, and the one to trust first. Costs: threads of a warp read 32 rows, classes elements
+//           apart, twice
+//   online  a block a row: maximum and sum in one pass, neighbouring threads read neighbours; forward only.
+//           Costs: a sum that is scaled anew wherever the maximum grows, and one block however few the
+//           classes are
+//   vec     as online, 16 bytes a load; backward 16 bytes a load and a store. Costs: classes a multiple of a
+//           vector, rows aligned to 16 bytes
 #include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"

@@ -3,10 +3,14 @@
 // Limits   n = 0 gives 0; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Sanders and Kandrot 2010, CUDA by Example, section 5.3: dot product
 // The forwards are the ladder of total.cuh, which explains each step; the term is below.
-//   atomic  the threads' sums of products are added to one number in memory, in the order in which they arrive
-//   tree    each block adds up in shared memory, a second launch adds up the blocks: the same bits in every run
-//   warp    as tree, but a warp adds up by shuffles
-//   vec     as warp, with 16-byte loads, four of them a thread before the first use
+//   atomic  the threads' sums of products are added to one number in memory, in the order in which they
+//           arrive. Costs: they queue up at one address, and last bits that differ from run to run
+//   tree    each block adds up in shared memory, a second launch adds up the blocks: the same bits in every
+//           run. Costs: a barrier for each step
+//   warp    as tree, but a warp adds up by shuffles. Two barriers in place of eight. Costs: every lane of a
+//           warp has to reach the shuffles
+//   vec     as warp, with 16-byte loads, four of them a thread before the first use. Costs: registers for
+//           what is under way
 //   naive   backward: a thread an element of both gradients
 //   vec     backward: 16-byte accesses
 #include "element.cuh"

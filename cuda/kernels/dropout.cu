@@ -5,7 +5,8 @@
 //          nothing but seed and place, so the backward computes them again, and no mask has to be kept.
 // Source   Srivastava et al. 2014, Dropout; Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3
 //   naive   a thread an element, which computes four words and uses one; the readable one, and the one to trust first
-//   vec     16-byte accesses, and every word is used: a thread has one pack, of four or eight elements
+//   vec     16-byte accesses, and every word is used: a thread has one pack, of four or eight elements.
+//           Costs: registers for the words; contiguous tensors that begin at a multiple of 16 bytes
 #include <cmath>
 
 #include "element.cuh"

@@ -7,14 +7,20 @@
 //          A query that sees no key gives o = 0, lse = -inf and zero gradients. Infinite and NaN scores give what fp64 gives.
 // Limits   naive: D in 1..256; the others: D a multiple of 8 in 16..256. Sq, Skv or B = 0 are fine.
 // Source   Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691; online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867
-//   naive         one thread per element; P (backward: and dS) in the workspace; the readable one, and the one to trust first
-//   tiled         forward: a block keeps 64 (32 beyond D = 128) queries, streams keys and values past them and rescales its sums whenever
-//                 the running maximum grows. backward: one kernel keeps keys and values and streams queries past them, another the
-//                 other way round for grad_q, so every sum has one owner and a fixed order
-//   tiled_atomic  backward only: one kernel; what its tile of keys gives to grad_q is added to an fp32 sum by atomics, in any order
-//   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128; grad_q by atomics
-//   sm90_wgmma    the same on Hopper's tensor cores
-//   sm90_tma      as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles, and add grad_q: docs/performance.md
+//   naive         one thread per element; P (backward: and dS) in the workspace; the readable one, and the
+//                 one to trust first. Costs: memory for Sq * Skv numbers of each head
+//   tiled         forward: a block keeps 64 (32 beyond D = 128) queries, streams keys and values past them
+//                 and rescales its sums whenever the running maximum grows. backward: one kernel keeps keys
+//                 and values and streams queries past them, another the other way round for grad_q, so every
+//                 sum has one owner and a fixed order. Costs: shared memory for the tiles, and in the
+//                 backward scores that are computed in both kernels
+//   tiled_atomic  backward only: one kernel; what its tile of keys gives to grad_q is added to an fp32 sum by
+//                 atomics, in any order. Costs: last bits of grad_q that differ from run to run
+//   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128; grad_q by atomics. Costs: a GPU
+//                 of 8.0, and P rounded to 16 bits
+//   sm90_wgmma    the same on Hopper's tensor cores. Costs: a GPU of 9.0
+//   sm90_tma      as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles, and add grad_q:
+//                 docs/performance.md. Costs: the same, and tensors that the copy engine takes
 //   Each variant is in the file of flash_attention/ that has its name.
 #include "flash_attention/accepts.cuh"
 #include "flash_attention/accepts_tma.cuh"

@@ -6,7 +6,9 @@
 // Special  x = -inf gives -inf * 0 = NaN, as the formula says; gradients of infinities are NaN likewise.
 // Source   Hendrycks and Gimpel 2016, arXiv:1606.08415
 //   naive   a thread an element, erff and tanhf; the readable one, and the one to trust first
-//   vec     16-byte accesses; Phi by one exponential and a polynomial (normal.cuh), cheaper than erff; tanh(z) by a sigmoid
+//   vec     16-byte accesses; Phi by one exponential and a polynomial (normal.cuh), cheaper than erff;
+//           tanh(z) by a sigmoid. Costs: a polynomial that had to be verified; contiguous tensors that begin
+//           at a multiple of 16 bytes
 #include "elementwise.cuh"
 #include "normal.cuh"
 #include "sigmoid.cuh"

@@ -6,18 +6,25 @@
 // Source   Dongarra et al. 1990, level 3 BLAS; Volkov and Demmel 2008 (register tiles)
 // The ladder: each rung keeps what the one before had, adds one idea, and says what that costs. gemm/product.cuh says how one kernel serves the
 // forward, both layouts of b and both gradients.
-//   naive         a thread an element, neighbours in a column of y; the readable one, and the one to trust first
-//   coalesced     neighbours in a row of y: a warp reads b and writes y in whole lines
-//   tiled         tiles of both operands in shared memory: each element is read from memory once a tile, not once a product
-//   blocktile_1d  8 elements of a column a thread: each value of b is taken from shared memory once for 8 products
-//   blocktile_2d  8 x 8 elements a thread: 64 products for 16 values from shared memory
+//   naive         a thread an element, neighbours in a column of y; the readable one, and the one to trust
+//                 first. Costs: a warp reads 32 rows of a at once
+//   coalesced     neighbours in a row of y: a warp reads b and writes y in whole lines. Costs: nothing but
+//                 other indices
+//   tiled         tiles of both operands in shared memory: each element is read from memory once a tile, not
+//                 once a product. Costs: shared memory, and two barriers a step
+//   blocktile_1d  8 elements of a column a thread: each value of b is taken from shared memory once for 8
+//                 products. Costs: registers for 8 sums, and an eighth of the threads for as many elements
+//   blocktile_2d  8 x 8 elements a thread: 64 products for 16 values from shared memory. Costs: registers for
+//                 64 sums, so that fewer warps have room
 //   vectorised    16-byte reads, of either operand along whichever dim is contiguous; a tile that lies along k is turned round on its way into
 //                 shared memory, so that the inner loop reads 16 bytes at once there too. Costs: sizes and strides that are whole vectors
-//   warptile      the threads of a warp share a patch of 64 x 32 elements: fewer values from shared memory for as many products
+//   warptile      the threads of a warp share a patch of 64 x 32 elements: fewer values from shared memory
+//                 for as many products. Costs: indices that are harder to read
 //   double_buffer the reads of the next step run beside the products of this one. Costs: twice the shared memory, and registers
 //   sm80_mma      fp16 and bf16 on tensor cores, copies beside the products; see gemm/sm80_mma.cuh. Costs: the same, and a newer GPU
 //   sm90_tma      wgmma of 128 x 256 tiles that the copy engine brings, clusters of two; see gemm/sm90_tma.cuh. Costs: a GPU of 9.0
-//   cublas        NVIDIA's library, where it is found at run time; see gemm/cublas.cuh
+//   cublas        NVIDIA's library, where it is found at run time; see gemm/cublas.cuh. Costs: a library that
+//                 has to be there
 //   cublaslt      the same library's other interface, which reads c where it lies; see gemm/cublas.cuh. Costs: a choice of an algorithm a call
 #include "capability.cuh"
 #include "gemm/cublas.cuh"

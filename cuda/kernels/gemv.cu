@@ -3,11 +3,15 @@
 // Limits   rows = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Dongarra et al. 1988, An extended set of Fortran basic linear algebra subprograms
 //   naive   a thread a row, any strides; the readable one, and the one to trust first. Threads of a warp read 32 rows, cols elements apart.
-//   warp    a warp a row: its threads read neighbours and pass their sums by shuffles; any strides
-//   block   a block a row, for few and long rows: the sums of its warps go through shared memory
-//   vec     16-byte loads, eight of them a thread before the first use, of up to four rows for one of x; where rows are few, their columns are
-//           split among blocks, whose sums a second launch adds in a fixed order
-//   cublas  NVIDIA's library, where it is found at run time: a product of matrices, one of which has one column
+//   warp    a warp a row: its threads read neighbours and pass their sums by shuffles; any strides. Costs:
+//           lanes without an element where rows are short
+//   block   a block a row, for few and long rows: the sums of its warps go through shared memory. Costs: a
+//           barrier, and most of a block where rows are short
+//   vec     16-byte loads, eight of them a thread before the first use, of up to four rows for one of x;
+//           where rows are few, their columns are split among blocks, whose sums a second launch adds in a
+//           fixed order. Costs: registers; rows of whole packs
+//   cublas  NVIDIA's library, where it is found at run time: a product of matrices, one of which has one
+//           column. Costs: a library that has to be there
 #include "cublas_library.cuh"
 #include "element.cuh"
 #include "pack.cuh"

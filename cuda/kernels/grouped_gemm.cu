@@ -6,9 +6,12 @@
 // Limits   groups may be empty, and one may have every row; k = 0 gives zeros, and so does grad_w of an empty group.
 // Source   Gale et al. 2023, MegaBlocks: Efficient Sparse Training with Mixture-of-Experts
 // All three products are one kernel: y, and grad_x with w read the other way, cut the rows of the output at the offsets; grad_w cuts the sum.
-//   naive       a thread an element; it searches the group of its row among the offsets
-//   tiled       tiles of 32 x 32 of both operands in shared memory. The host does not know the offsets, so it launches as many blocks as the worst
-//               ones need: each walks along the offsets to the tile that is its own, and the last ones find none. A tile never crosses groups.
+//   naive       a thread an element; it searches the group of its row among the offsets. Costs: the search,
+//               and a warp whose elements read x and w anew for every product
+//   tiled       tiles of 32 x 32 of both operands in shared memory. The host does not know the offsets, so it
+//               launches as many blocks as the worst ones need: each walks along the offsets to the tile that
+//               is its own, and the last ones find none. A tile never crosses groups. Costs: shared memory,
+//               two barriers a step, and blocks without a tile
 //   persistent  4 x 4 elements a thread in tiles of 64 x 64, and as many blocks as the GPU holds at once: each takes every so-manieth tile of all
 //               groups, so that it walks along the offsets once. Costs: registers, and tiles that small groups leave mostly empty
 //   sm80_mma    fp16 and bf16 on tensor cores, 128 x 128 elements a block, copies beside the products; hopper/mma_product.cuh says how. A

@@ -4,7 +4,8 @@
 // Special  NaN stays NaN, which fminf and fmaxf do not do; the gradient at NaN is dy, and at both bounds it is 0.
 // Source   Collobert 2004, Large Scale Machine Learning, section 2.3
 //   naive   a thread an element; the readable one, and the one to trust first
-//   vec     16-byte accesses, two of them a thread and tensor before the first use; no branch
+//   vec     16-byte accesses, two of them a thread and tensor before the first use; no branch. Costs:
+//           contiguous tensors that begin at a multiple of 16 bytes
 #include "elementwise.cuh"
 #include "spec/hardtanh.cuh"
 

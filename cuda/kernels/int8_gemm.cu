@@ -5,7 +5,8 @@
 // Source   Jacob et al. 2018, Integer-Arithmetic-Only Inference, section 2.2
 // The ladder: each rung adds one idea, and says what that costs.
 //   naive     a thread an element, the formula as it is written; the readable one, and the one to trust first
-//   tiled     tiles of both operands in shared memory, their zero points taken off on the way in: each element is read from memory once a tile
+//   tiled     tiles of both operands in shared memory, their zero points taken off on the way in: each
+//             element is read from memory once a tile. Costs: shared memory, and two barriers a step
 //   dp4a      four products with one instruction, of four int8 in a word; zero points cannot be taken off first (a - zero_a has 9 bits), so the
 //             sums of a's rows and b's columns are kept beside, and 4 x 4 elements a thread share them. Costs: registers
 //   sm80_mma  the same sums on tensor cores, copies beside the products; see int8_gemm/sm80_mma.cuh. Costs: a newer GPU, and rows of a and b that

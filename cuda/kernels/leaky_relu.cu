@@ -4,7 +4,8 @@
 // Special  NaN stays NaN; the gradient at NaN and at 0 is slope * dy.
 // Source   Maas et al. 2013, Rectifier Nonlinearities Improve Neural Network Acoustic Models
 //   naive   a thread an element; the readable one, and the one to trust first
-//   vec     16-byte accesses, two of them a thread and tensor before the first use; no branch
+//   vec     16-byte accesses, two of them a thread and tensor before the first use; no branch. Costs:
+//           contiguous tensors that begin at a multiple of 16 bytes
 #include "elementwise.cuh"
 #include "spec/leaky_relu.cuh"
 

@@ -9,7 +9,8 @@
 // Special  a row of only -inf, with +inf or with NaN has the lse NaN.
 // Source   Wijmans et al. 2024, arXiv:2411.09009; Hsu et al. 2024, arXiv:2410.10989 (chunks)
 // With a vocabulary of 128256 the logits of 8192 tokens are 4.2 GB in fp32, many times what the operator takes and gives.
-//   naive    every logit in memory, in fp32; a thread an element, a row, an element of a gradient
+//   naive    every logit in memory, in fp32; a thread an element, a row, an element of a gradient. The
+//            readable one, and the one to trust first. Costs: tokens * classes numbers of memory
 //   chunked  the logits of 1024 tokens at a time. The backward computes them again from hidden and weight, turns them into their gradients where
 //            they lie, and adds both products of the chunk to dhidden and dweight: memory for a chunk, and of dweight in fp32. Products in tiles of
 //            64 x 64 in shared memory, 4 x 4 elements a thread. Costs: a fourth product

@@ -11,10 +11,14 @@
 // Special  a token with a NaN among its logits, or +inf, or only -inf has the weights NaN; of NaN and equal logits the first are chosen.
 // Source   Shazeer et al. 2017, arXiv:1701.06538; SwiGLU: Shazeer 2020, arXiv:2002.05202
 // A pair is a token with one of its experts, token * top + i. All variants take the same steps and differ in their products:
-//   naive    a thread an element; of an expert's gradients it looks through all pairs for those of the expert
-//   grouped  pairs are sorted by expert (counted, then put into their places, always in the same order). Tiles of 64 x 64 with 4 x 4 elements a
-//            thread never cross experts. The host does not know how many tokens an expert has, so it launches as many blocks as the worst case
-//            needs: each walks along the experts to the tile that is its own, and the last ones find none
+//   naive    a thread an element; of an expert's gradients it looks through all pairs for those of the
+//            expert. The readable one, and the one to trust first. Costs: every operand is read anew for
+//            every product
+//   grouped  pairs are sorted by expert (counted, then put into their places, always in the same order).
+//            Tiles of 64 x 64 with 4 x 4 elements a thread never cross experts. The host does not know how
+//            many tokens an expert has, so it launches as many blocks as the worst case needs: each walks
+//            along the experts to the tile that is its own, and the last ones find none. Costs: the sort,
+//            shared memory, and blocks without a tile
 //   mma      as grouped, of fp16 and bf16: products on tensor cores, 128 x 128 elements a block, with copies of the tokens' rows beside them
 //            (hopper/sorted_mma.cuh). One product gives g and u of a column to the same thread, so that of a forward only h is written. What lies
 //            between, in the order of the experts, is rounded to the dtype. A warp a token for the router. Costs: a newer GPU, rows of whole

@@ -2,7 +2,8 @@
 // Layout   x, y: [n], contiguous; fp32, fp16, bf16, added in fp32; int32, whose sums wrap.
 // Limits   n = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Hillis and Steele 1986 (block); Blelloch 1990 (blelloch); Merrill and Garland 2016, NVR-2016-002 (lookback)
-//   block         one block, a thread an element: each step adds what lies twice as far before. n log n additions; n <= 1024
+//   block         one block, a thread an element: each step adds what lies twice as far before. n log n
+//                 additions; n <= 1024. Costs: one block is all that works
 //   blelloch      one block goes from tile to tile. A tile is summed up as a tree, and what is before each leaf is handed down the tree:
 //                 n additions, and twice as many steps; n <= 1048576, since one block is all that works
 //   three_kernel  a block a tile: the sums of the tiles, the scan of these sums by one block, the scan of each tile from what is before it.

@@ -3,7 +3,8 @@
 // Limits   n = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Fowler, Noll, Vo: draft-eastlake-fnv-17, section 2
 //   naive      a thread a number, byte by byte, any stride; the readable one, and the one to trust first
-//   unrolled   16-byte accesses: four numbers a thread, whose chains of products run side by side; no loop over bytes
+//   unrolled   16-byte accesses: four numbers a thread, whose chains of products run side by side; no loop
+//              over bytes. Costs: contiguous numbers that begin at a multiple of 16 bytes, and registers
 #include "register.cuh"
 #include "rows.cuh"
 #include "spec/rainbow_table.cuh"

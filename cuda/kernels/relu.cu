@@ -4,7 +4,8 @@
 // Special  NaN stays NaN, which fmaxf(x, 0) does not do; the gradient at NaN is dy, and at 0 it is 0.
 // Source   Nair and Hinton 2010, Rectified Linear Units Improve Restricted Boltzmann Machines
 //   naive   a thread an element; the readable one, and the one to trust first
-//   vec     16-byte accesses, two of them a thread and tensor before the first use; no branch
+//   vec     16-byte accesses, two of them a thread and tensor before the first use; no branch. Costs:
+//           contiguous tensors that begin at a multiple of 16 bytes
 #include "elementwise.cuh"
 #include "spec/relu.cuh"
 

@@ -4,9 +4,11 @@
 //          bf16: the forward moves elements and never converts them. Outputs are contiguous.
 // Limits   batch or seq = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Ainslie et al. 2023, arXiv:2305.13245
-//   naive   a thread an element of the output, any strides; the readable one, and the one to trust first
-//   vec     16-byte accesses; forward: a thread reads a pack once and writes it for every copy; backward: it has the
-//           packs of four copies under way before it adds the first. Contiguous, heads of whole packs
+//   naive   a thread an element of the output, any strides; the readable one, and the one to trust first.
+//           Costs: divisions that find the head, and k read once for every copy
+//   vec     16-byte accesses; forward: a thread reads a pack once and writes it for every copy; backward: it
+//           has the packs of four copies under way before it adds the first. Costs: contiguous tensors, heads
+//           of whole packs
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"

@@ -2,9 +2,13 @@
 // Layout   x, y, dy, dx: [n], contiguous; fp32, fp16, bf16: elements are moved, never converted.
 // Limits   n = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   NVIDIA, Using Shared Memory in CUDA C/C++, developer blog 2013
-//   naive   a thread an element: a warp reads 32 neighbours from the last to the first
-//   tiled   a tile is turned in shared memory, so that a warp reads and writes neighbours in rising order
-//   vec     16-byte accesses: a thread turns a pack in its registers, two of them before the first store
+//   naive   a thread an element: a warp reads 32 neighbours from the last to the first. The readable one, and
+//           the one to trust first
+//   tiled   a tile is turned in shared memory, so that a warp reads and writes neighbours in rising order.
+//           Costs: a barrier
+//   vec     16-byte accesses: a thread turns a pack in its registers, two of them before the first store.
+//           Costs: n that is a multiple of a pack, since packs of x and y begin at the same elements nowhere
+//           else
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"

@@ -2,8 +2,10 @@
 // Layout   image, out: [pixels, 4] bytes, a pixel's four channels side by side. out is contiguous.
 // Limits   pixels = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Burger and Burge 2016, Digital Image Processing, section 4.1.3: inverting images
-//   naive   a thread a pixel, byte by byte, any strides
-//   vec     16-byte accesses: four pixels at a time, two such packs a thread
+//   naive   a thread a pixel, byte by byte, any strides. The readable one, and the one to trust first. Costs:
+//           four loads of a byte for a pixel
+//   vec     16-byte accesses: four pixels at a time, two such packs a thread. Costs: a contiguous image that
+//           begins at a multiple of 16 bytes
 #include "register.cuh"
 #include "rows.cuh"
 #include "spec/rgb_invert.cuh"

@@ -5,10 +5,14 @@
 // Limits     rows = 0 gives zeros in dw; rstd is optional; a call outside a variant's own limit answers UNSUPPORTED.
 // Source     Zhang and Sennrich 2019, arXiv:1910.07467
 //   forward
-//   naive    a thread a row, any strides; the readable one, and the one to trust first: two reads of every row
-//   block    a block a row, its sum of squares by a reduction in shared memory: neighbours read neighbours, still two reads
-//   vec      16-byte accesses, row in registers up to 16384 columns: one read; cols % vector == 0, 16-byte aligned rows
-//   ring     as vec, and the rows to come are on their way into shared memory meanwhile; the same limits
+//   naive    a thread a row, any strides; the readable one, and the one to trust first: two reads of every
+//            row. Costs: threads of a warp read 32 rows, cols elements apart
+//   block    a block a row, its sum of squares by a reduction in shared memory: neighbours read neighbours,
+//            still two reads. Costs: barriers, and most of a block where rows are short
+//   vec      16-byte accesses, row in registers up to 16384 columns: one read. Costs: registers for the row;
+//            cols % vector == 0, 16-byte aligned rows
+//   ring     as vec, and the rows to come are on their way into shared memory meanwhile; the same limits.
+//            Costs: shared memory for the rows that are on their way
 //   backward
 //   partials a fixed number of groups of threads, each with its own sum of dw; a second kernel adds them: same bits in every run. Where rows are
 //            aligned, the rows to come are on their way into shared memory meanwhile, and a block adds the sums of its groups

@@ -4,9 +4,11 @@
 //          fp16, bf16, rotated in fp32 by one launch. Pairs are (i, i + head_dim/2), or with `interleaved` (2i, 2i + 1). Outputs contiguous.
 // Limits   head_dim even, 0 <= offset, offset + seq <= max_pos; batch or seq = 0 launches nothing; other limits answer UNSUPPORTED.
 // Source   Su et al. 2021, arXiv:2104.09864
-//   naive   a thread a pair, any strides; the readable one, and the one to trust first
-//   vec     16-byte accesses, the angles of a thread used for four heads; contiguous, 16-byte aligned tensors,
-//           head_dim % vector == 0 if interleaved, head_dim/2 % vector == 0 if not
+//   naive   a thread a pair, any strides; the readable one, and the one to trust first. Costs: divisions that
+//           find a pair, and both numbers of its angle read for one pair
+//   vec     16-byte accesses, the angles of a thread used for four heads. Costs: contiguous tensors that
+//           begin at a multiple of 16 bytes, head_dim % vector == 0 if interleaved, head_dim/2 % vector == 0
+//           if not
 #include <algorithm>
 
 #include "arguments.cuh"

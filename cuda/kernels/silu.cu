@@ -4,7 +4,8 @@
 // Special  x = -inf gives -inf * 0 = NaN, as the formula says.
 // Source   Elfwing et al. 2017, arXiv:1702.03118
 //   naive   a thread an element; the readable one, and the one to trust first
-//   vec     16-byte accesses, two of them a thread and tensor before the first use; an exponential and a quotient an element
+//   vec     16-byte accesses, two of them a thread and tensor before the first use; an exponential and a
+//           quotient an element. Costs: contiguous tensors that begin at a multiple of 16 bytes
 #include "elementwise.cuh"
 #include "sigmoid.cuh"
 #include "spec/silu.cuh"

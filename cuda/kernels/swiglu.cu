@@ -4,8 +4,10 @@
 // Limits   rows or cols = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Special  gate = -inf gives -inf * 0 = NaN, as the formula says.
 // Source   Shazeer 2020, arXiv:2002.05202
-//   naive   a thread an element, any strides; the readable one, and the one to trust first
-//   vec     16-byte accesses, two of them a thread and tensor before the first use; contiguous, 16-byte aligned tensors of any size
+//   naive   a thread an element, any strides; the readable one, and the one to trust first. Costs: a division
+//           an element, which finds its row
+//   vec     16-byte accesses, two of them a thread and tensor before the first use. Costs: contiguous tensors
+//           that begin at a multiple of 16 bytes
 #include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"

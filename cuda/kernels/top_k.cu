@@ -4,8 +4,11 @@
 // Order    NaN before everything, then falling; 0 and -0 are equal. Of equal elements heap takes any, the others the first in their row.
 // Limits   rows = 0 launches nothing; 1 <= k <= cols; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Batcher 1968, Sorting networks and their applications (bitonic); Alabi et al. 2012, Fast k-selection algorithms (radix)
-//   heap      a thread a row, the best so far in a heap that lies in the outputs; any strides; the readable one, and the one to trust first
-//   bitonic   a block sorts a whole row in shared memory: log^2 steps, whatever k is; cols <= 4096
+//   heap      a thread a row, the best so far in a heap that lies in the outputs; any strides; the readable
+//             one, and the one to trust first. Costs: threads of a warp read 32 rows, and each waits for the
+//             one with most to put in
+//   bitonic   a block sorts a whole row in shared memory: log^2 steps, whatever k is; cols <= 4096. Costs: a
+//             barrier a step, and sorting what nobody asked for
 //   radix     a block a row: counts the leading digits of all elements until the k-th is found, and sorts those before it; reads a row three
 //             (16 bits) to six times (fp32 with equal elements), mostly from the L2 cache; any cols, k <= 2048
 #include "element.cuh"

@@ -3,10 +3,14 @@
 // Limits   rows or cols = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Harris 2013, An Efficient Matrix Transpose in CUDA C/C++, NVIDIA developer blog
 //   naive      a thread an element, any strides; a warp reads neighbours and writes 32 places far apart
-//   tiled      tiles of 32 x 32 through shared memory: a warp reads and writes neighbours; any strides of the input
-//   padded     as tiled, with rows of 33 elements in shared memory: its columns lie in 32 banks
-//   swizzled   as padded, without the spare column: element (r, c) of a tile lies at column c ^ r
-//   vec        16-byte accesses: a thread turns a square of one pack a side in its registers; no shared memory
+//   tiled      tiles of 32 x 32 through shared memory: a warp reads and writes neighbours; any strides of the
+//              input. Costs: a barrier, and columns that lie in one bank
+//   padded     as tiled, with rows of 33 elements in shared memory: its columns lie in 32 banks. Costs: 3 %
+//              more shared memory
+//   swizzled   as padded, without the spare column: element (r, c) of a tile lies at column c ^ r. Costs: an
+//              exclusive or for each access
+//   vec        16-byte accesses: a thread turns a square of one pack a side in its registers; no shared
+//              memory. Costs: registers for two squares, and sizes that are multiples of a pack
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"

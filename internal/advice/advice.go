@@ -19,6 +19,7 @@ type Facts struct {
 	// SpecialNumbers is the spec's advice where only special numbers are wrong; "" where it has none.
 	SpecialNumbers string
 	Unwritten      string // the spec's advice where elements stay unwritten; "" where it has none
+	Usual          string // what the operator's kernels get wrong most, by the spec; "" where it says nothing
 	Layout         string // of what the pass takes and gives: "a [m, k], b [n, k], c [m, n]"
 	Pass           op.Pass
 	Status         op.Status
@@ -27,9 +28,10 @@ type Facts struct {
 	Distribution   string
 	Message        string // of the smallest failing case
 	Log            string // the tail of what the worker of that case printed
-	// the largest error there, in units in the last place; NaN or infinite where a class is wrong
-	ULP    float64
-	Python bool // the function is one of Python
+	// ULP is the largest error there, in units in the last place; NaN or infinite where a class is wrong.
+	// Largest is that of the case that the search began with.
+	ULP, Largest float64
+	Python       bool // the function is one of Python
 	// Race: some case ended as a RACE. Shares: shared memory is used. NoBarrier: it is, and no
 	// __syncthreads() stands in the file.
 	Race, Shares, NoBarrier bool
@@ -141,7 +143,7 @@ func (f Facts) byStatus() []string {
 	switch {
 	case strings.Contains(f.Message, tooMuchShared):
 		return nil
-	case strings.Contains(f.Message, launchRefused):
+	case strings.Contains(f.Message, launchRefused) || strings.Contains(f.Message, " returned values, want "):
 		return nil
 	case strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor"):
 		return f.wrongShape()
@@ -152,10 +154,11 @@ func (f Facts) byStatus() []string {
 	case f.NoBarrier && !f.outOfBounds():
 		return []string{"the threads share memory and the file has no __syncthreads(): put one between " +
 			"writing shared memory and reading what other threads wrote"}
-	case f.Status == op.StatusRace || f.Race:
+	case f.Status == op.StatusRace || f.Race && !f.outOfBounds():
 		return []string{"threads read what other threads have not written yet, or write the same place: " +
 			"put __syncthreads() between writing shared memory and " +
-			"reading it, and again before it is overwritten; add to one place with atomicAdd"}
+			"reading it, and again before it is overwritten; add to one place with atomicAdd" +
+			f.addsToNothing()}
 	case f.outOfBounds() && f.Square[0] != "":
 		return nil
 	case f.outOfBounds():
@@ -175,12 +178,12 @@ func (f Facts) byStatus() []string {
 	case f.DType == op.E2M1x2.String() && f.UpTo == "" && !settled:
 		return []string{"it is wrong from the smallest shape on. A byte holds two fp4 numbers, the first " +
 			"in its low half: a sign, two bits of exponent, one of fraction; without exponent they are " +
-			"0 and 0.5. Compare where each scale begins and ends with " + f.Formula}
+			"0 and 0.5. Compare where each scale begins and ends with " + f.Formula + ", and add up in float"}
 	case f.lowPrecision() && !settled:
 		return []string{"every value is near the truth, but further off than one rounding at the end: " +
 			"sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
-	case f.UpTo == "" && !settled && f.ULP < 4096 && !f.Exact: // not a NaN
+	case f.UpTo == "" && !settled && f.ULP < 4096 && !f.Exact && !f.integers(): // not a NaN
 		return []string{"every value is near the truth, but not near enough: look for an approximation, " +
 			"or for a constant such as eps that is off"}
 	case f.UpTo == "" && !settled && f.Shares && f.Distribution == "normal" &&
@@ -189,11 +192,27 @@ func (f Facts) byStatus() []string {
 			"as anything on a GPU, and an element of it is read that no thread has written, or not yet: " +
 			"put __syncthreads() between writing shared memory and reading what other threads wrote"}
 	case f.UpTo == "" && !settled:
-		return []string{"it is wrong from the smallest shape on. Compare it with the formula, " + f.Formula +
-			", and with what lies where: " + f.Layout +
-			", each row after row, the last size without gaps"}
+		return []string{f.everywhere()}
 	}
 	return nil
+}
+
+// everywhere is the advice where no size, no kind of number and no small error says anything.
+func (f Facts) everywhere() string {
+	usual := ""
+	if f.Usual != "" && f.Pass == op.Forward {
+		usual = ". What is missed most: " + f.Usual
+	}
+	return "it is wrong from the smallest shape on. Compare it with the formula, " + f.Formula +
+		", and with what lies where: " + f.Layout + ", each row after row, the last size without gaps" + usual
+}
+
+// addsToNothing is what else makes two launches differ where an output is NaN: outputs begin as such.
+func (f Facts) addsToNothing() string {
+	if !strings.Contains(f.Message, "is NaN, want") || strings.Contains(f.Message, "want NaN") {
+		return ""
+	}
+	return "; an output to which the kernel adds, y[i] += v, holds anything before: write it first"
 }
 
 // endedLane is what the emulator prints where a shuffle reads a thread that is not there.
@@ -242,14 +261,19 @@ func (f Facts) wrongShape() []string {
 
 // roundedOtherwise says whether integers are off by one at most.
 func (f Facts) roundedOtherwise() bool {
-	integer := strings.HasPrefix(f.DType, "int") || strings.HasPrefix(f.DType, "uint")
-	return integer && !f.Exact && f.Status == op.StatusFail && f.ULP > 0 && f.ULP <= 1
+	return f.integers() && !f.Exact && f.Status == op.StatusFail && f.ULP > 0 && f.ULP <= 1 && f.Largest <= 1
+}
+
+// integers says whether the main tensors hold integers.
+func (f Facts) integers() bool {
+	return strings.HasPrefix(f.DType, "int") || strings.HasPrefix(f.DType, "uint")
 }
 
 // lowPrecision says whether the values are off as if intermediates were kept in 16 bits: near the truth, but
 // further than one rounding, or an overflow of that range.
 func (f Facts) lowPrecision() bool {
-	return f.DType != "fp32" && f.DType != op.E2M1x2.String() && !f.Exact && f.Status == op.StatusFail &&
+	return f.DType != "fp32" && f.DType != op.E2M1x2.String() && !f.integers() && !f.Exact &&
+		f.Status == op.StatusFail &&
 		(f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
 }
 

@@ -103,7 +103,7 @@ func (b *Binding) mayIgnoreAll() bool {
 // judgedWith is what is said of an attribute that a function has no parameter for.
 func (b *Binding) judgedWith(a op.AttributeSpec, value string) string {
 	if b.ignoresNothing(a) {
-		return fmt.Sprintf("no line of it speaks of %[1]s: it is judged where no target is ignored; "+
+		return fmt.Sprintf("no number in it is %[1]s = %[2]v: it is judged where no target is ignored; "+
 			"--attr %[1]s=%[2]v has some", a.Name, a.Default)
 	}
 	if b.named[a.Name] == value {

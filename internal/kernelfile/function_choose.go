@@ -166,6 +166,9 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 	if list[0].Kind == Python {
 		return pythonRanks(list)
 	}
+	if pass == op.Forward && r.Pass == op.PassUnknown {
+		list = slices.DeleteFunc(slices.Clone(list), f.isOfABackward)
+	}
 	for _, rank := range []func(Function) bool{
 		func(fn Function) bool { return fn.bound != "" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
@@ -179,6 +182,26 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		}
 	}
 	return nil
+}
+
+// isOfABackward says whether a function is a kernel that host functions launch which are, by their names,
+// backwards: a file of a backward alone has no forward.
+func (f *File) isOfABackward(fn Function) bool {
+	of := false
+	for _, host := range f.Functions {
+		if fn.Kind != Kernel || host.Kind != Host {
+			continue
+		}
+		for i := range host.body {
+			if callee, _ := f.called(&host, i); callee != nil && callee.Name == fn.Name {
+				if !isBackward(host.Name + " " + host.bound) {
+					return false
+				}
+				of = true
+			}
+		}
+	}
+	return of
 }
 
 // bindOne matches the functions of a pass; where several are there just one may fit.

@@ -106,3 +106,31 @@ func TestReferencesAreLeftOut(t *testing.T) {
 		t.Errorf("%v, error %v: want the only function", all, err)
 	}
 }
+
+// A file of a backward alone is one: the kernels that it launches are no forward, whatever their names are. A
+// kernel that nothing launches may be one.
+func TestABackwardAlone(t *testing.T) {
+	const backward = `__global__ void dots_kernel(const float *y, const float *dy, float *dots, int cols) {}
+__global__ void scale(const float *y, const float *dy, const float *dots, float *dx, int cols) {}
+extern "C" void row_backward(const float *y, const float *dy, float *dx, int rows, int cols) {
+    float *dots;
+    cudaMalloc(&dots, rows * sizeof(float));
+    dots_kernel<<<rows, 256>>>(y, dy, dots, cols);
+    scale<<<rows, 256>>>(y, dy, dots, dx, cols);
+}
+`
+	const forward = "__global__ void soft(const float *x, float *y, int rows, int cols) {}\n"
+	for text, want := range map[string]string{
+		backward: "row_backward", forward + backward: "soft row_backward",
+	} {
+		all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward},
+			Options{})
+		var names []string
+		for _, b := range all {
+			names = append(names, b.Function.Name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("functions %q, %v: want %q", got, err, want)
+		}
+	}
+}

@@ -54,3 +54,15 @@ func (s *Spec) StepOf(dim string) int64 {
 // Tree is the syntax of the expression: literals, names, parentheses, operators and calls of ceildiv, min,
 // max and sqrt.
 func (e Expression) Tree() ast.Expr { return e.root }
+
+// FormulaOf is the formula of a pass: where the spec states none of the backward, the gradients of the
+// forward's.
+func (s *Spec) FormulaOf(pass Pass) string {
+	switch {
+	case pass != Backward || s.Backward == nil:
+		return s.Formula
+	case s.Backward.Formula == "":
+		return "the gradients of " + s.Formula
+	}
+	return s.Backward.Formula
+}

@@ -92,6 +92,7 @@ type shapeSpec struct {
 // BackwardSpec says what a backward takes and gives, in the order a kernel gets them: inputs of the operator,
 // saved outputs, upstream gradients grad_<output>, or what Tensors declares; gradients grad_<input>.
 type BackwardSpec struct {
+	Formula string   `toml:"formula"`
 	Inputs  []string `toml:"inputs"`
 	Outputs []string `toml:"outputs"`
 	Chained bool     `toml:"chained"` // false where the forward saves nothing
@@ -235,6 +236,8 @@ type AdviceSpec struct {
 	SpecialNumbers string `toml:"special_numbers"`
 	// Unwritten is said where elements stay unwritten; "" where a grid that is too small is the usual cause.
 	Unwritten string `toml:"unwritten"`
+	// Usual is said where a kernel is wrong everywhere: what is missed most of the formula.
+	Usual string `toml:"usual"`
 	// What the operator calls places at which a wrong kernel is often wrong, "" where it has no word: both
 	// ends of a row, where tiles meet, all from where one begins, the transposed places.
 	Ends       string `toml:"ends"`

@@ -12,6 +12,7 @@ type OperatorRoom struct {
 	Summary, Source string
 	Attributes      []Attribute
 	Contracts       []ContractDeclared
+	Gradients       string      // the formula of the backward, "" where there is none
 	Rungs           [][2]string // name and text, in the order of the ladder
 	Relations       int         // what must hold between calls
 	Bench           []string    // the points that it is timed at
@@ -19,8 +20,9 @@ type OperatorRoom struct {
 
 const catalogueHead = `# The catalogue
 
-Every operator, with its formula and the rungs of its ladder in CUDA: what each adds, in the order in which
-to read them. It is made by ` + "`triad ops catalogue`" + ` from ` + "`internal/catalog/<op>`" + ` and the
+Every operator, with its formula and the rungs of its ladder in CUDA, in the order in which to read them:
+what each adds, and what it costs. It is made by ` + "`triad ops catalogue`" + ` from
+` + "`internal/catalog/<op>`" + ` and the
 headers of ` + "`cuda/kernels/<op>.cu`" + `, and a test compares the two. ` + "`triad ops show OP`" + ` has
 the tensors and limits. What each operator takes on an H200, beside Triton and PyTorch, is in
 [performance.md](performance.md), at the points that stand here. ` + "`triad check --explain OP`" + ` counts
@@ -48,7 +50,11 @@ func roomText(r OperatorRoom) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n## %s\n\n%s\n\n", r.Name,
 		folded(strings.ToUpper(r.Summary[:1])+r.Summary[1:]+".", ""))
-	for formula := range strings.SplitSeq(r.Formula, "; ") {
+	formulas := strings.Split(r.Formula, "; ")
+	if r.Gradients != "" {
+		formulas = append(formulas, strings.Split("backward: "+r.Gradients, "; ")...)
+	}
+	for _, formula := range formulas {
 		// a column of four is a word for folded, so that the line of code has room for it
 		fmt.Fprintf(&text, "%s\n", strings.Replace(folded("___ "+formula, "        "), "___", "   ", 1))
 	}

@@ -61,11 +61,13 @@ func (s *Search) Find() Finding {
 	s.known = map[string]*record.Record{}
 	first := s.Suspect.Record
 	facts := advice.Facts{
-		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Unwritten: s.Spec.Advice.Unwritten, Shares: s.Shares,
+		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Unwritten: s.Spec.Advice.Unwritten,
+		Usual: s.Spec.Advice.Usual, Shares: s.Shares, Largest: farthest(first),
 		Pass: first.Case.Pass, DType: first.Case.DType,
-		Distribution: first.Case.Distribution, Race: s.Suspect.Race, Formula: s.Spec.Formula,
-		Exact:  s.Spec.DefaultContract(first.Case.DType) == "exact",
-		Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,
+		Distribution: first.Case.Distribution, Race: s.Suspect.Race,
+		Formula: s.Spec.FormulaOf(first.Case.Pass),
+		Exact:   s.Spec.DefaultContract(first.Case.DType) == "exact",
+		Layout:  layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,
 	}
 	if first.Status == op.StatusFail {
 		if facts.Otherwise = s.rightAttribute(); facts.Otherwise != "" {
@@ -92,7 +94,9 @@ func (s *Search) Find() Finding {
 				smallest = *found
 				at = s.with(at, size(name, value))
 			}
-			lastRight[name] = right
+			if found != nil || right > lastRight[name] { // smaller others may show nothing of what was right
+				lastRight[name] = right
+			}
 		}
 	}
 	facts.Status, facts.Message, facts.ULP = smallest.Status, sentenceOf(smallest), farthest(smallest)

@@ -144,6 +144,60 @@ func TestFindKeepsMultiples(t *testing.T) {
 	t.Error("no dim is a multiple of 16")
 }
 
+// What is right by chance, since data happen to show nothing there, is no pattern: a place where a mask is
+// false, cuts of segments that are alike.
+func TestFindLeavesOutChance(t *testing.T) {
+	for says, wrong := range map[string]func(Probe) bool{
+		"wrong from the smallest shape on": func(p Probe) bool {
+			return p.Sizes["rows"]*p.Sizes["cols"] > 2
+		},
+		"is wrong from the smallest shape on": func(p Probe) bool {
+			n := p.Sizes["cols"]
+			return n != 256 && n != 128 && n != 384
+		},
+	} {
+		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 53), size("cols", 135)}, wrong)
+		if got := s.Find().Advice; !strings.Contains(got, says) {
+			t.Errorf("advice %q, want %q", got, says)
+		}
+	}
+	tail := searchOf(t, ofRows, "normal", op.Dims{size("rows", 53), size("cols", 135)},
+		func(p Probe) bool { return p.Sizes["cols"]%4 != 0 })
+	run := tail.Run
+	tail.Run = func(p Probe) *record.Record { // one row has no power, as the shapes of gemv
+		if r := run(p); p.Sizes["rows"] > 1 || r.Status == op.StatusFail {
+			return r
+		}
+		return &record.Record{Status: op.StatusNoPower}
+	}
+	if got := tail.Find().Advice; !strings.Contains(got, "cols is a multiple of 4 and wrong beside it") {
+		t.Errorf("of the tail of a row that cannot be judged alone: %q", got)
+	}
+}
+
+// A limit is found where the smallest case of it is too small to be judged: what was right at larger sizes
+// counts. Of a backward the gradients are said.
+func TestFindKeepsWhatWasRight(t *testing.T) {
+	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 40), size("cols", 264)},
+		func(p Probe) bool { return p.Sizes["rows"] > 16 })
+	run := s.Run
+	s.Run = func(p Probe) *record.Record {
+		if r := run(p); p.Sizes["cols"] > 1 || r.Status == op.StatusFail {
+			return r
+		}
+		return &record.Record{Status: op.StatusNoPower}
+	}
+	if got := s.Find().Advice; !strings.Contains(got, "rows up to 16 are right, from 17 on it is wrong") {
+		t.Errorf("advice %q, want the limit", got)
+	}
+	back := searchOf(t, ofRows, "normal", op.Dims{size("rows", 2), size("cols", 3)},
+		func(Probe) bool { return true })
+	back.Suspect.Record.Case.Pass = op.Backward
+	if got := back.Find().Advice; !strings.Contains(got, "formula, "+back.Spec.Backward.Formula) {
+		t.Errorf("advice %q, want the formula of the backward", got)
+	}
+}
+
 // A function that is wrong on special numbers alone is told so, and its sizes are not blamed.
 func TestFindTellsNumbersFromSizes(t *testing.T) {
 	s := searchOf(t, ofRows, "scaled", op.Dims{size("rows", 3), size("cols", 7)},

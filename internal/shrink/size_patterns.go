@@ -32,10 +32,20 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 	}
 	for _, name := range slices.Backward(s.sizes) {
 		step := s.Spec.StepOf(name)
-		if f.Multiple == 0 && f.UpTo == "" && lastRight[name] > 1 && at[name] == lastRight[name]+step {
+		if f.Multiple == 0 && f.UpTo == "" && lastRight[name] > 1 && at[name] == lastRight[name]+step &&
+			!s.byChance(name, lastRight[name]) {
 			f.UpTo, f.Last, f.Step = name, lastRight[name], step
 		}
 	}
+}
+
+// byChance says whether a size that is no multiple of a warp is right only because the others are small, with
+// data that happen to show nothing, such as a mask that is false: with the others that the search began with,
+// or with larger ones, it is wrong.
+func (s *Search) byChance(name string, right int64) bool {
+	const warp = 32
+	return right%warp != 0 && (s.is(op.Bad, s.baseSizes(), size(name, right)) ||
+		s.is(op.Bad, s.roomySizes(), size(name, right)))
 }
 
 // findIgnored asks whether the function is right where no target is ignored, on the smallest case and on a
@@ -83,19 +93,22 @@ func (s *Search) findMultiple(f *advice.Facts, at Sizes) {
 			block /= 2
 		}
 		if s.is(op.Good, at, size(name, 3*block)) && s.is(op.Bad, at, size(name, 3*block-step)) &&
-			s.is(op.Bad, at, size(name, 3*block+step)) {
+			s.is(op.Bad, at, size(name, 3*block+step)) && s.is(op.Good, at, size(name, 2*block)) &&
+			s.is(op.Good, at, size(name, 5*block)) {
 			f.Multiple, f.Of = block, name
 		}
 	}
 }
 
 // larger are sizes on which right can be told from wrong where the smallest case is too small for that: at
-// least 4 each; nil where no size changes or the function is not wrong there.
+// least 5 each, which is no multiple of a vector; nil where no size changes or the function is not wrong
+// there.
 func (s *Search) larger(at Sizes) Sizes {
 	var changes []op.Dim
 	for _, name := range s.sizes {
-		if at[name] < 4 {
-			changes = append(changes, size(name, 4))
+		const enough = 5
+		if step := s.Spec.StepOf(name); at[name] < enough/step*step {
+			changes = append(changes, size(name, enough/step*step))
 		}
 	}
 	if len(changes) == 0 || !s.is(op.Bad, at, changes...) {
