@@ -68,10 +68,12 @@ def parent() -> None:
     import select
     with contextlib.suppress(ImportError):  # a worker says what is missing
         import integrity  # noqa: F401
-        import interpreter  # noqa: F401
+        import interpreter
         import launch  # noqa: F401
         import own_file  # noqa: F401
         import pieces  # noqa: F401
+        interpreter.correct()
+        interpreter.call_once()
     import worker  # noqa: F401
     gc.freeze()  # pages that nobody writes are shared
     gc.enable()

@@ -6,11 +6,13 @@ runs in can deceive this too. No verdict rests on it alone: the driver judges th
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import sys
 import sysconfig
 import types
 import zlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -47,6 +49,7 @@ class Watch:
         self.pid = os.getpid()
         self.functions = [(owner, {n: f for n, f in vars(owner).items() if callable(f)})
                           for owner in (torch, torch.Tensor, torch.nn.functional, zlib, *modules)]
+        self.named = [operator.itemgetter(*known) for _, known in self.functions]
         self.settings = {name: get() for name, (get, _) in SETTINGS.items()}
         self.threads: set[int] = set()
 
@@ -69,8 +72,10 @@ class Watch:
 
     def _functions(self) -> list[str]:
         changed = []
-        for owner, known in self.functions:
+        for (owner, known), named in zip(self.functions, self.named):
             now = vars(owner)
+            if _all_there(now, named, known):
+                continue
             for name, function in known.items():
                 if now.get(name) is function:
                     continue
@@ -89,6 +94,15 @@ class Watch:
                 put(self.settings[name])
                 changed.append(name)
         return changed
+
+
+def _all_there(now: Mapping[str, Any], named: Callable[[Mapping[str, Any]], tuple], known: dict[str, Any]
+               ) -> bool:
+    """Says whether every name stands for what is known of it: asked after each call, of 2,000 names."""
+    try:
+        return all(map(operator.is_, named(now), known.values()))
+    except KeyError:
+        return False
 
 
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep
