@@ -12,7 +12,7 @@ import sys
 import sysconfig
 import types
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -49,7 +49,6 @@ class Watch:
         self.pid = os.getpid()
         self.functions = [(owner, {n: f for n, f in vars(owner).items() if callable(f)})
                           for owner in (torch, torch.Tensor, torch.nn.functional, zlib, *modules)]
-        self.named = [operator.itemgetter(*known) for _, known in self.functions]
         self.settings = {name: get() for name, (get, _) in SETTINGS.items()}
         self.threads: set[int] = set()
 
@@ -72,9 +71,9 @@ class Watch:
 
     def _functions(self) -> list[str]:
         changed = []
-        for (owner, known), named in zip(self.functions, self.named):
+        for owner, known in self.functions:
             now = vars(owner)
-            if _all_there(now, named, known):
+            if _all_there(now, known):
                 continue
             for name, function in known.items():
                 if now.get(name) is function:
@@ -96,11 +95,10 @@ class Watch:
         return changed
 
 
-def _all_there(now: Mapping[str, Any], named: Callable[[Mapping[str, Any]], tuple], known: dict[str, Any]
-               ) -> bool:
+def _all_there(now: Mapping[str, Any], known: dict[str, Any]) -> bool:
     """Says whether every name stands for what is known of it: asked after each call, of 2,000 names."""
     try:
-        return all(map(operator.is_, named(now), known.values()))
+        return all(map(operator.is_, map(now.__getitem__, known), known.values()))
     except KeyError:
         return False
 
