@@ -14,8 +14,8 @@ import (
 
 // Parent is a process that has imported torch and forks workers: a reading that is tried, and the worker
 // after one that died, wait for no import. It runs nothing of a user's. The zero value is ready, and starts
-// the process with the first worker, or before it, where ahead was told to; with a nil one every worker imports
-// torch itself.
+// the process with the first worker, or before it, where ahead was told to; with a nil one every worker
+// imports torch itself.
 type Parent struct {
 	mu      sync.Mutex
 	process *subprocess.Process

@@ -97,7 +97,9 @@ func TestAhead(t *testing.T) {
 		if began == nil || parent.python != sleeping {
 			t.Fatalf("began in %q", parent.python)
 		}
-		parent.forked(worker.Command{Path: workers, Args: []string{"-u", "-X", "x", "/none/worker.py", "dir"}})
+		parent.forked(worker.Command{
+			Path: workers, Args: []string{"-u", "-X", "x", "/none/worker.py", "dir"},
+		})
 		if stays := workers == sleeping; (parent.process == began) != stays || began.Reaped() == stays {
 			t.Errorf("workers in %s: the same process %v, ended %v", workers, parent.process == began,
 				began.Reaped())
