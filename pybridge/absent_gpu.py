@@ -41,10 +41,16 @@ class _Meant(TorchFunctionMode):
         said = _SAID.get(function)
         if said is not None:
             return said(*args)
+        if not kwargs and _NAMES.isdisjoint(map(type, args)):  # most calls: none of them names a device
+            return function(*args)
         if function is torch.device:  # a file may compare it with the device of a tensor
             return function(*args, **(kwargs or {}))
         kwargs = {k: _here(v, k) for k, v in (kwargs or {}).items() if k != "pin_memory"}
         return function(*(_here(a) for a in args), **kwargs)
+
+
+_NAMES = frozenset({str, torch.device})
+"""The types of what names a device by its position."""
 
 
 def _here(value: Any, name: str = "") -> Any:

@@ -105,6 +105,20 @@ func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 		strings.Join(misfits, "; ") + "; triad setup makes one"}
 }
 
+// likely is the Python that Find most likely gives, told without asking any: the one that is named, or the
+// private one, which was made because no other fitted. "" where there is neither.
+func (e *Environment) likely() string {
+	if path := e.getenv()("TRIAD_PYTHON"); path != "" {
+		return path
+	}
+	dir, err := e.dir(pythonParcel)
+	path := filepath.Join(dir, "bin", "python")
+	if err != nil || !exists(path) {
+		return ""
+	}
+	return path
+}
+
 // Ensure is Find, and makes the private environment where nothing fits. Two at once wait for each other and
 // do the work once.
 func (e *Environment) Ensure(ctx context.Context) (Interpreter, error) {

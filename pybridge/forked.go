@@ -14,12 +14,34 @@ import (
 
 // Parent is a process that has imported torch and forks workers: a reading that is tried, and the worker
 // after one that died, wait for no import. It runs nothing of a user's. The zero value is ready, and starts
-// the process with the first worker; with a nil one every worker imports torch itself.
+// the process with the first worker, or before it, where ahead was told to; with a nil one every worker
+// imports torch itself.
 type Parent struct {
 	mu      sync.Mutex
 	process *subprocess.Process
+	python  string   // whose it is
 	ask     *os.File // the end that stands-in for workers are given
-	tried   bool
+	tried   bool     // with the Python of the workers
+	began   bool     // ahead of them
+}
+
+// ahead starts the process before it is known which Python the workers have, in the one that is likely: to
+// ask every candidate for its versions takes as long as a fifth of the import. Where it was another one, the
+// first worker starts the process anew.
+func (p *Parent) ahead(e *Environment, cacheDir string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	python := e.likely()
+	if p.began || p.tried || python == "" {
+		return
+	}
+	p.began = true
+	if c, err := e.command(Interpreter{Path: python}, cacheDir, "worker.py"); err == nil {
+		p.start(c)
+	}
 }
 
 // forked makes of the command of a worker.py that of a stand-in whose worker the parent forks (forked.py).
@@ -30,21 +52,28 @@ func (p *Parent) forked(c worker.Command) worker.Command {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	script := filepath.Join(filepath.Dir(c.Args[scriptAt]), "forked.py")
 	if !p.tried {
 		p.tried = true
-		p.start(c, script)
+		if p.process == nil || p.process.Reaped() || p.python != c.Path {
+			_ = p.end() // what began ahead and is no use
+			p.start(c)
+		}
 	}
 	if p.process == nil || p.process.Reaped() {
 		return c
 	}
-	c.Args = append([]string{"-I", "-S", script, "worker"}, c.Args[scriptAt+1:]...)
+	c.Args = append([]string{"-I", "-S", forking(c), "worker"}, c.Args[scriptAt+1:]...)
 	c.Files, c.Boxed = append([]*os.File{p.ask}, c.Files...), true
 	return c
 }
 
+// forking is the script of the process, beside that of a worker.
+func forking(c worker.Command) string {
+	return filepath.Join(filepath.Dir(c.Args[scriptAt]), "forked.py")
+}
+
 // start starts the process. Where that fails every worker imports torch itself, and says why it cannot.
-func (p *Parent) start(c worker.Command, script string) {
+func (p *Parent) start(c worker.Command) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return
@@ -52,7 +81,7 @@ func (p *Parent) start(c worker.Command, script string) {
 	theirs := os.NewFile(uintptr(pair[1]), "parent of workers")
 	defer theirs.Close()
 	process, err := subprocess.Start(subprocess.Command{
-		Path: c.Path, Args: []string{"-u", "-X", "faulthandler", script, "parent"}, Env: c.Env,
+		Path: c.Path, Args: []string{"-u", "-X", "faulthandler", forking(c), "parent"}, Env: c.Env,
 		Files: []*os.File{theirs},
 	})
 	if err != nil {
@@ -60,6 +89,7 @@ func (p *Parent) start(c worker.Command, script string) {
 		return
 	}
 	p.process, p.ask = process, os.NewFile(uintptr(pair[0]), "parent of workers")
+	p.python = c.Path
 }
 
 // Close ends the process, and with it the workers that are left.
@@ -69,6 +99,10 @@ func (p *Parent) Close() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.end()
+}
+
+func (p *Parent) end() error {
 	if p.process == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"triad/internal/backend"
@@ -75,5 +76,36 @@ func TestWithoutParent(t *testing.T) {
 	}
 	if err := parent.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAhead: the process that began in the Python that was likely stays where the workers have the same one,
+// and makes room for another where they do not.
+func TestAhead(t *testing.T) {
+	sleeping := filepath.Join(t.TempDir(), "python") // ends with its end of the socket, as forked.py does
+	script := "#!/bin/sh\nexec cat <&3 >/dev/null\n"
+	if err := os.WriteFile(sleeping, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := &Environment{Files: fstest.MapFS{}, Getenv: func(name string) string {
+		return map[string]string{"TRIAD_PYTHON": sleeping}[name]
+	}}
+	for _, workers := range []string{sleeping, "/bin/true"} {
+		parent := &Parent{}
+		parent.ahead(e, t.TempDir())
+		began := parent.process
+		if began == nil || parent.python != sleeping {
+			t.Fatalf("began in %q", parent.python)
+		}
+		parent.forked(worker.Command{
+			Path: workers, Args: []string{"-u", "-X", "x", "/none/worker.py", "dir"},
+		})
+		if stays := workers == sleeping; (parent.process == began) != stays || began.Reaped() == stays {
+			t.Errorf("workers in %s: the same process %v, ended %v", workers, parent.process == began,
+				began.Reaped())
+		}
+		if err := parent.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -6,11 +6,13 @@ runs in can deceive this too. No verdict rests on it alone: the driver judges th
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import sys
 import sysconfig
 import types
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -71,6 +73,8 @@ class Watch:
         changed = []
         for owner, known in self.functions:
             now = vars(owner)
+            if _all_there(now, known):
+                continue
             for name, function in known.items():
                 if now.get(name) is function:
                     continue
@@ -89,6 +93,14 @@ class Watch:
                 put(self.settings[name])
                 changed.append(name)
         return changed
+
+
+def _all_there(now: Mapping[str, Any], known: dict[str, Any]) -> bool:
+    """Says whether every name stands for what is known of it: asked after each call, of 2,000 names."""
+    try:
+        return all(map(operator.is_, map(now.__getitem__, known), known.values()))
+    except KeyError:
+        return False
 
 
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep

@@ -32,13 +32,33 @@ type Interpreter struct {
 	Outside bool `json:"outside"`
 }
 
-// probeScript prints what is installed without importing it: importing torch takes seconds.
+// probeScript prints what is installed without importing it: importing torch takes seconds. The first folder
+// with a package says its version in a name, where it is there once and as pip installs it. Of all else
+// importlib.metadata is asked, whose import takes longer than the rest.
 const probeScript = `
-import json, sys
-from importlib import metadata
+import os, sys
+def listed(folder):
+    try: return os.listdir(folder)
+    except OSError: return None
+folders = {folder: listed(folder) for folder in sys.path}
+elsewhere = any(names is None and os.path.exists(folder) or folder.endswith(".egg")
+                for folder, names in folders.items())
 def version(name):
-    try: return metadata.version(name)
+    for folder, names in folders.items():
+        found = [n for n in names or [] if n.lower().startswith((name + "-", name + ".")) and
+                 n.endswith(("-info", ".egg-link"))]
+        if found:
+            number = found[0][len(name) + 1:].removesuffix(".dist-info")
+            if (len(found) == 1 and found[0] == name + "-" + number + ".dist-info" and
+                    os.path.isfile(os.path.join(folder, found[0], "METADATA"))):
+                return number
+            break
+    else:
+        if not elsewhere: return ""
+    from importlib import metadata
+    try: return metadata.version(name) or ""
     except Exception: return ""
+import json
 print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3],
                   **{name: version(name) for name in ("torch", "triton", "numpy")}}))
 `

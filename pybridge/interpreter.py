@@ -24,6 +24,7 @@ out_dtype=tl.int32)`.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -302,7 +303,9 @@ _ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTION
 
 
 def correct() -> None:
-    """Puts the corrections in place, for the whole process."""
+    """Puts the corrections in place, for the whole process, where they are not there."""
+    if all(vars(owner)[name] is corrected for owner, name, corrected in _CORRECTIONS):
+        return
     for owner, name, corrected in _CORRECTIONS:
         setattr(owner, name, corrected)
     _BUILDER.get_bf16 = lambda self, value: _rounded(np.array([value]), tl.bfloat16)
@@ -325,6 +328,12 @@ def dot(a: torch.Tensor, b: torch.Tensor, accumulator: torch.dtype) -> torch.Ten
     dot_kernel[(1,)](a, b, out, M=a.shape[0], N=b.shape[1], K=a.shape[1], ACCUMULATOR=tl.int32
                      if accumulator == torch.int32 else tl.float32)
     return out
+
+
+def call_once() -> None:
+    """Calls a kernel for what the first call of a process imports. No thread begins: the process may fork."""
+    with contextlib.suppress(Exception):  # of a worker prove tells what is wrong
+        dot(torch.ones((16, 16)), torch.ones((16, 16)), torch.float32)
 
 
 def prove() -> str:

@@ -18,6 +18,9 @@ func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 	adapter := inFolder(e, Backend(e, cacheDir, options), folder)
 	adapter.LongLoad = "what stands outside of its functions runs when it is imported: put a demonstration " +
 		`under if __name__ == "__main__", or give it longer`
+	if !e.GPU {
+		parent.ahead(e, cacheDir)
+	}
 	start := adapter.Command
 	adapter.Command = func(ctx context.Context) (worker.Command, error) {
 		c, err := start(ctx)

@@ -251,7 +251,7 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 		Distributions: ordinary(file.Bindings[at]), Layouts: []string{"contiguous"},
 		Device: t.request.Options.Device, Memory: t.request.Options.Memory,
 	}
-	mine := &ownkernels.Backend{Files: []*ownkernels.File{file}}
+	mine := &ownkernels.Backend{Files: []*ownkernels.File{file}, Trial: true}
 	mine.Narrow(&o)
 	fixed := o.Dims
 	if file.IsPython() && !t.every { // a call takes long in an interpreter

@@ -27,9 +27,11 @@ import (
 // Family is the first part of the names of the implementations: mine/softmax.
 const Family = "mine"
 
-// Backend runs added files, each built and run on its own.
+// Backend runs added files, each built and run on its own. Trial: what it runs decides how they are read, and
+// is judged again in the run that follows.
 type Backend struct {
 	Files []*File
+	Trial bool
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -160,7 +162,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if f.wantsWhole(job) && !areWhole(job.Inputs) {
 		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole}, nil
 	}
-	outcome, err := f.adapter.Run(ctx, job)
+	outcome, err := f.runJob(ctx, job, b.Trial)
 	if err == nil {
 		f.assertsSizes(&outcome)
 	}
@@ -184,6 +186,14 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		outcome.Where = nil // a line of the shim tells the user nothing
 	}
 	return outcome, err
+}
+
+// runJob runs a job in the worker, unless a trial has run the same one. On a GPU two runs may differ.
+func (f *File) runJob(ctx context.Context, job backend.Job, trial bool) (backend.Outcome, error) {
+	if f.reading.Workers.GPU {
+		return f.adapter.Run(ctx, job)
+	}
+	return f.kept.run(ctx, job, trial, f.adapter.Run)
 }
 
 // failedAssert matches what a failed assert prints, on the host and on a device.

@@ -57,6 +57,7 @@ type File struct {
 	inline        string // the CUDA of a Python file that is judged; "" where it has none
 	inlineAt      string // where that lies
 	adapter       *worker.Adapter
+	kept          kept     // outcomes of trials
 	interpreted   bool     // its kernels run in Triton's interpreter
 	launches      bool     // it has kernels of its own, beside the operations of a library
 	lines         []string // of the file
