@@ -166,7 +166,8 @@ for step in "$@"; do
 		for operator in ${OPERATORS:-$operators}; do
 			ours=cuda,triton,torch
 			case $operator in # at their points the rungs before the last take 10 ms to seconds a call
-			linear_cross_entropy | moe) ours=cuda/mma,triton,torch ;;
+			linear_cross_entropy) ours=cuda/cublas,cuda/mma,triton,torch ;;
+			moe) ours=cuda/mma,triton,torch ;;
 			esac
 			bench catalogue "catalogue-$operator" "$ours" "" "$operator"
 		done

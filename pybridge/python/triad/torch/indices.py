@@ -41,8 +41,8 @@ def look(op: str, found: Sequence[Place], tensors: Sequence[torch.Tensor], value
             ignored = attributes[words[-1]]
             is_wrong = ((x < 0) | (x >= n)) & (x != ignored)
             if x.is_cuda:
-                torch._assert_async(~is_wrong.any(), f"{op}: {name} has a value that is none of 0 to {n - 1}, "
-                                                     f"nor {ignored}")
+                why = f"{op}: {name} has a value that is none of 0 to {n - 1}, nor {ignored}"
+                torch._assert_async(~is_wrong.any(), why)
                 continue
             wrong = x[is_wrong]
             if wrong.numel():
