@@ -77,15 +77,23 @@ public:
 		return library.multiply != nullptr ? &library : nullptr;
 	}
 
-	// ready is the handle of the current device, set to a stream and a workspace, with sums in fp32; null where cuBLAS refuses.
-	Handle ready(cudaStream_t stream, void *workspace, int64_t workspace_bytes) const {
-		static std::mutex mutex;
+	// Use is the handle of a device, which nobody else has meanwhile: its stream and workspace are state of its own. Null where cuBLAS refuses.
+	struct Use {
+		Handle handle = nullptr;
+		std::unique_lock<std::mutex> alone;
+	};
+
+	// ready sets the handle of the current device to a stream and a workspace, with sums in fp32.
+	Use ready(cudaStream_t stream, void *workspace, int64_t workspace_bytes) const {
+		static std::mutex mutex, in_use;
 		static std::map<int, void *> handles;
 		const Handle h = handle_of_device(handles, mutex, create);
-		if (h == nullptr || set_stream(h, stream) != 0 || set_workspace(h, workspace, static_cast<size_t>(workspace_bytes)) != 0 ||
-		    set_math(h, no_reduced_precision_reduction) != 0)
-			return nullptr;
-		return h;
+		Use use;
+		use.alone = std::unique_lock<std::mutex>(in_use);
+		if (h != nullptr && set_stream(h, stream) == 0 && set_workspace(h, workspace, static_cast<size_t>(workspace_bytes)) == 0 &&
+		    set_math(h, no_reduced_precision_reduction) == 0)
+			use.handle = h;
+		return use;
 	}
 
 	// rows_product starts y[i,j] = sum_k a[i,k] b[j,k], plus what y holds where it `adds`; rows of y are contiguous, pitch elements apart. Of an operand

@@ -245,13 +245,13 @@ template <class T> int gemv_cublas(const triad_call *call) {
 	const int rows = static_cast<int>(call->in[0].shape[0]), cols = static_cast<int>(call->in[0].shape[1]);
 	if (rows == 0) return TRIAD_OK;
 	const triad::Cublas *const library = triad::Cublas::found();
-	const triad::Cublas::Handle handle =
-	    library != nullptr ? library->ready(triad::stream_of(call), call->workspace, call->workspace_bytes) : nullptr;
-	if (handle == nullptr) return static_cast<int>(cudaErrorUnknown);
+	triad::Cublas::Use use;
+	if (library != nullptr) use = library->ready(triad::stream_of(call), call->workspace, call->workspace_bytes);
+	if (use.handle == nullptr) return static_cast<int>(cudaErrorUnknown);
 	const Columns a = by_columns(call->in[0]);
 	const float one = 1.0f, nothing = 0.0f;
 	const int type = triad::cublas_type<T>;
-	const int status = library->multiply(handle, a.op, triad::Cublas::not_transposed, rows, 1, cols, &one, call->in[0].data, type,
+	const int status = library->multiply(use.handle, a.op, triad::Cublas::not_transposed, rows, 1, cols, &one, call->in[0].data, type,
 	                                     static_cast<int>(a.ld), 0, call->in[1].data, type, cols, 0, &nothing, call->out[0].data, type, rows, 0,
 	                                     1, triad::Cublas::compute_32f, triad::Cublas::default_algorithm);
 	return status == 0 ? triad::launched() : static_cast<int>(cudaErrorUnknown);

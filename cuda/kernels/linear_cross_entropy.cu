@@ -359,7 +359,7 @@ void check_cublas(triad::Check &check, const triad_call *call) {
 	check.that(call->in[0].shape[1] > 0 && classes_of(call) <= INT32_MAX && call->in[0].shape[1] <= INT32_MAX, "cuBLAS takes sizes of 1 to 2^31 - 1");
 	for (int i = 0; i < 2; i++) {
 		const triad_tensor &x = call->in[i];
-		check.that(x.shape[0] <= 1 || (x.stride[0] >= x.shape[1] && x.stride[0] <= INT32_MAX), "cuBLAS takes rows that do not overlap");
+		check.that((x.shape[0] <= 1 || x.stride[0] >= x.shape[1]) && x.stride[0] <= INT32_MAX, "cuBLAS takes rows that do not overlap");
 	}
 	check.that(triad::Cublas::found() != nullptr, "there is no libcublas.so.13 or libcublas.so.12: install NVIDIA's cuBLAS, or name its folder in "
 	           "LD_LIBRARY_PATH");
@@ -367,13 +367,13 @@ void check_cublas(triad::Check &check, const triad_call *call) {
 
 template <class T> struct WithLibrary : ByPacks<T, library_chunk> {
 	const triad::Cublas *library = triad::Cublas::found();
-	triad::Cublas::Handle handle = nullptr;
+	triad::Cublas::Use use;
 	int status = 0;
 
 	int prepare(const Call<T> &c) {
 		unsigned char *const end = static_cast<unsigned char *>(c.call->workspace) + c.call->workspace_bytes;
-		if (library != nullptr) handle = library->ready(c.stream, end - triad::cublas_workspace_bytes, triad::cublas_workspace_bytes);
-		return handle == nullptr ? static_cast<int>(cudaErrorUnknown) : TRIAD_OK;
+		if (library != nullptr) use = library->ready(c.stream, end - triad::cublas_workspace_bytes, triad::cublas_workspace_bytes);
+		return use.handle == nullptr ? static_cast<int>(cudaErrorUnknown) : TRIAD_OK;
 	}
 	template <Along tokens> void product(const Product<T> &p, cudaStream_t stream) {
 		const int64_t pitch = (p.cols + Mma::chunk - 1) / Mma::chunk * Mma::chunk;
@@ -388,7 +388,7 @@ template <class T> struct WithLibrary : ByPacks<T, library_chunk> {
 		}
 	}
 	template <class Y> void multiply(const Product<T> &p, Y *y, int64_t pitch, bool adds) {
-		const int found = library->rows_product<T>(handle, p.a, p.b, y, pitch, p.rows, p.cols, p.depth, adds);
+		const int found = library->rows_product<T>(use.handle, p.a, p.b, y, pitch, p.rows, p.cols, p.depth, adds);
 		if (status == 0) status = found;
 	}
 	int ended() const { return status == 0 ? triad::launched() : static_cast<int>(cudaErrorUnknown); }

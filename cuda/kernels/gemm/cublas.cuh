@@ -61,8 +61,9 @@ inline void check_cublas(Check &check, const triad_call *call) {
 
 template <class T> int cublas(const triad_call *call) {
 	const Cublas *const library = Cublas::found();
-	const Cublas::Handle handle = library != nullptr ? library->ready(stream_of(call), call->workspace, call->workspace_bytes) : nullptr;
-	if (handle == nullptr) return static_cast<int>(cudaErrorUnknown);
+	Cublas::Use use;
+	if (library != nullptr) use = library->ready(stream_of(call), call->workspace, call->workspace_bytes);
+	if (use.handle == nullptr) return static_cast<int>(cudaErrorUnknown);
 	return each_product<T>(call, [&](const Product<T> &p, cudaStream_t stream) {
 		const Columns a = columns_of(p.a, p.m, p.k, false), b = columns_of(p.b, p.n, p.k, true);
 		const float beta = p.c != nullptr ? p.beta : 0.0f;
@@ -72,7 +73,7 @@ template <class T> int cublas(const triad_call *call) {
 			if (copied != cudaSuccess) return static_cast<int>(copied);
 		}
 		const int type = cublas_type<T>;
-		const int status = library->multiply(handle, b.op, a.op, static_cast<int>(p.n), static_cast<int>(p.m), static_cast<int>(p.k), &p.alpha,
+		const int status = library->multiply(use.handle, b.op, a.op, static_cast<int>(p.n), static_cast<int>(p.m), static_cast<int>(p.k), &p.alpha,
 		                                     p.b.data, type, static_cast<int>(b.ld), p.b.batch_stride, p.a.data, type, static_cast<int>(a.ld),
 		                                     p.a.batch_stride, &beta, p.y, type, static_cast<int>(p.n), p.m * p.n, static_cast<int>(p.batch),
 		                                     Cublas::compute_32f, Cublas::default_algorithm);

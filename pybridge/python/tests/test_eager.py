@@ -1,6 +1,7 @@
 """The eager paths into the C ABI, in Python and in C++, proven on a CPU by a library of plain loops
 (stub_kernels.cpp)."""
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -376,8 +377,13 @@ class InCpp(Paths, unittest.TestCase):
 
 class Building(unittest.TestCase):
     def test_dtypes_have_one_number(self):
+        """Where kernels are described in Python, and in C++."""
+        fast, kernel = extension.load(), rows("softmax", "cuda", "[]")["cuda/numbered"]._kernels[0].contents
+        result = ((1,), torch.float32, True, False, 0)
+        one = fast.pass_of((ctypes.addressof(kernel), "numbered", (), ((0, False),), (result,)))
         for dtype, number in cuda._NUMBERS.items():
-            self.assertEqual(extension.load().number_of(dtype), number, dtype)
+            found, = fast.launch(one, (torch.empty(1, dtype=dtype),))
+            self.assertEqual(found.item(), number, dtype)
 
     def test_built_once_for_every_environment(self):
         """The same package in another folder finds what was built; another source does not."""

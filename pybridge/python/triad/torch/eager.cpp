@@ -89,7 +89,7 @@ PyObject *call(PyObject *, PyObject *const *a, Py_ssize_t n) {
 }
 
 struct Malformed : std::runtime_error {
-	Malformed() : std::runtime_error("remember: the plan is not as direct.py makes it") {}
+	Malformed() : std::runtime_error("the C++ part was told of a call in another way than operators.py tells it") {}
 };
 
 int64_t whole(PyObject *o) {
@@ -242,21 +242,12 @@ PyObject *raw(PyObject *, PyObject *const *a, Py_ssize_t n) {
 	});
 }
 
-// number_of(dtype): a dtype as the ABI numbers it.
-PyObject *number_of(PyObject *, PyObject *dtype) {
-	return guarded([&]() -> PyObject * {
-		if (!THPDtype_Check(dtype)) throw std::runtime_error("number_of takes a torch.dtype");
-		return PyLong_FromLong(number(reinterpret_cast<THPDtype *>(dtype)->scalar_type));
-	});
-}
-
 template <class F> PyCFunction fast(F f) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)); }
 
 PyMethodDef methods[] = {{"call", fast(call), METH_FASTCALL, "call(operator, tensors, impl, keywords)"},
                          {"remember", fast(remember), METH_FASTCALL, "remember(operator, tensors, impl, keywords, forward, backward, kept)"},
                          {"pass_of", pass, METH_O, "pass_of(description): one pass of a kernel"},
                          {"launch", fast(launch_pass), METH_FASTCALL, "launch(pass, tensors): its outputs"},
-                         {"number_of", number_of, METH_O, "number_of(dtype): its number in abi.h"},
                          {"operator", another, METH_NOARGS, "a number for one more operator"},
                          {"raw", fast(raw), METH_FASTCALL, "raw(operator, tensors, impl, keywords, repeats): seconds a launch"},
                          {nullptr, nullptr, 0, nullptr}};
