@@ -123,6 +123,7 @@ extern "C" void row_backward(const float *y, const float *dy, float *dx, int row
 	const forward = "__global__ void soft(const float *x, float *y, int rows, int cols) {}\n"
 	for text, want := range map[string]string{
 		backward: "row_backward", forward + backward: "soft row_backward",
+		strings.ReplaceAll(backward, "scale", "scale_backward"): "row_backward",
 	} {
 		all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward},
 			Options{})
