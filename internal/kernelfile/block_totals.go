@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"triad/internal/op"
 )
@@ -20,7 +21,7 @@ func (b *Binding) takeBlockTotals(file *File) {
 }
 
 // givesBlocks says whether a function gives a value of each block: a lone kernel, or a host function that
-// launches one kernel, once, and returns a number, that of the values.
+// launches one kernel, once, and returns how many blocks that has.
 func (b *Binding) givesBlocks(file *File, a Argument) bool {
 	fn := &b.Function
 	switch {
@@ -29,7 +30,7 @@ func (b *Binding) givesBlocks(file *File, a Argument) bool {
 	case fn.Kind != Host || !slices.Contains(integerTypes, fn.number):
 		return false
 	}
-	launches := 0
+	launches, at := 0, 0
 	gives := false
 	for i, t := range fn.body {
 		if slices.Contains([]string{"for", "while", "do"}, t.text) {
@@ -39,7 +40,7 @@ func (b *Binding) givesBlocks(file *File, a Argument) bool {
 		if callee == nil || callee.Kind != Kernel {
 			continue
 		}
-		launches++
+		launches, at = launches+1, i
 		for at, argument := range split(inside(fn.body, open)) {
 			if at < len(callee.Params) && join(argument) == a.Name {
 				there := a
@@ -48,7 +49,119 @@ func (b *Binding) givesBlocks(file *File, a Argument) bool {
 			}
 		}
 	}
-	return gives && launches == 1
+	if !gives || launches != 1 || fn.body[at].text != "<<<" {
+		return false
+	}
+	grid := split(fn.body[at+1 : configurationEnd(fn.body, at)])[0]
+	b.blocks = b.returnedGrid(file, at, grid)
+	if b.blocks == "" && b.returnsWordOf(at, grid) {
+		b.unreadBlocks = a.Name
+	}
+	return b.blocks != ""
+}
+
+// returnedGrid is the number of blocks of a launch in the operator's sizes, where every return of the host
+// function that launches gives that number: a status says nothing of it. "" where it cannot be told.
+func (b *Binding) returnedGrid(file *File, at int, grid []token) string {
+	all := b.Function.body
+	c := callSite{k: body{b: b, file: file, tokens: all}, before: all[:at], stands: map[string]string{}}
+	for _, p := range b.Function.Params {
+		c.stands[p.Name] = p.Name
+	}
+	count := func(words []token) string {
+		sizes := c.sizes(words)
+		if sizes[0] == "" || b.changes(c, words, 0) {
+			return ""
+		}
+		return withoutParentheses(withoutParentheses(product(sizes)))
+	}
+	blocks := count(grid)
+	returns := b.Function.returned()
+	if slices.ContainsFunc(returns, func(words []token) bool { return count(words) != blocks }) ||
+		len(returns) == 0 {
+		return ""
+	}
+	return blocks
+}
+
+// returned are the values behind each return of a function.
+func (fn *Function) returned() (all [][]token) {
+	for i, t := range fn.body {
+		if t.text != "return" {
+			continue
+		}
+		end := i + 1
+		for end < len(fn.body) && fn.body[end].text != ";" {
+			end++
+		}
+		all = append(all, fn.body[i+1:end])
+	}
+	return all
+}
+
+// changes says whether a name of an expression, or one that it is made of, gets another value than its first:
+// a parameter any, another variable more than one.
+func (b *Binding) changes(c callSite, words []token, depth int) bool {
+	return slices.ContainsFunc(words, func(t token) bool {
+		if !t.isName() {
+			return false
+		}
+		given := b.Function.timesGiven(t.text)
+		made := c.defined(t.text)
+		return given > 1 || given > 0 && c.stands[t.text] != "" ||
+			made != nil && depth < namedDepth && b.changes(c, made, depth+1)
+	})
+}
+
+// timesGiven counts the places where a variable may get a value: "n = 1", "dim3 n(1)", "n += 1", "++n", "&n".
+func (fn *Function) timesGiven(name string) (n int) {
+	text := func(i int) string {
+		if i < 0 || i >= len(fn.body) {
+			return ""
+		}
+		return fn.body[i].text
+	}
+	for i, t := range fn.body {
+		if t.text != name || text(i-1) == "." {
+			continue
+		}
+		one, two := text(i+1), text(i+2)
+		by := strings.Contains("+-*/%&|^", one) && one != ""
+		if one == "=" || one == "+=" || by && two == "=" || one == "(" && text(i-1) == "dim3" || one == "{" ||
+			by && one == two || one == "." && text(i+3) == "=" || text(i-1) == "&" ||
+			text(i-1) == text(i-2) && strings.Contains("+-", text(i-1)) && text(i-1) != "" ||
+			(one == "<<" || one == ">>" || one == ">=" || one == "<=") && two == "=" {
+			n++
+		}
+	}
+	return n
+}
+
+// returnsWordOf says whether every return gives one variable of the grid of a launch, or of what that was
+// made of.
+func (b *Binding) returnsWordOf(at int, grid []token) bool {
+	words := grid
+	if len(grid) == 1 {
+		words = append(slices.Clone(grid), callSite{before: b.Function.body[:at]}.defined(grid[0].text)...)
+	}
+	returns := b.Function.returned()
+	other := func(value []token) bool {
+		return join(value) != join(grid) && (len(value) != 1 || !value[0].isName() ||
+			!slices.ContainsFunc(words, func(t token) bool { return t.text == value[0].text }))
+	}
+	return len(returns) > 0 && !slices.ContainsFunc(returns, other)
+}
+
+// assumedTotals is the assumption about an output that gets a value of each block where the lines do not say,
+// in the operator's sizes, how many there are: triad has no room for them.
+func (b *Binding) assumedTotals() []Assumption {
+	if b.unreadBlocks == "" {
+		return nil
+	}
+	return []Assumption{{
+		Kind: GuessedForm, What: b.unreadBlocks + " has one element, though it gets a value of each block",
+		Flag: "--map " + b.mapWords([]string{b.unreadBlocks}), anySize: true,
+	}}
 }
 
 // totalsRoom is how many bytes the values of all blocks take, in C++. None is larger than eight bytes.
@@ -56,11 +169,10 @@ func (b *Binding) totalsRoom() string {
 	return "8 * static_cast<size_t>(" + b.blocksCode() + ")"
 }
 
-// blocksCode is the number of blocks that the kernel is launched with, in C++; of a host function the most
-// that there may be.
+// blocksCode is the number of blocks that the kernel is launched with, in C++.
 func (b *Binding) blocksCode() string {
 	if b.Launch == nil {
-		return "triad::elements(" + b.inputAt(b.inputs[0].Name) + ") + 1"
+		return b.expressionCode(b.blocks, false)
 	}
 	return b.expressionCode(product(b.Launch.Grid), false)
 }

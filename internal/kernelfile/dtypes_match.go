@@ -33,6 +33,7 @@ func (b *Binding) takeFP32(file *File) {
 
 var (
 	storeHead = regexp.MustCompile(`\btl\.store\(`)
+	defHead   = regexp.MustCompile(`(?m)^[ \t]*def[ \t]`)
 	castTo    = regexp.MustCompile(`\.to\(\s*(?:dtype\s*=\s*)?tl\.(float16|bfloat16)\s*\)\s*$`)
 )
 
@@ -53,16 +54,34 @@ func storesIn(kernels string) string {
 	return stored
 }
 
-// assignedBefore is what a name was last assigned in the lines before; what is no name, or is assigned
-// nowhere, as it stands.
+// assignedBefore is what a name was last assigned in the lines of a kernel before a store; what is no name,
+// as it stands, and so a name that is not just assigned in the block of the store: under an if, or added to.
 func assignedBefore(lines, name string) string {
 	name = strings.TrimSpace(name)
 	if !regexp.MustCompile(`^\w+$`).MatchString(name) {
 		return name
 	}
-	assigned := regexp.MustCompile(`(?m)^[ \t]+` + name + `[ \t]*=[ \t]*([^=#\n][^#\n]*)`)
-	if all := assigned.FindAllStringSubmatch(lines, -1); len(all) > 0 {
-		return all[len(all)-1][1]
+	if heads := defHead.FindAllStringIndex(lines, -1); len(heads) > 0 {
+		lines = lines[heads[len(heads)-1][0]:]
+	}
+	word := regexp.QuoteMeta(name)
+	assigned := regexp.MustCompile(`^[ \t]+` + word + `[ \t]*=[ \t]*([^=#\n][^#\n]*)`)
+	given := regexp.MustCompile(`^[^()=]*\b` + word + `\b[^()=]*(?:=|\bin\b)|^[ \t]*\([^()=]*\b` + word +
+		`\b[^()=]*\)[ \t]*=|\b` + word + `[ \t]*:=|;[ \t]*` + word + `\b`)
+	all := strings.Split(lines, "\n")
+	block := len(indent.FindString(all[len(all)-1]))
+	for _, line := range slices.Backward(all[:len(all)-1]) {
+		line = pythonComment.ReplaceAllString(line, "")
+		deep := len(indent.FindString(line))
+		m := assigned.FindStringSubmatch(line)
+		switch {
+		case strings.TrimSpace(line) == "":
+		case m != nil && deep == block && !strings.Contains(line, ";") &&
+			strings.Count(m[1], "(") == strings.Count(m[1], ")"): // all of it stands in this line
+			return m[1]
+		case deep < block || given.MatchString(line):
+			return name
+		}
 	}
 	return name
 }

@@ -8,24 +8,30 @@ import (
 	"triad/internal/op"
 )
 
-// withoutFirst says whether an extension takes its tensors without the first size of the operator's, which is
-// 1 and has no parameter: of a product of matrices without the batch. Its lines ask each of those tensors for
-// the sizes of one with one size less, a.size(0) and a.size(1), and none for more; a check of its number
-// of sizes, a.dim() == 2, says it too.
+// withoutFirst says whether an extension takes its tensors without the first size of the operator's.
 func (b *Binding) withoutFirst() bool {
+	without, sure := b.leavesOutFirst()
+	return without && sure
+}
+
+// leavesOutFirst says whether an extension may take its tensors without the first size of the operator's,
+// which is 1 and has no parameter: of a product of matrices without the batch. Its lines ask each of those
+// tensors for the sizes of one with one size less, a.size(0) and a.size(1), and none for more. Sizes that are
+// counted from the end, a.size(-1), leave it open; a check of the number of sizes, a.dim() == 2, says it.
+func (b *Binding) leavesOutFirst() (without, sure bool) {
 	if !b.extension || b.Function.Kind != Host {
-		return false
+		return false, false
 	}
 	shape := b.shape(b.inputs[0])
 	if len(shape) < 3 {
-		return false
+		return false, false
 	}
 	first, _ := shape[0].(string)
 	i := slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == first })
 	if i < 0 || b.Spec.Dims[i].Default != "1" || b.givesSize(first) {
-		return false
+		return false, false
 	}
-	asked := false
+	asked, open, told := false, false, false
 	for _, a := range b.Args {
 		if !a.tensor || a.Form != AsItLies || a.Role != Input && a.Role != Output {
 			continue
@@ -34,13 +40,14 @@ func (b *Binding) withoutFirst() bool {
 		if !b.beginsWith(sizes, first) {
 			continue
 		}
-		most, dim := b.Function.mostAsked(a.Name)
+		most, dim, counted := b.Function.mostAsked(a.Name)
 		if most >= len(sizes)-1 || dim > 0 && dim != len(sizes)-1 {
-			return false
+			return false, false
 		}
 		asked = asked || most == len(sizes)-2 || dim > 0
+		open, told = open || counted, told || dim > 0
 	}
-	return asked
+	return asked, !open || told
 }
 
 // beginsWith says whether the first of several sizes is this one.
@@ -59,10 +66,30 @@ func (b *Binding) extensionTensor(a Argument, of string) string {
 	return fmt.Sprintf("triad_own::tensor(%s)", of)
 }
 
+// assumedFirst is the assumption about an extension of which it is open whether its tensors have the first
+// size of the operator's: they are handed with it.
+func (b *Binding) assumedFirst() []Assumption {
+	if without, sure := b.leavesOutFirst(); !without || sure {
+		return nil
+	}
+	first, _ := b.shape(b.inputs[0])[0].(string)
+	parameters := b.tensorParameters()
+	told := !slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return slices.Contains(parameters, a.Name) && !b.said(a)
+	})
+	if told {
+		return nil
+	}
+	return []Assumption{{
+		Kind: GuessedForm, What: "its tensors have the size " + first,
+		Flag: "--map " + b.mapWords(parameters), anySize: true,
+	}}
+}
+
 // mostAsked is the last size that the lines ask a tensor for, a.size(1), -1 where they ask for none, and how
-// many sizes they say that it has, a.dim() == 2, 0 where they do not. One that is counted from the end,
-// a.size(-1), says nothing.
-func (fn *Function) mostAsked(name string) (most, dim int) {
+// many sizes they say that it has, a.dim() == 2, 0 where they do not. Counted says that they ask for one
+// that is counted from the end or is no number, a.size(-1).
+func (fn *Function) mostAsked(name string) (most, dim int, counted bool) {
 	most = -1
 	for i := 0; i+5 < len(fn.body); i++ {
 		if fn.body[i].text != name || fn.body[i+1].text != "." || fn.body[i+3].text != "(" {
@@ -70,12 +97,14 @@ func (fn *Function) mostAsked(name string) (most, dim int) {
 		}
 		switch member := fn.body[i+2].text; {
 		case member == "size" || member == "stride":
-			if n, err := strconv.Atoi(fn.body[i+4].text); err == nil {
+			n, err := strconv.Atoi(fn.body[i+4].text)
+			if err == nil {
 				most = max(most, n)
 			}
+			counted = counted || err != nil
 		case member == "dim" && i+6 < len(fn.body) && fn.body[i+5].text == "==":
 			dim, _ = strconv.Atoi(fn.body[i+6].text)
 		}
 	}
-	return most, dim
+	return most, dim, counted
 }

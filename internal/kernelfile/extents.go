@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"triad/internal/op"
 )
@@ -35,16 +36,34 @@ func (b *Binding) readExtents() {
 	}
 }
 
-// extremes match how a largest or smallest element is taken: with the arguments of the call.
+// extremes match how a largest or smallest element is taken.
 var (
-	extremeOf = regexp.MustCompile(`\.(?:amax|amin|max|min|aminmax)\(([^()]*)\)`)
+	extremeOf = regexp.MustCompile(`(\w*)\.(?:amax|amin|max|min|aminmax)\(`)
 	lastSize  = regexp.MustCompile(
 		`^(?:(?:dim|axis)\s*=\s*)?-?1(?:\s*,\s*(?:keepdim\s*=\s*)?(?:True|False))?$`)
+	outTensor = regexp.MustCompile(`^out\s*=`)
 )
+
+// extremes are the arguments of each extreme that lines take, without the tensor that it is of and the one
+// that it is put into.
+func extremes(text string) (all []string) {
+	for _, at := range extremeOf.FindAllStringSubmatchIndex(text, -1) {
+		var arguments []string
+		for i, argument := range argumentList(text[at[1]:]) {
+			argument = strings.TrimSpace(argument)
+			if i == 0 && text[at[2]:at[3]] == "torch" || argument == "" || outTensor.MatchString(argument) {
+				continue
+			}
+			arguments = append(arguments, argument)
+		}
+		all = append(all, strings.Join(arguments, ", "))
+	}
+	return all
+}
 
 // extentInPython keeps the value of an enumeration that the lines of a function of Python show: each extreme
 // is taken of a row, x.abs().amax(dim=-1), or each of the whole tensor, x.abs().max(). What takes others as
-// well shows nothing.
+// well, or makes its output with another number of elements, shows nothing.
 func (b *Binding) extentInPython(a op.AttributeSpec) {
 	at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool {
 		_, decides := b.oneElement(t, a.Name)
@@ -55,8 +74,8 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 	}
 	one, _ := b.oneElement(b.outputs[at], a.Name)
 	ofRows, ofAll, others := 0, 0, 0
-	for _, m := range extremeOf.FindAllStringSubmatch(ownLines(b.Function.text), -1) {
-		switch arguments := strings.TrimSpace(m[1]); {
+	for _, arguments := range extremes(ownLines(b.Function.text)) {
+		switch {
 		case lastSize.MatchString(arguments):
 			ofRows++
 		case arguments == "":
@@ -67,7 +86,8 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 	}
 	switch made := b.madeExtent(b.outputs[at]); {
 	case others > 0 || ofRows > 0 && ofAll > 0:
-	case ofRows > 0, ofAll == 0 && made == extentMany:
+	case ofAll > 0 && made == extentMany || ofRows > 0 && made == extentOne:
+	case ofRows > 0, made == extentMany:
 		b.named[a.Name] = a.Values[1-one]
 	case ofAll > 0, made == extentOne:
 		b.named[a.Name] = a.Values[one]
@@ -89,7 +109,7 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 	if place < 0 {
 		return extentUnsaid
 	}
-	made := regexp.MustCompile(`(?m)^[ \t]+` + names[place] +
+	made := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(names[place]) +
 		`[ \t]*=[ \t]*(?:torch\.(?:empty|zeros|ones)|\w+\.new_(?:empty|zeros|ones))\(`)
 	text := ownLines(b.Function.text)
 	found := made.FindAllStringIndex(text, -1)
@@ -97,7 +117,7 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 		return extentUnsaid
 	}
 	for _, argument := range argumentList(text[found[0][1]:]) {
-		if !strings.Contains(argument, "=") && regexp.MustCompile(`[A-Za-z_]`).MatchString(argument) {
+		if !strings.Contains(argument, "=") && strings.ContainsFunc(argument, unicode.IsLetter) {
 			return extentMany
 		}
 	}

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -185,23 +186,40 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 }
 
 // isOfABackward says whether a function is a kernel that host functions launch which are, by their names,
-// backwards: a file of a backward alone has no forward.
+// backwards: a file of a backward alone has no forward. A kernel whose name says that it is a forward is one,
+// and so is one without a gradient beside which a host function launches kernels that are backwards by their
+// own names.
 func (f *File) isOfABackward(fn Function) bool {
-	of := false
+	name := strings.ToLower(fn.Name)
+	if fn.Kind != Kernel || strings.Contains(name, "forward") || strings.Contains(name, "fwd") {
+		return false
+	}
+	of, gradient := false, slices.ContainsFunc(fn.Params, isGradient)
 	for _, host := range f.Functions {
-		if fn.Kind != Kernel || host.Kind != Host {
+		if host.Kind != Host {
 			continue
 		}
+		launches, beside := false, false
 		for i := range host.body {
-			if callee, _ := f.called(&host, i); callee != nil && callee.Name == fn.Name {
-				if !isBackward(host.Name + " " + host.bound) {
-					return false
-				}
-				of = true
+			if callee, _ := f.called(&host, i); callee != nil && callee.Kind == Kernel {
+				launches = launches || callee.Name == fn.Name
+				beside = beside || isBackward(callee.Name) && !gradient
 			}
 		}
+		if launches && (beside || !isBackward(host.Name+" "+host.bound)) {
+			return false
+		}
+		of = of || launches
 	}
 	return of
+}
+
+// gradientName matches the short names of gradients.
+var gradientName = regexp.MustCompile(`^d(?:[a-z]|out|output)$`)
+
+// isGradient says whether a parameter is, by its name, a gradient: grad_y, dy.
+func isGradient(p Param) bool {
+	return p.Pointer && (isBackward(p.Name) || gradientName.MatchString(strings.ToLower(p.Name)))
 }
 
 // bindOne matches the functions of a pass; where several are there just one may fit.

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,6 +123,7 @@ extern "C" void row_backward(const float *y, const float *dy, float *dx, int row
 	const forward = "__global__ void soft(const float *x, float *y, int rows, int cols) {}\n"
 	for text, want := range map[string]string{
 		backward: "row_backward", forward + backward: "soft row_backward",
+		strings.ReplaceAll(backward, "scale", "scale_backward"): "row_backward",
 	} {
 		all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward},
 			Options{})
@@ -131,6 +133,29 @@ extern "C" void row_backward(const float *y, const float *dy, float *dx, int row
 		}
 		if got := strings.Join(names, " "); err != nil || got != want {
 			t.Errorf("functions %q, %v: want %q", got, err, want)
+		}
+	}
+}
+
+// A kernel that a backward launches is a forward where its name says so, or beside kernels whose names say
+// that they are the backward.
+func TestForwardThatABackwardLaunches(t *testing.T) {
+	const file = `__global__ void FORWARD(const float *x, float *y, int rows, int cols) {}
+__global__ void BACKWARD(const float *y, const float *dy, float *dx, int rows, int cols) {}
+void test_backward(const float *x, float *y, const float *dy, float *dx, int rows, int cols) {
+    FORWARD<<<rows, 256>>>(x, y, rows, cols);
+    BACKWARD<<<rows, 256>>>(y, dy, dx, rows, cols);
+}
+`
+	for _, name := range []string{"soft_forward", "softFwd", "soft"} {
+		for back, want := range map[string]bool{"soft_backward": true, "scale": name != "soft"} {
+			text := strings.NewReplacer("FORWARD", name, "BACKWARD", back).Replace(file)
+			all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward},
+				Options{})
+			has := slices.ContainsFunc(all, func(b *Binding) bool { return b.Function.Name == name })
+			if has != want {
+				t.Errorf("%s beside %s: judged %v, error %v: want %v", name, back, has, err, want)
+			}
 		}
 	}
 }

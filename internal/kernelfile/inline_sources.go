@@ -52,7 +52,7 @@ func InlineSources(text string) (code string, ok bool, err error) {
 	}
 	b.WriteString("\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n")
 	for _, name := range inlineFunctions(text, literals) {
-		if regexp.MustCompile(`\b` + name + `\s*\(`).MatchString(b.String()) {
+		if regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`).MatchString(b.String()) {
 			fmt.Fprintf(&b, "\tm.def(%q, &%s);\n", name, name)
 		}
 	}
@@ -63,7 +63,7 @@ func InlineSources(text string) (code string, ok bool, err error) {
 // inlineFunctions are the names that functions= gives, as a list, one string or a name for either.
 func inlineFunctions(text string, literals []pythonLiteral) (names []string) {
 	for _, at := range functionsList.FindAllStringSubmatchIndex(text, -1) {
-		from, word := at[2], text[at[2]:at[3]]
+		from, word := at[2], regexp.QuoteMeta(text[at[2]:at[3]])
 		if isWordByte(word[0]) {
 			assigned := regexp.MustCompile(`(?m)^[ \t]*` + word + `\s*=\s*`).FindStringIndex(text)
 			if assigned == nil {

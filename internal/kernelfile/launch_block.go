@@ -82,22 +82,28 @@ func (k body) block() (sizes [3]string, said bool) {
 	if second {
 		return of(16, 16, 1), any
 	}
-	if k.asksItsGroup() {
+	place := k.asksGroup("thread_rank", "meta_group_rank")
+	switch size := k.asksGroup("meta_group_size", "num_threads", "size"); {
+	case place && size: // any block of whole warps will do
 		return of(blockThreads, 1, 1), true
-	}
-	if !k.uses(k.tokens, "threadIdx", "x") {
+	case place:
+		return of(blockThreads, 1, 1), k.uses(k.tokens, "blockDim", "x")
+	case !k.uses(k.tokens, "threadIdx", "x"):
 		return of(1, 1, 1), true
 	}
 	return of(blockThreads, 1, 1), any
 }
 
-// asksItsGroup says whether a kernel asks a cooperative group for its size and for which of its threads runs:
-// any block of whole warps will do.
-func (k body) asksItsGroup() bool {
-	asks := func(names ...string) bool {
-		return slices.ContainsFunc(k.tokens, func(t token) bool { return slices.Contains(names, t.text) })
+// asksGroup says whether a kernel calls one of these of an object, as it asks a cooperative group for its
+// size and for which of its threads runs: group.size().
+func (k body) asksGroup(names ...string) bool {
+	for i := 1; i+1 < len(k.tokens); i++ {
+		if slices.Contains(names, k.tokens[i].text) && k.tokens[i+1].text == "(" &&
+			(k.tokens[i-1].text == "." || k.tokens[i-1].text == "->") {
+			return true
+		}
 	}
-	return asks("meta_group_size", "num_threads", "size") && asks("thread_rank", "meta_group_rank")
+	return false
 }
 
 // tile gives the sides of the first shared array whose sides are numbers.

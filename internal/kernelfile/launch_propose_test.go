@@ -71,6 +71,10 @@ func TestLaunchesOfWarps(t *testing.T) {
 		"int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < N) y[i] = x[i];": {
 			"grid (ceildiv(cols, 256)) and block (256)", false,
 		},
+		"auto g = tiled(); int size = N; for (int i = g.thread_rank(); i < size; i += 32) " +
+			"y[blockIdx.x * size + i] = x[blockIdx.x * size + i];": {"block (256)", true},
+		"auto g = tiled(); for (int i = g.thread_rank(); i < N; i += g.size()) " +
+			"y[blockIdx.x * N + i] = x[blockIdx.x * N + i];": {"block (256)", false},
 	} {
 		all, err := Bind(ReadCUDA("__global__ void k(const float* x, float* y, int M, int N) { "+body+" }"),
 			Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})

@@ -100,7 +100,7 @@ func (f *File) namedInPython(fn Function, says func(string) bool) (all []string)
 	for _, m := range givenNumber.FindAllStringSubmatchIndex(f.text, -1) {
 		name := f.text[m[2]:m[3]]
 		top := m[2] == 0 || f.text[m[2]-1] == '\n'
-		if top && says(name) && regexp.MustCompile(`\b`+name+`\b`).MatchString(lines) {
+		if top && says(name) && regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).MatchString(lines) {
 			all = append(all, plainValue(f.text[m[4]:m[5]]))
 		}
 	}

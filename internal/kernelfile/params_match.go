@@ -94,22 +94,25 @@ type Binding struct {
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square the lines have
 	// how it is called where its tensors do not lie as the operator has them (forms.go)
-	without   map[string]bool   // tensors without a parameter of their own
-	each      bool              // it is called once for each of a pair of tensors
-	byToken   bool              // tensors lie token by token
-	ordered   bool              // the file says in which order the sizes of its tensors lie
-	asserts   bool              // the file has an assert
-	unscaled  []string          // the factor and the addend that triad applies
-	doubled   bool              // it is called with a factor of 2
-	others    []Function        // of the file
-	left      []string          // functions that fit too; the name of one that is judged is the operator's
-	named     map[string]string // the numbers that its lines give the names of attributes
-	oddSizes  map[string]int64  // the sizes that its lines halve, and what they are judged as
-	returned  string            // the output that it returns as a number
-	doubles64 bool              // its tensors are doubles, where the operator has floats
-	file      *File             // that it is of
-	whole     bool              // its tensors are ints, where the operator has floats
-	rungs     []int             // the kernels that it chooses from by a number, where none is asked for
+	without  map[string]bool   // tensors without a parameter of their own
+	each     bool              // it is called once for each of a pair of tensors
+	byToken  bool              // tensors lie token by token
+	ordered  bool              // the file says in which order the sizes of its tensors lie
+	asserts  bool              // the file has an assert
+	unscaled []string          // the factor and the addend that triad applies
+	doubled  bool              // it is called with a factor of 2
+	others   []Function        // of the file
+	left     []string          // functions that fit too; the name of one that is judged is the operator's
+	named    map[string]string // the numbers that its lines give the names of attributes
+	oddSizes map[string]int64  // the sizes that its lines halve, and what they are judged as
+	returned string            // the output that it returns as a number
+	blocks   string            // how many values of blocks a host function gives, in the operator's sizes
+	// the output that gets values of blocks of which the lines do not say how many there are
+	unreadBlocks string
+	doubles64    bool  // its tensors are doubles, where the operator has floats
+	file         *File // that it is of
+	whole        bool  // its tensors are ints, where the operator has floats
+	rungs        []int // the kernels that it chooses from by a number, where none is asked for
 }
 
 // Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with

@@ -65,7 +65,8 @@ func pythonBlock(text string, from int) string {
 
 // method is the parameter list of a method of a class, without self or ctx; ok is false where it has none.
 func method(class, name string) (params []Param, ok bool) {
-	at := regexp.MustCompile(`(?m)^[ \t]+def[ \t]+` + name + `[ \t]*\(`).FindStringIndex(class)
+	word := regexp.QuoteMeta(name)
+	at := regexp.MustCompile(`(?m)^[ \t]+def[ \t]+` + word + `[ \t]*\(`).FindStringIndex(class)
 	if at == nil {
 		return nil, false
 	}

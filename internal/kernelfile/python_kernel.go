@@ -30,7 +30,7 @@ var (
 func (f *File) readKernels(text string) {
 	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[2]:at[3]]
-		launches := regexp.MustCompile(`\b` + name + `\[`)
+		launches := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\[`)
 		launched := slices.ContainsFunc(f.Functions, func(fn Function) bool {
 			return launches.MatchString(fn.text)
 		})

@@ -70,7 +70,7 @@ func madeDType(text string) string {
 		return ""
 	}
 	made := ""
-	assigned := regexp.MustCompile(`(?m)^[ \t]+` + name + `[ \t]*(?::[^=\n]+)?=[^=]`)
+	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*(?::[^=\n]+)?=[^=]`)
 	for _, at := range assigned.FindAllStringIndex(text, -1) {
 		value := text[at[1]-1:]
 		head := creation.FindString(value)
@@ -100,7 +100,7 @@ func (fn *Function) givesItsOwn() bool {
 		return false
 	}
 	for _, m := range names {
-		made := regexp.MustCompile(`(?m)^[ \t]+` + m[1] +
+		made := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(m[1]) +
 			`[ \t]*=[ \t]*torch\.(?:empty|zeros|ones|full)\w*\(`)
 		taken := func(p Param) bool { return p.Name == m[1] }
 		if slices.ContainsFunc(fn.Params, taken) || !made.MatchString(text) {

@@ -45,14 +45,36 @@ func TestKernelsThatStoreHalves(t *testing.T) {
 // So is one that stores what it has converted in a line before.
 func TestKernelsThatStoreWhatIsHalves(t *testing.T) {
 	for line, want := range map[string]string{
-		"z = tl.load(x + at).to(tl.float16)":                           "fp16",
-		"z = tl.load(x + at)":                                          "fp32 fp16 bf16",
-		"z = tl.load(x + at).to(tl.float16)\n    z = z.to(tl.float32)": "fp32 fp16 bf16",
+		"z = tl.load(x + at).to(tl.float16)":                                         "fp16",
+		"z = tl.load(x + at)":                                                        "fp32 fp16 bf16",
+		"z = tl.load(x + at).to(tl.float16)\n    z = z.to(tl.float32)":               "fp32 fp16 bf16",
+		"z = tl.load(x + at)\n    if n:\n        z = z.to(tl.float16)":               "fp32 fp16 bf16",
+		"z = tl.load(x + at)\n    if n: z = z.to(tl.float16)":                        "fp32 fp16 bf16",
+		"z = tl.load(x + at).to(tl.float16)\n    z += 1.0":                           "fp32 fp16 bf16",
+		"z = tl.load(x + at).to(tl.float16)\n    if n:\n        z = tl.load(x + at)": "fp32 fp16 bf16",
+		"z = tl.load(x + at).to(tl.float16)\n    z, w = tl.load(x + at), at":         "fp32 fp16 bf16",
+		"z = tl.load(x + at).to(tl.float16)\n    (w, z) = at, tl.load(x + at)":       "fp32 fp16 bf16",
+		"z = tl.load(x + at).to(tl.float16)\n    w = tl.sum(z, axis=0)":              "fp16",
 	} {
 		text := strings.ReplaceAll(kernelThatStores, "tl.store(y + at, tl.load(x + at).to(tl.float32)WHERE",
 			line+"\n    tl.store(y + at, z")
 		if got := strings.Join(pythonOf(t, text, Options{}).DTypes(), " "); got != want {
 			t.Errorf("%q: judged in %s, want %s", line, got, want)
+		}
+	}
+}
+
+// What a name is in another kernel says nothing of what one stores.
+func TestKernelsThatStoreWhatTheyTake(t *testing.T) {
+	text := strings.ReplaceAll(kernelThatStores, "tl.store(y + at, tl.load(x + at).to(tl.float32)WHERE",
+		"z = tl.load(x + at).to(tl.float16)\n    tl.store(y + at, z")
+	for takes, want := range map[string]string{"w": "fp16", "z": "fp32 fp16 bf16"} {
+		other := "@triton.jit\ndef second(y, z, at):\n" +
+			"    w = z.to(tl.float16)\n    tl.store(y + at, " + takes + ")\n"
+		both := strings.Replace(text, "\n\ndef f(x):", "\n\n"+other+"\n\ndef f(x):", 1)
+		both = strings.Replace(both, "    return y\n", "    second[(1,)](y, 1.0, 0)\n    return y\n", 1)
+		if got := strings.Join(pythonOf(t, both, Options{}).DTypes(), " "); got != want {
+			t.Errorf("%s is stored: judged in %s, want %s", takes, got, want)
 		}
 	}
 }

@@ -98,10 +98,14 @@ func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
 
 // dependsOnChoice says whether the sizes of a tensor depend on an attribute that is no number.
 func (b *Binding) dependsOnChoice(t op.TensorSpec) bool {
-	text := fmt.Sprint(t.Shape)
 	return slices.ContainsFunc(b.Spec.Attributes, func(a op.AttributeSpec) bool {
-		return a.Type != "int" && regexp.MustCompile(`\b`+a.Name+`\b`).MatchString(text)
+		return a.Type != "int" && sizedBy(t, a.Name)
 	})
+}
+
+// sizedBy says whether the sizes of a tensor name an attribute.
+func sizedBy(t op.TensorSpec, attribute string) bool {
+	return regexp.MustCompile(`\b` + regexp.QuoteMeta(attribute) + `\b`).MatchString(fmt.Sprint(t.Shape))
 }
 
 // returnedPlaces are the places of the outputs among the returned values, where names say another order than
@@ -169,9 +173,7 @@ func (b *Binding) wantedReturns() string {
 // expressions have for it.
 func (b *Binding) pythonChoices() (lines []string) {
 	for _, a := range b.Spec.Attributes {
-		asked := slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool {
-			return regexp.MustCompile(`\b` + a.Name + `\b`).MatchString(fmt.Sprint(t.Shape))
-		})
+		asked := slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool { return sizedBy(t, a.Name) })
 		if a.Type == "enum" && asked {
 			lines = append(lines, fmt.Sprintf("%s = (%s).index(attributes[%q])", pythonName(a.Name),
 				quoted(a.Values), a.Name))

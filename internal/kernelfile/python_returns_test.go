@@ -82,6 +82,12 @@ func TestExtremesOfRowsInPython(t *testing.T) {
 		"s = torch.zeros(1, device=x.device)":                         "tensor",
 		"s = x.new_empty((1,), dtype=torch.float32)":                  "tensor",
 		"s = x.sum(dim=1)":                                            "",
+		"s = torch.amax(x.abs().float(), 1)":                          "row",
+		"s = torch.max(torch.abs(x))":                                 "tensor",
+		"s = torch.max(x.abs(), torch.ones_like(x))":                  "",
+		"assert x.max() < 9\ns = torch.amax(x.abs(), 1)":              "",
+		"assert x.max() < 9\ns = torch.empty(x.shape[0])":             "",
+		"s = torch.zeros(1)\nm = x.amax(dim=1)":                       "",
 		"# x.abs().amax(dim=1)\ns = x.abs().max().clamp_min(1e-8)[0]": "tensor",
 	} {
 		b := returnsOf(t, numbers, lines+"\nreturn q, s")
