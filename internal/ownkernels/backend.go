@@ -85,7 +85,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	}
 	for i := range reply.Implementations {
 		reply.Implementations[i].Source = f.source
-		reply.Implementations[i].Doubts = f.doubts[reply.Implementations[i].Pass]
+		reply.Implementations[i].Doubts = f.doubtsOf(reply.Implementations[i].Pass)
 		if f.IsPython() && !f.launches {
 			reply.Implementations[i].Calls = "torch"
 		}
@@ -101,6 +101,23 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		reply.Failed = []backend.LoadFailure{failed}
 	}
 	return reply, hello, nil
+}
+
+// doubtsOf are the guesses that a pass was read with. A logarithm that it gives besides may be to base 2.
+func (f *File) doubtsOf(pass op.Pass) []backend.Doubt {
+	doubts := slices.Clone(f.doubts[pass])
+	for _, b := range f.Bindings {
+		if b.Pass != pass {
+			continue
+		}
+		for _, name := range b.ReturnedLogarithms() {
+			doubts = append(doubts, backend.Doubt{Output: name, Why: fmt.Sprintf("%s returns %s, which is "+
+				"judged as the natural logarithm that the operator has, and may be meant otherwise, as to "+
+				"base 2: all else is right. Leave it out, or return it under another name",
+				b.Function.Name, name)})
+		}
+	}
+	return doubts
 }
 
 // limit makes a failure neutral that is a limit of this machine's or of the emulator, and no fault of the
