@@ -26,8 +26,8 @@ class ReturnedOtherwise(Exception):
 
 _said: set[str] = set()
 
-_orders: dict[str, tuple[int, ...]] = {}
-"""By function, which of its values are the outputs, where its names or their shapes and dtypes said so: at
+_orders: dict[tuple[str, int], tuple[int, ...]] = {}
+"""By function and number of values, which of its values are the outputs, where its names or their shapes and dtypes said so: at
 sizes of 1 these need not."""
 
 _own: dict[str, torch.Tensor] | None = None
@@ -88,7 +88,7 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
                                 "are written into")
     named = is_forward and len(places) == len(wanted) and max(places, default=0) < len(values)
     if named and all(_fits(values[i], w) for i, w in zip(places, wanted)):
-        order = _kept(places, function, wanted)
+        order = _kept(places, (function, len(values)), wanted)
     else:
         order = _order(values, function, wanted, is_forward) or (places if named else None)
     if len(values) > len(wanted):
@@ -111,25 +111,28 @@ def _order(values: list, function: str, wanted: tuple[Wanted, ...],
     n = len(wanted)
     if not is_forward or len(values) > MOST_VALUES:
         return None
-    first = tuple(range(n))
+    first, known = tuple(range(n)), (function, len(values))
     if len(values) == n and all(map(_is_kind, values, wanted)):
-        return _kept(first, function, wanted) if all(map(_fits, values, wanted)) else None
+        return _kept(first, known, wanted) if all(map(_fits, values, wanted)) else None
     fitting = [p for p in itertools.permutations(range(len(values)), n)
                if all(_fits(values[i], w) for i, w in zip(p, wanted))]
     if not fitting:
         return None
-    if len(fitting) > 1 and _orders.get(function) not in fitting:
+    if len(fitting) > 1 and _orders.get(known) not in fitting:
         raise ReturnedOtherwise(f"{function} returns {len(values)} values, and at these sizes several of "
                                 f"them may be what is judged: return {_names(wanted)} alone, or as variables "
                                 "of these names")
-    return _kept(fitting[0] if len(fitting) == 1 else _orders[function], function, wanted)
+    return _kept(fitting[0] if len(fitting) == 1 else _orders[known], known, wanted)
 
 
-def _kept(order: tuple[int, ...], function: str, wanted: tuple[Wanted, ...]) -> tuple[int, ...]:
-    """An order, which must be that of the calls before: nobody could use what changes its places."""
-    if _orders.setdefault(function, order) != order:
-        raise ReturnedOtherwise(f"{function} returns {_names(wanted)} in another order than in an earlier "
-                                "call: return them in the same order always")
+def _kept(order: tuple[int, ...], known: tuple[str, int], wanted: tuple[Wanted, ...]) -> tuple[int, ...]:
+    """The order of the first call, which those behind it have to keep: nobody could use what changes its
+    places. All outputs of a right call fit, so that one that alone fits is theirs."""
+    function, kept = known[0], _orders.setdefault(known, order)
+    if kept != order:
+        _say(f"{function} returns {_names(wanted)} in another order than in an earlier call: they are judged "
+             "at their places in that")
+    order = kept
     if order != tuple(range(len(wanted))):
         _say(f"{function} returns its outputs as its values "
              + ", ".join(f"{i + 1}: {w[0]}" for i, w in zip(order, wanted)))
