@@ -27,12 +27,12 @@ class ReturnedOtherwise(Exception):
 _said: set[str] = set()
 
 _orders: dict[tuple[str, int], tuple[int, ...]] = {}
-"""By function and number of values, which of its values are the outputs, where its names or their shapes and dtypes said so: at
-sizes of 1 these need not."""
+"""By function and number of values, which of its values are the outputs, where its names or their shapes and
+dtypes said so: at sizes of 1 these need not."""
 
 _own: dict[str, torch.Tensor] | None = None
-"""Of a call that is judged, by output, the tensor that the function itself returned; None of one that is timed,
-in which nothing is looked at: a host that waits cannot be captured in a CUDA graph."""
+"""Of a call that is judged, by output, the tensor that the function itself returned; None of one that is
+timed, in which nothing is looked at: a host that waits cannot be captured in a CUDA graph."""
 
 _copies: list[tuple[torch.Tensor, torch.Tensor]] = []
 """Of a call that is judged, what was copied to be without gaps: the copy, and the tensor itself."""

@@ -33,8 +33,8 @@ var (
 	)
 	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
 		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
-	// A function of libdevice that the interpreter lacks is called as it stands, as if outside of a kernel: its
-	// words say so. Outside of one they are true.
+	// A function of libdevice that the interpreter lacks is called as it stands, as if outside of a
+	// kernel: its words say so. Outside of one they are true.
 	ofLibdevice = regexp.MustCompile(`\blibdevice\.\w+`)
 	noSemantic  = "argument must be provided outside of JIT functions"
 	// a line that wants a tensor of other sizes, whatever is in it
@@ -160,9 +160,9 @@ var refusedByTriton = regexp.MustCompile(`arange's range must be a power of 2|` 
 
 // ExplainDeclined makes an exception of a Python function UNSUPPORTED that says no more than that it does not
 // take such a call: no GPU is here, or an assert about sizes, dtypes or strides does not hold. line is the
-// line of the user's file that raised it, "" where that is not known, and head the decorators and parameters of
-// the function that it is in. Whether it declines data alone is asked by the run, as of every function that
-// declines.
+// line of the user's file that raised it, "" where that is not known, and head the decorators and parameters
+// of the function that it is in. Whether it declines data alone is asked by the run, as of every function
+// that declines.
 func ExplainDeclined(o *backend.Outcome, line, head string, emulated bool) {
 	if o.Status != op.StatusCrash {
 		return

@@ -80,9 +80,9 @@ _DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16,
 
 @functools.cache
 def _raises(direction, kinds, attributes):
-    """Why a function does not take tensors that it need not take, "" where it does: strided or empty ones, and
-    a size that another one may be a multiple of. It is called on ones: a function is not judged where it does
-    not take sizes or strides, and cannot choose its values."""
+    """Why a function does not take tensors that it need not take, "" where it does: strided or empty ones,
+    and a size that another one may be a multiple of. It is called on ones: a function is not judged where it
+    does not take sizes or strides, and cannot choose its values."""
     tensors = []
     for shape, stride, dtype, device in kinds:
         extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0
