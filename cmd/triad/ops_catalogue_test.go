@@ -38,13 +38,8 @@ func TestCataloguePage(t *testing.T) {
 	}
 }
 
-// Every operator with a backward states its formula, and its section of the catalogue has all of
-// it. ops show of one operator builds its kernels: it is asked of one.
+// Every operator with a backward states its formula, and ops show prints that.
 func TestBackwardsHaveFormulas(t *testing.T) {
-	page, err := os.ReadFile("../../docs/catalogue.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	shown := false
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {
@@ -53,14 +48,6 @@ func TestBackwardsHaveFormulas(t *testing.T) {
 		formula := o.Spec.Backward.Formula
 		if formula == "" {
 			t.Errorf("%s: [backward] has no formula", o.Spec.Name)
-		}
-		_, section, _ := strings.Cut(string(page), "\n## "+o.Spec.Name+"\n")
-		section, _, _ = strings.Cut(section, "\n## ")
-		section = strings.Join(strings.Fields(section), " ")
-		for _, part := range strings.Split("backward: "+formula, "; ") {
-			if !strings.Contains(section, strings.Join(strings.Fields(part), " ")) {
-				t.Errorf("%s: the catalogue lacks %q", o.Spec.Name, part)
-			}
 		}
 		if shown {
 			continue
