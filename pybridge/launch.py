@@ -15,6 +15,7 @@ import tensors
 from described import described
 from implementation import Implementation
 from integrity import Earlier, Watch
+from returned import judged
 from wire import Memory
 
 MESSAGE_CHARACTERS = 2000
@@ -34,6 +35,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     implementation_module.ONE_BY_ONE = request.get("order") == "one by one"
     outcome: dict[str, Any] = {}
     returned: tuple = ()
+    own: dict[str, torch.Tensor] = {}
     watch.before()
     try:
         implementation.ready()
@@ -44,7 +46,8 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
                     "inputs": [tensors.checksum(buffer) for buffer, _ in loaded], "outputs": []}
         # What torch.compile traces must be torch's own functions.
         sizes = implementation_module.sizes_alone(run.get("sizes_alone", False))
-        with torch.no_grad(), sizes, contextlib.nullcontext() if implementation.compiled else allocations:
+        with torch.no_grad(), sizes, judged() as own, \
+                contextlib.nullcontext() if implementation.compiled else allocations:
             value = function(*inputs, **attributes)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
@@ -64,7 +67,8 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     if not outcome:
         try:
             outputs = _outputs(implementation.gives(direction), returned, request["outputs"], memory, device)
-            fault = fault or earlier.overwritten({n: t for n, t in named.items()
+            answers = {n: own.get(n, t) for n, t in named.items()}
+            fault = fault or earlier.overwritten({n: t for n, t in answers.items()
                                                   if not _no_plain_tensor(t, device)})
         except Exception as e:  # a tensor that cannot even be looked at
             outcome = _outcome(e, source)

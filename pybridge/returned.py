@@ -3,9 +3,11 @@ shapes and whole numbers (internal/kernelfile/python_returns.go). What is change
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import sys
+from collections.abc import Iterator
 from typing import Any, Mapping
 
 import torch
@@ -24,9 +26,29 @@ class ReturnedOtherwise(Exception):
 
 _said: set[str] = set()
 
-_orders: dict[str, tuple[int, ...]] = {}
-"""By function, which of its values are the outputs, where their shapes and dtypes said so: at sizes of 1 they
-need not."""
+_orders: dict[tuple[str, int], tuple[int, ...]] = {}
+"""By function and number of values, which of its values are the outputs, where its names or their shapes and
+dtypes said so: at sizes of 1 these need not."""
+
+_own: dict[str, torch.Tensor] | None = None
+"""Of a call that is judged, by output, the tensor that the function itself returned; None of one that is
+timed, in which nothing is looked at: a host that waits cannot be captured in a CUDA graph."""
+
+_copies: list[tuple[torch.Tensor, torch.Tensor]] = []
+"""Of a call that is judged, what was copied to be without gaps: the copy, and the tensor itself."""
+
+
+@contextlib.contextmanager
+def judged() -> Iterator[dict[str, torch.Tensor]]:
+    """Within, a call is judged. Gives, by output, the tensors that the function itself returned, whose memory
+    may be that of an earlier call: what is made of them has its own."""
+    global _own
+    _own = {}
+    try:
+        yield _own
+    finally:
+        _own = None
+        _copies.clear()
 
 
 def given(value: Any, name: str) -> Any:
@@ -48,7 +70,10 @@ def _laid_out(value: Any) -> Any:
     """A tensor without gaps. One of no dimensions, such as a sum, is the one element that an operator has."""
     if type(value) is not torch.Tensor:
         return value
-    return value.contiguous() if value.dim() else value.reshape(1)
+    dense = value.contiguous() if value.dim() else value.reshape(1)
+    if _own is not None and dense is not value:
+        _copies.append((dense, value))
+    return dense
 
 
 def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[int, ...],
@@ -59,36 +84,59 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
     values = list(value) if isinstance(value, tuple) else [value]
     if is_forward and len(values) < len(wanted):  # it is another function than the operator
         raise ReturnedOtherwise(f"{function} returns {len(values)} of the {len(wanted)} outputs that are "
-                                "judged: " + ", ".join(w[0] for w in wanted))
-    order = places if is_forward and len(places) == len(wanted) and max(places, default=0) < len(values) \
-        else _order(values, function, wanted, is_forward)
+                                f"judged: {_names(wanted)}: return all of them, or take parameters that they "
+                                "are written into")
+    named = is_forward and len(places) == len(wanted) and max(places, default=0) < len(values)
+    if named and all(_fits(values[i], w) for i, w in zip(places, wanted)):
+        order = _kept(places, (function, len(values)), wanted)
+    else:
+        order = _order(values, function, wanted, is_forward) or (places if named else None)
     if len(values) > len(wanted):
-        _say(f"what {function} returns besides {', '.join(w[0] for w in wanted)} is not judged")
-    values = [_fit(v, w, device) for v, w in zip((values[i] for i in order) if order else values, wanted)]
-    return tuple(values) if len(values) > 1 else values[0]
+        _say(f"what {function} returns besides {_names(wanted)} is not judged")
+    values = [values[i] for i in order] if order else values
+    if _own is not None:
+        _own.update({w[0]: next((own for copy, own in _copies if copy is v), v)
+                     for v, w in zip(values, wanted) if type(v) is torch.Tensor})
+    values = [_fit(v, w, device) for v, w in zip(values, wanted)]
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _names(wanted: tuple[Wanted, ...]) -> str:
+    return ", ".join(w[0] for w in wanted)
 
 
 def _order(values: list, function: str, wanted: tuple[Wanted, ...],
            is_forward: bool) -> tuple[int, ...] | None:
     """Which values are the outputs, None for the first ones."""
     n = len(wanted)
-    more = n < len(values) <= MOST_VALUES
-    if not is_forward or not more and all(map(_is_kind, values, wanted)):
+    if not is_forward or len(values) > MOST_VALUES:
         return None
+    first, known = tuple(range(n)), (function, len(values))
+    if len(values) == n and all(map(_is_kind, values, wanted)):
+        return _kept(first, known, wanted) if all(map(_fits, values, wanted)) else None
     fitting = [p for p in itertools.permutations(range(len(values)), n)
                if all(_fits(values[i], w) for i, w in zip(p, wanted))]
     if not fitting:
         return None
-    if len(fitting) > 1 and function not in _orders:
+    if len(fitting) > 1 and _orders.get(known) not in fitting:
         raise ReturnedOtherwise(f"{function} returns {len(values)} values, and at these sizes several of "
-                                "them may be what is judged")
-    if len(fitting) > 1:
-        return _orders[function]
-    if fitting[0] != tuple(range(n)):
+                                f"them may be what is judged: return {_names(wanted)} alone, or as variables "
+                                "of these names")
+    return _kept(fitting[0] if len(fitting) == 1 else _orders[known], known, wanted)
+
+
+def _kept(order: tuple[int, ...], known: tuple[str, int], wanted: tuple[Wanted, ...]) -> tuple[int, ...]:
+    """The order of the first call, which those behind it have to keep: nobody could use what changes its
+    places. All outputs of a right call fit, so that one that alone fits is theirs."""
+    function, kept = known[0], _orders.setdefault(known, order)
+    if kept != order:
+        _say(f"{function} returns {_names(wanted)} in another order than in an earlier call: they are judged "
+             "at their places in that")
+    order = kept
+    if order != tuple(range(len(wanted))):
         _say(f"{function} returns its outputs as its values "
-             + ", ".join(f"{i + 1}: {w[0]}" for i, w in zip(fitting[0], wanted)))
-    _orders[function] = fitting[0]
-    return fitting[0]
+             + ", ".join(f"{i + 1}: {w[0]}" for i, w in zip(order, wanted)))
+    return order
 
 
 def _is_kind(value: Any, wanted: Wanted) -> bool:
@@ -117,6 +165,7 @@ def _fit(value: Any, wanted: Wanted, device: torch.device) -> Any:
     the second and third size where the operator has them, and in the operator's whole numbers."""
     name, seen, whole, is_exchanged, dtype = wanted
     if isinstance(value, (int, float)) and not isinstance(value, bool) and _fits(value, wanted):
+        _say(f"{name} is a number, made a tensor of one element")
         return torch.tensor([value], dtype=dtype, device=device)
     if type(value) is not torch.Tensor:
         return value
@@ -130,14 +179,14 @@ def _fit(value: Any, wanted: Wanted, device: torch.device) -> Any:
 
 def _narrowed(value: torch.Tensor, name: str, dtype: torch.dtype) -> torch.Tensor:
     """Whole numbers in those of the operator, such as the indices of torch, which have 64 bits. What does not
-    fit stays as it is."""
+    fit stays as it is, in a call that is judged."""
     if value.dtype == dtype or dtype not in _WHOLE or value.dtype not in _WHOLE:
         return value
     narrow = value.to(dtype)
-    if not torch.equal(narrow.to(value.dtype), value):
+    if _own is not None and not torch.equal(narrow.to(torch.int64), value.to(torch.int64)):
         return value
     _say(f"{name} is {str(value.dtype).removeprefix('torch.')}, converted to "
-         f"{str(dtype).removeprefix('torch.')}")
+         f"{str(dtype).removeprefix('torch.')}, and the conversion is timed with it")
     return narrow
 
 
@@ -168,6 +217,8 @@ def joined(value: Any, empty: dict[int, torch.Tensor]) -> Any:
 
 def scaled(value: Any, factor: float, weight: torch.Tensor | None, bias: torch.Tensor | None) -> Any:
     """What a function returned, the first tensor of it multiplied and added to, as the operator is."""
+    if isinstance(value, tuple) and not value:
+        return value
     first, *rest = value if isinstance(value, tuple) else (value,)
     if type(first) is torch.Tensor:
         first = first * factor

@@ -33,13 +33,13 @@ var (
 	)
 	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
 		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
-	// A function of libdevice that the interpreter lacks is called as it stands, outside of a kernel: its
-	// words say so.
+	// A function of libdevice that the interpreter lacks is called as it stands, as if outside of a
+	// kernel: its words say so. Outside of one they are true.
 	ofLibdevice = regexp.MustCompile(`\blibdevice\.\w+`)
 	noSemantic  = "argument must be provided outside of JIT functions"
 	// a line that wants a tensor of other sizes, whatever is in it
 	unpacks      = regexp.MustCompile(`^ValueError: (?:too many|not enough) values to unpack \(expected \d+`)
-	unpacksSizes = regexp.MustCompile(`,.*[^=]=\s*\w+\.(?:shape|size\(\))\s*(?:#.*)?$`)
+	unpacksSizes = regexp.MustCompile(`,.*[^=]=\s*(\w+)\.(?:shape|size\(\))\s*(?:#.*)?$`)
 	// what the interpreter's C++ raises of atomics on elements that it does not know, such as bf16
 	noAtomics   = regexp.MustCompile(`^ValueError: Unsupported data type$`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
@@ -160,9 +160,10 @@ var refusedByTriton = regexp.MustCompile(`arange's range must be a power of 2|` 
 
 // ExplainDeclined makes an exception of a Python function UNSUPPORTED that says no more than that it does not
 // take such a call: no GPU is here, or an assert about sizes, dtypes or strides does not hold. line is the
-// line of the user's file that raised it, "" where that is not known. Whether it declines data alone is asked
-// by the run, as of every function that declines.
-func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
+// line of the user's file that raised it, "" where that is not known, and head the decorators and parameters
+// of the function that it is in. Whether it declines data alone is asked by the run, as of every function
+// that declines.
+func ExplainDeclined(o *backend.Outcome, line, head string, emulated bool) {
 	if o.Status != op.StatusCrash {
 		return
 	}
@@ -178,12 +179,14 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 			m[1]+m[2]+" ("+what+"): run it where a GPU is"
 		return
 	}
-	if m := ofLibdevice.FindString(line); m != "" && emulated && strings.Contains(o.Sentence, noSemantic) {
+	if m := ofLibdevice.FindString(line); m != "" && emulated && strings.Contains(o.Sentence, noSemantic) &&
+		kernelHead.MatchString(head) {
 		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not "+
 			"have "+m+" ("+what+"): run it where a GPU is"
 		return
 	}
-	if unpacks.MatchString(o.Sentence) && unpacksSizes.MatchString(line) {
+	if m := unpacksSizes.FindStringSubmatch(line); m != nil && unpacks.MatchString(o.Sentence) &&
+		hasParameter(head, m[1]) {
 		o.Status, o.Sentence = op.StatusUnsupported, "it takes tensors with another number of sizes: "+what
 		return
 	}
@@ -218,6 +221,16 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 		return
 	}
 	o.Status = op.StatusUnsupported
+}
+
+// kernelHead matches the decorator of a kernel of Triton's.
+var kernelHead = regexp.MustCompile(`(?m)^\s*@(?:triton\.)?jit\b`)
+
+// hasParameter says whether a name is one of the parameters of a function: else the function made it itself.
+func hasParameter(head, name string) bool {
+	_, definition, _ := strings.Cut(head, "def ")
+	_, parameters, _ := strings.Cut(definition, "(")
+	return regexp.MustCompile(`(?:^|[,*(])\s*` + regexp.QuoteMeta(name) + `\b`).MatchString(parameters)
 }
 
 // symbolPart matches a name within a symbol of C++ as compilers write it: its length goes before it.

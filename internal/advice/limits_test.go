@@ -145,6 +145,7 @@ func TestExplainDeclined(t *testing.T) {
 		{"ValueError: Unsupported data type", "    kernel[grid](x, y)", op.StatusUnsupported},
 		{"ValueError: Unsupported data type", "    raise ValueError(words)", op.StatusCrash},
 		{"ValueError: " + outside, "    y = libdevice.j0(x)", op.StatusUnsupported},
+		{"ValueError: " + outside, "    plain = libdevice.exp(x)", op.StatusCrash},
 		{"ValueError: " + outside, "    y = tl.exp(x)", op.StatusCrash},
 		{"ValueError: too many values to unpack (expected 3)", "    b, h, d = q.shape", op.StatusUnsupported},
 		{
@@ -152,6 +153,7 @@ func TestExplainDeclined(t *testing.T) {
 			op.StatusUnsupported,
 		},
 		{"ValueError: too many values to unpack (expected 3)", "    b, h, d = x.tolist()", op.StatusCrash},
+		{"ValueError: too many values to unpack (expected 3)", "    b, h, d = scores.shape", op.StatusCrash},
 		{"ValueError: too many values to unpack (expected 3)", "    raise ValueError(words)", op.StatusCrash},
 		{"AttributeError: module 'triton.language' has no attribute 'libdevice'", "", op.StatusUnsupported},
 		{"AttributeError: module 'mine' has no attribute 'libdevice'", "", op.StatusCrash},
@@ -160,7 +162,11 @@ func TestExplainDeclined(t *testing.T) {
 		{"ValueError: is_cuda", "    raise ValueError('is_cuda')", op.StatusCrash},
 	} {
 		o := backend.Outcome{Status: op.StatusCrash, Sentence: c.sentence}
-		if ExplainDeclined(&o, c.line, true); o.Status != c.status {
+		head := "@triton.jit\ndef f(\n    x, q: torch.Tensor,  # scores\n):"
+		if strings.Contains(c.line, "plain") {
+			head = "def f(x):"
+		}
+		if ExplainDeclined(&o, c.line, head, true); o.Status != c.status {
 			t.Errorf("%s at %q: %v %s, want %v", c.sentence, c.line, o.Status, o.Sentence, c.status)
 		}
 	}

@@ -113,6 +113,8 @@ type Doubt struct {
 	Sizes []op.Dims // at which the function was right
 	DType string    // the guess is about the other ones
 	Only  string    // the distribution that the guess is about; "" for each
+	// the output that the guess is about, where that alone is wrong; "" for all
+	Output string
 }
 
 // About says whether the guess may be to blame for a wrong answer in a case.

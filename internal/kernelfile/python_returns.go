@@ -96,6 +96,17 @@ func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
 	return place >= 0 && (strings.HasPrefix(t.DType, "int") || snake(names[place]) == t.Name)
 }
 
+// ReturnedLogarithms names the outputs that a function need not give, returns by their name, and whose values
+// other functions have to base 2: those of the exponentials that a softmax divides by.
+func (b *Binding) ReturnedLogarithms() (names []string) {
+	for _, t := range b.outputs {
+		if t.Name == "lse" && !b.leftOut(t) && b.returnsStatistic(t) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
 // dependsOnChoice says whether the sizes of a tensor depend on an attribute that is no number.
 func (b *Binding) dependsOnChoice(t op.TensorSpec) bool {
 	return slices.ContainsFunc(b.Spec.Attributes, func(a op.AttributeSpec) bool {

@@ -65,7 +65,7 @@ import torch
 
 from implementation import Implementation
 from own_file import Module, ThroughAutograd, called, default, load, power_of_2, uses_triton
-from returned import exchanged, fitted, given, joined, scaled
+from returned import ReturnedOtherwise, exchanged, fitted, given, joined, scaled
 
 _PATH = %s
 _MODULE = load(_PATH)
@@ -80,9 +80,9 @@ _DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16,
 
 @functools.cache
 def _raises(direction, kinds, attributes):
-    """What a function raises on tensors that it need not take, "" for nothing: strided or empty ones, and
-    a size that another one may be a multiple of. It is called on ones: a function is not judged where it does
-    not take sizes or strides, and cannot choose its values."""
+    """Why a function does not take tensors that it need not take, "" where it does: strided or empty ones,
+    and a size that another one may be a multiple of. It is called on ones: a function is not judged where it
+    does not take sizes or strides, and cannot choose its values."""
     tensors = []
     for shape, stride, dtype, device in kinds:
         extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0
@@ -90,13 +90,15 @@ def _raises(direction, kinds, attributes):
     try:
         with torch.no_grad():
             {"forward": _forward, "backward": _backward}[direction](*tensors, **dict(attributes))
+    except ReturnedOtherwise as e:
+        return str(e)
     except Exception as e:
         where = "where " + _differ(direction, *tensors, **dict(attributes))
         if any(t.numel() == 0 for t in tensors):
             where = "on empty tensors"
         elif any(not t.is_contiguous() for t in tensors):
             where = "on strided tensors"
-        return f"{type(e).__name__} {where}: {e}"
+        return f"it raises {type(e).__name__} {where}: {e}"
     return ""
 
 
@@ -113,7 +115,7 @@ def _accepts(direction, *tensors, **attributes):
     if empty or any(not t.is_contiguous() for t in tensors) or _differ(direction, *tensors, **attributes):
         kinds = tuple((tuple(t.shape), tuple(t.stride()), t.dtype, t.device) for t in tensors)
         if why := _raises(direction, kinds, tuple(attributes.items())):
-            return f"it raises {why}"
+            return why
     return None
 
 

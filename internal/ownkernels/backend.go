@@ -85,7 +85,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	}
 	for i := range reply.Implementations {
 		reply.Implementations[i].Source = f.source
-		reply.Implementations[i].Doubts = f.doubts[reply.Implementations[i].Pass]
+		reply.Implementations[i].Doubts = f.doubtsOf(reply.Implementations[i].Pass)
 		if f.IsPython() && !f.launches {
 			reply.Implementations[i].Calls = "torch"
 		}
@@ -101,6 +101,23 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		reply.Failed = []backend.LoadFailure{failed}
 	}
 	return reply, hello, nil
+}
+
+// doubtsOf are the guesses that a pass was read with. A logarithm that it gives besides may be to base 2.
+func (f *File) doubtsOf(pass op.Pass) []backend.Doubt {
+	doubts := slices.Clone(f.doubts[pass])
+	for _, b := range f.Bindings {
+		if b.Pass != pass {
+			continue
+		}
+		for _, name := range b.ReturnedLogarithms() {
+			doubts = append(doubts, backend.Doubt{Output: name, Why: fmt.Sprintf("%s returns %s, which is "+
+				"judged as the natural logarithm that the operator has, and may be meant otherwise, as to "+
+				"base 2: all else is right. Leave it out, or return it under another name",
+				b.Function.Name, name)})
+		}
+	}
+	return doubts
 }
 
 // limit makes a failure neutral that is a limit of this machine's or of the emulator, and no fault of the
@@ -174,7 +191,8 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		advice.Explain(&outcome, f.launchLines, f.dynamicShared)
 	}
 	if err == nil && f.IsPython() {
-		advice.ExplainDeclined(&outcome, f.raisedAt(outcome.Where), !f.reading.Workers.GPU)
+		advice.ExplainDeclined(&outcome, f.raisedAt(outcome.Where), f.headAt(outcome.Where),
+			!f.reading.Workers.GPU)
 		f.givesWider(&outcome, job)
 		f.mixesDTypes(&outcome, job)
 		returnsOthers(&outcome)
@@ -215,18 +233,73 @@ func (f *File) assertsSizes(outcome *backend.Outcome) {
 // raisedAt is the line of the user's that raised an exception, in the file itself or in one that it imports;
 // "" where a library did.
 func (f *File) raisedAt(w *backend.Where) string {
-	switch {
-	case w == nil || strings.Contains(w.File, "site-packages"):
-		return ""
-	case w.File == f.Path:
-		return f.line(w.Line)
-	}
-	text, err := os.ReadFile(w.File)
-	lines := strings.Split(string(text), "\n")
-	if err != nil || filepath.Ext(w.File) != ".py" || w.File == f.shim || w.Line < 1 || w.Line > len(lines) {
+	lines := f.linesAt(w)
+	if lines == nil {
 		return ""
 	}
 	return lines[w.Line-1]
+}
+
+// linesAt are the lines of the user's file that raised an exception; nil where a library did.
+func (f *File) linesAt(w *backend.Where) []string {
+	if w == nil || strings.Contains(w.File, "site-packages") || w.File == f.shim {
+		return nil
+	}
+	lines := f.lines
+	if w.File != f.Path {
+		text, err := os.ReadFile(w.File)
+		if err != nil || filepath.Ext(w.File) != ".py" {
+			return nil
+		}
+		lines = strings.Split(string(text), "\n")
+	}
+	if w.Line < 1 || w.Line > len(lines) {
+		return nil
+	}
+	return lines
+}
+
+var (
+	// pythonComment matches a comment behind code that has no string with its sign.
+	pythonComment = regexp.MustCompile(`\s*#.*$`)
+	// noDecorator matches a line that ends what lies above a function and is its.
+	noDecorator = regexp.MustCompile(`^\s*(?:$|(?:def|class|return|import|from)\b)`)
+	// unpacked matches a line that gives the parts of a parameter names.
+	unpacked = regexp.MustCompile(`^\s*\(?(\w+(?:\s*,\s*\w+)+),?\)?\s*=\s*(\w+)\s*$`)
+)
+
+// headAt is the function that raised an exception, without its lines: its decorators, its parameters and the
+// names of their parts; "" where that is not known.
+func (f *File) headAt(w *backend.Where) string {
+	lines := f.linesAt(w)
+	if lines == nil {
+		return ""
+	}
+	at := w.Line - 1
+	for at >= 0 && !strings.HasPrefix(strings.TrimSpace(lines[at]), "def "+w.Kernel+"(") {
+		at--
+	}
+	if at < 0 {
+		return ""
+	}
+	first, head := at, []string{}
+	for first > 0 && !noDecorator.MatchString(lines[first-1]) {
+		first--
+	}
+	ended := false
+	for i, line := range lines[first:w.Line] {
+		line = pythonComment.ReplaceAllString(line, "")
+		if !ended {
+			head = append(head, line)
+			ended = i >= at-first && strings.HasSuffix(line, ":")
+		} else if m := unpacked.FindStringSubmatch(line); m != nil {
+			parameters := strings.Join(head[at-first:], " ")
+			if regexp.MustCompile(`[(,]\s*` + m[2] + `\b`).MatchString(parameters) {
+				head = append(head, ", "+m[1])
+			}
+		}
+	}
+	return strings.Join(head, "\n")
 }
 
 // emptyOutputs says whether a job has nothing to write.

@@ -3,9 +3,11 @@ package ownkernels
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"triad/internal/backend"
+	"triad/internal/op"
 )
 
 // The line that raised an exception is the user's in the file itself and in what it imports, not in a
@@ -38,5 +40,42 @@ func TestLineThatRaised(t *testing.T) {
 		if got := f.raisedAt(c.at); got != c.want {
 			t.Errorf("%v: %q, want %q", c.at, got, c.want)
 		}
+	}
+}
+
+// The function that raised an exception is told with its decorators, its parameters and their parts.
+func TestHeadOfWhatRaised(t *testing.T) {
+	f := &File{Path: "mine.py", lines: strings.Split(`import torch
+@triton.autotune(configs=[],
+                 key=[])
+@triton.jit
+def kernel(x, # :
+           y):
+    return x
+def solve(data):
+    q, k = data
+    a, b = other
+    n, d = q.shape`, "\n")}
+	for _, c := range []struct {
+		at   *backend.Where
+		want string
+	}{
+		{nil, ""},
+		{&backend.Where{File: "mine.py", Line: 7, Kernel: "kernel"}, "@triton.autotune(configs=[],\n" +
+			"                 key=[])\n@triton.jit\ndef kernel(x,\n           y):"},
+		{&backend.Where{File: "mine.py", Line: 11, Kernel: "solve"}, "def solve(data):\n, q, k"},
+		{&backend.Where{File: "mine.py", Line: 11, Kernel: "<lambda>"}, ""},
+	} {
+		if got := f.headAt(c.at); got != c.want {
+			t.Errorf("%v: %q, want %q", c.at, got, c.want)
+		}
+	}
+}
+
+// What cannot be told apart is no crash.
+func TestReturnsOthers(t *testing.T) {
+	o := backend.Outcome{Status: op.StatusCrash, Sentence: "ReturnedOtherwise: f returns 1 of the 2"}
+	if returnsOthers(&o); o.Status != op.StatusUnsupported || o.Sentence != "f returns 1 of the 2" {
+		t.Errorf("%v %q", o.Status, o.Sentence)
 	}
 }

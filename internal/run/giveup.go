@@ -116,7 +116,7 @@ func (x *execution) end(w work) {
 // judged counts what was made of a case that was run.
 func (l *losses) judged(e entry, r *record.Record) {
 	everywhere := func(d backend.Doubt) bool {
-		return len(d.Sizes) == 0 && d.DType == "" && d.Only == ""
+		return len(d.Sizes) == 0 && d.DType == "" && d.Only == "" && d.Output == ""
 	}
 	doubted := r.Status == op.StatusNotUnderstood && slices.ContainsFunc(e.implementation.Doubts, everywhere)
 	l.mu.Lock()

@@ -135,7 +135,7 @@ func (e entry) doubted(r *record.Record) {
 	}
 	var why []string
 	for _, d := range e.implementation.Doubts {
-		if d.About(r.Case) {
+		if d.About(r.Case) && (d.Output == "" || isAlone(d.Output, r.Outputs)) {
 			why = append(why, d.Why)
 		}
 	}
@@ -144,4 +144,15 @@ func (e entry) doubted(r *record.Record) {
 			strings.TrimSuffix(r.Status.String()+": "+r.Message, ": ")
 		r.Status = op.StatusNotUnderstood
 	}
+}
+
+// isAlone says whether an output is the only one that is wrong.
+func isAlone(output string, verdicts []record.Verdict) bool {
+	var wrong []string
+	for _, v := range verdicts {
+		if v.Status.Weight() == op.Bad {
+			wrong = append(wrong, v.Name)
+		}
+	}
+	return slices.Equal(wrong, []string{output})
 }

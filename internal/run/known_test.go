@@ -195,6 +195,30 @@ func TestDoubtedIsNotUnderstood(t *testing.T) {
 	}
 }
 
+// A guess about an output is to blame where that alone is wrong.
+func TestDoubtedOutput(t *testing.T) {
+	doubts := []backend.Doubt{{Why: "lse is natural", Output: "lse"}}
+	for _, c := range []struct {
+		o, lse, want op.Status
+	}{
+		{op.StatusPass, op.StatusFail, op.StatusNotUnderstood},
+		{op.StatusFail, op.StatusFail, op.StatusFail},
+		{op.StatusFail, op.StatusPass, op.StatusFail},
+		{op.StatusUnknown, op.StatusUnknown, op.StatusFail}, // a crash has no verdicts
+	} {
+		r := record.Record{Status: op.StatusFail, Outputs: []record.Verdict{
+			{Name: "o", Status: c.o}, {Name: "lse", Status: c.lse},
+		}}
+		if c.o == op.StatusUnknown {
+			r.Outputs = nil
+		}
+		entry{implementation: backend.Implementation{Doubts: doubts}}.doubted(&r)
+		if r.Status != c.want {
+			t.Errorf("o %v, lse %v: %v, want %v", c.o, c.lse, r.Status, c.want)
+		}
+	}
+}
+
 // A guess is not to blame for a wrong answer at sizes at which the function was right, nor in the dtype that
 // it is not about.
 func TestDoubtedElsewhere(t *testing.T) {

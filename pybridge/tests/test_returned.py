@@ -7,6 +7,7 @@ import dataclasses
 import io
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import torch
@@ -26,7 +27,9 @@ class Returned(unittest.TestCase):
 
     def fitted(self, value, *wanted, function="mine", places=(), is_forward=True):
         with contextlib.redirect_stderr(io.StringIO()) as self.said:
-            return returned.fitted(returned.given(value, function), function, wanted, places, CPU, is_forward)
+            with returned.judged() as self.own:
+                return returned.fitted(returned.given(value, function), function, wanted, places, CPU,
+                                       is_forward)
 
     def test_sizes_of_1_are_left_out_and_put_in(self):
         self.assertEqual(self.fitted(torch.ones(4, 1), SCALE).shape, (4,))
@@ -40,11 +43,12 @@ class Returned(unittest.TestCase):
     def test_outputs_are_told_by_their_numbers(self):
         q, scale = torch.ones(4, 3, dtype=torch.int8), torch.ones(4)
         for value in ((q, scale), (scale, q), {"s": scale, "q": q}):
+            returned._orders.clear()
             got = self.fitted(value, Q, SCALE)
             self.assertIs(got[0].dtype, torch.int8, value)
             self.assertIs(got[1].dtype, torch.float32, value)
         pair = dataclasses.make_dataclass("Pair", ["q", "scale"])
-        self.assertEqual(self.fitted(pair(q, scale), Q, SCALE)[1].shape, (4,))
+        self.assertEqual(self.fitted(pair(q, scale), Q, SCALE, function="other")[1].shape, (4,))
 
     def test_two_of_a_kind_stay_in_their_order(self):
         first, second = ((name, shape, shape, False, torch.float32)
@@ -78,9 +82,13 @@ class Returned(unittest.TestCase):
         self.assertIs(self.fitted(torch.tensor([5, 7]), wanted).dtype, torch.int32)
         self.assertIs(self.fitted(torch.tensor([5, 1 << 40]), wanted).dtype, torch.int64)
         self.assertIs(self.fitted(torch.tensor([5.0, 7.0]), wanted).dtype, torch.float32)
+        signed = ("q", (2,), (2,), False, torch.int8)
+        self.assertIs(self.fitted(torch.tensor([200, 255], dtype=torch.uint8), signed).dtype, torch.uint8)
+        self.assertEqual(self.fitted(torch.tensor([2, 5], dtype=torch.uint8), signed).tolist(), [2, 5])
 
     def test_a_number_is_a_tensor_of_one(self):
         self.assertEqual(self.fitted(2.5, ("y", (1,), (1,), False, torch.float32)).tolist(), [2.5])
+        self.assertIn("y is a number, made a tensor", self.said.getvalue())
         self.assertEqual(self.fitted(2.5, ("n", (1,), (1,), False, torch.int64)), 2.5)
         self.assertEqual(self.fitted(2.5, SCALE), 2.5)
 
@@ -88,6 +96,49 @@ class Returned(unittest.TestCase):
         a, b = torch.zeros(4), torch.ones(4)
         got = self.fitted((a, b), SCALE, ("other", (4,), (4,), False, torch.float32), places=(1, 0))
         self.assertEqual(got[0].sum(), 4)
+        self.assertIn("mine returns its outputs as its values 2: scale, 1: other", self.said.getvalue())
+
+    def test_names_of_other_values_say_no_order(self):
+        q, scale = torch.ones(4, 3, dtype=torch.int8), torch.ones(4)
+        self.assertIs(self.fitted((q, scale), Q, SCALE, places=(1, 0))[0].dtype, torch.int8)
+        wrong = self.fitted((torch.ones(2), q), Q, SCALE, function="wrong", places=(1, 0))
+        self.assertEqual([tuple(t.shape) for t in wrong], [(4, 3), (2,)])
+
+    def test_an_order_stays(self):
+        q, scale = torch.ones(4, 3, dtype=torch.int8), torch.ones(4)
+        for first, second, places in (((q, scale), (scale, q), ()), ((scale, q), (q, scale), ()),
+                                      ((q, scale), (scale, q), (0, 1)),
+                                      ((scale, scale[:2], q), (q, scale, scale[:2]), ())):
+            self.setUp()
+            self.fitted(first, Q, SCALE, places=places)
+            got = self.fitted(second, Q, SCALE, places=places)
+            self.assertIn("in another order", self.said.getvalue())
+            self.assertIs(got[0].dtype, torch.float32)
+
+    def test_many_values_are_not_tried(self):
+        rows = [torch.ones(4) for _ in range(returned.MOST_VALUES)]
+        got = self.fitted((*rows, torch.ones(4, 3, dtype=torch.int8)), Q, SCALE)
+        self.assertIs(got[0].dtype, torch.float32)
+
+    def test_a_backward_that_returns_an_empty_tuple(self):
+        self.assertEqual(self.fitted((), Q, is_forward=False), ())
+        self.assertEqual(returned.scaled((), 2.0, None, None), ())
+
+    def test_what_was_returned_itself_is_told(self):
+        wanted = ("indices", (3, 2), (3, 2), False, torch.int32)
+        buffer = torch.zeros(2, 3, dtype=torch.int64)
+        got = self.fitted(buffer.t(), wanted)
+        self.assertIs(got.dtype, torch.int32)
+        self.assertEqual(self.own["indices"].data_ptr(), buffer.data_ptr())
+        self.assertIn("the conversion is timed", self.said.getvalue())
+
+    def test_nothing_is_looked_at_where_it_is_timed(self):
+        wanted = ("indices", (2,), (2,), False, torch.int32)
+        with (unittest.mock.patch.object(torch, "equal", side_effect=AssertionError),
+              contextlib.redirect_stderr(io.StringIO())):
+            got = returned.fitted(torch.tensor([5, 7]), "mine", (wanted,), (), CPU, True)
+        self.assertIs(got.dtype, torch.int32)
+        self.assertEqual(returned._copies, [])
 
 
 if __name__ == "__main__":
