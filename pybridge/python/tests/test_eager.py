@@ -378,7 +378,7 @@ class InCpp(Paths, unittest.TestCase):
 class Building(unittest.TestCase):
     def test_dtypes_have_one_number(self):
         """Where kernels are described in Python, and in C++."""
-        fast, kernel = extension.load(), rows("softmax", "cuda", "[]")["cuda/numbered"]._kernels[0].contents
+        fast, kernel = extension.load(), rows(CUSTOM[0], "cuda", "[]")["cuda/numbered"]._kernels[0].contents
         result = ((1,), torch.float32, True, False, 0)
         one = fast.pass_of((ctypes.addressof(kernel), "numbered", (), ((0, False),), (result,)))
         for dtype, number in cuda._NUMBERS.items():
