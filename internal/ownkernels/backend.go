@@ -139,14 +139,6 @@ func (f *File) limit(failed *backend.LoadFailure) {
 	}
 }
 
-// line is a line of the file, from 1; "" where it has no such line.
-func (f *File) line(n int) string {
-	if n < 1 || n > len(f.lines) {
-		return ""
-	}
-	return f.lines[n-1]
-}
-
 // inTheShim is said of a message that is about the shim.
 const inTheShim = "this line is in the code that triad wrote"
 
