@@ -156,10 +156,9 @@ class Function:
             of = steps.get(key) or made(key, arguments)
             got = NotImplemented
             if extension.loaded is not None:
-                if not of.described:
-                    self._hasten(of)
-                if of.fast is not None:
-                    got = of.fast(tensors)
+                if of.fast is None:
+                    of.fast = self._by_extension(of)
+                got = of.fast(tensors)
             out = [tensors[0].new_empty((0,), dtype=t) if m is None else m
                    for m, (_, _, t) in zip(of.run(tensors) if got is NotImplemented else got, of.results)]
             return out[0] if len(out) == 1 else tuple(out)
@@ -218,33 +217,33 @@ class Function:
 
         backward = plan.backward and self._described(plan.backward, plan.sources, plan.of)
         fast.remember(self._number, tensors, impl, keywords,
-                      self._described(plan.forward, range(self._count), [0] * len(plan.forward.results)),
-                      backward,
-                      tuple(plan.kept))
+                      self._described(plan.forward), backward, tuple(plan.kept))
 
-    def _described(self, s: Step, sources: Sequence[int], of: Sequence[int]) -> tuple:
-        """A pass as the C++ part takes it: the kernel, which tensors go in, and what comes out."""
+    def _described(self, s: Step, sources: Sequence[int] | None = None, of: Sequence[int] = ()) -> tuple:
+        """A pass as the C++ part takes it: the kernel, which tensors go in, and what comes out. Without
+        sources its own inputs go in; of is said of a backward in a plan alone."""
         name = f"{self.name}/{s.row.name}" + " backward" * (s.direction == "backward")
         flags_in, flags_out = ([bool(s.leading is not None and r) for r in rows]
                                for rows in (s.rows_in, s.rows_out))
         shapes = [(*s.leading, sizes[-1]) if r else tuple(sizes)
                   for (_, sizes, _), r in zip(s.results, flags_out)]
+        sources = range(len(flags_in)) if sources is None else sources
         return (s.launch.address, name, s.row.numbers(s.attributes), tuple(zip(sources, flags_in)),
-                tuple(zip(shapes, (t for *_, t in s.results), s.launch.given, flags_out, of)))
+                tuple(zip(shapes, (t for *_, t in s.results), s.launch.given, flags_out,
+                          of or [0] * len(shapes))))
 
-    def _hasten(self, s: Step) -> None:
-        """Has the C++ part launch a step that the dispatcher runs, where it takes it."""
-        s.described = True
+    def _by_extension(self, s: Step) -> Callable[[tuple], Any]:
+        """A step that the dispatcher runs, by the C++ part; what gives NotImplemented where it has none."""
         if not isinstance(s.row, cuda.CudaRow):
-            return
+            return lambda tensors: NotImplemented
         launch = extension.loaded.launch
-        one = extension.loaded.pass_of(self._described(s, range(len(s.rows_in)), [0] * len(s.results)))
+        one = extension.loaded.pass_of(self._described(s))
 
         def fast(tensors: tuple) -> Any:
             if s.look is not None:
                 s.look(tensors)
             return launch(one, tensors)
-        s.fast = fast
+        return fast
 
     # ---- autograd
 
