@@ -1,19 +1,15 @@
-// wgmma.cuh: the product of two scaled fp8 matrices on Hopper's tensor cores (sm_90a).
+// wgmma.cuh: the product of two scaled fp8 matrices on Hopper's tensor cores (sm_90a), with a scale a tensor or a row.
 //   A persistent block takes tiles of c in turn. Its first warpgroup keeps a ring of stages in shared memory filled, each with 128 of the
-//   reduction; the other two multiply: each owns Waves x 64 rows and all 128 columns of a tile, sums 64 rows over one stage in the tensor
-//   core (its accumulator keeps about 14 bits, so no longer), then adds that in fp32 to its share of the result, scaled under block scaling.
-//   While one of them adds, the others' products run. Tiles of c:
+//   reduction; the others multiply: each owns Waves x 64 rows and all 128 columns of a tile, sums 64 rows over one stage in the tensor
+//   core (its accumulator keeps about 14 bits, so no longer), then adds that in fp32 to its share of the result. While one of them adds, the
+//   others' products run. Tiles of c:
 //       256 x 128  two warpgroups of 128 rows        192 x 128  three of 64        128 x 128  two of 64, where there are few tiles
-//   Under block scaling, where adding takes longer, the warpgroups begin their products in turn, or all of them would add at the same time;
-//   and two warps of the first warpgroup bring the factors (scale_ring.cuh).
 //   Loaders: CopyLoader, boxes by the copy engine (rows aligned to 16 bytes); GuardedLoader, any strides, by the threads themselves.
 #ifndef TRIAD_FP8_GEMM_WGMMA_CUH
 #define TRIAD_FP8_GEMM_WGMMA_CUH
 #include "accumulators.cuh"
 #include "product.cuh"
-#include "scale_ring.cuh"
 #include "hopper/barrier.cuh"
-#include "hopper/named_barrier.cuh"
 #include "hopper/swizzle.cuh"
 #include "hopper/tensor_map.cuh"
 #include "hopper/wgmma.cuh"
@@ -32,6 +28,7 @@ static_assert(tile_k == scale_block, "a stage is what the tensor core may sum, a
 
 struct CopyLoader {
 	static constexpr int arrivals = 1, threads = 1;   // one thread issues all
+	static constexpr int block_registers = 24;        // of a thread, see wgmma_blocks.cuh
 	hopper::ByteMap a, b;
 
 	__device__ void prepare() const {
@@ -46,7 +43,7 @@ struct CopyLoader {
 };
 
 struct GuardedLoader {
-	static constexpr int arrivals = warpgroup, threads = warpgroup;
+	static constexpr int arrivals = warpgroup, threads = warpgroup, block_registers = 40;
 	Fp8Matrix a, b;
 	int64_t m, n, k;
 
@@ -72,56 +69,42 @@ struct GuardedLoader {
 
 // ---- the kernel
 
-// What the first warpgroup does: the threads that the loader wants, and under block scaling the warps that bring factors.
-template <bool Blocks, class Tile, class Loader>
-__device__ inline void produce(const Product &p, const Loader &loader, const TileOrder &order, uint8_t *start, uint32_t memory, int k_blocks) {
-	using Scales = ScaleRing<Tile>;
-	const bool loads = static_cast<int>(threadIdx.x) < Loader::threads, scales = Blocks && static_cast<int>(threadIdx.x) >= Scales::first_thread;
-	if ((!loads && !scales) || k_blocks == 0) return;
-	Scales factors;
+// What the first warpgroup does: the threads that the loader wants fill stage after stage.
+template <class Tile, class Loader> __device__ inline void produce(const Loader &loader, const TileOrder &order, uint32_t memory, int k_blocks) {
+	if (static_cast<int>(threadIdx.x) >= Loader::threads || k_blocks == 0) return;
 	RingPlace<Tile::stages> at;
 	for (int64_t tile = blockIdx.x; tile < order.count(); tile += gridDim.x) {
 		const TilePlace place = order.place(tile);
-		if (scales) factors.begin(p, place);
 		for (int k_block = 0; k_block < k_blocks; k_block++, at.next()) {
-			if (scales) factors.turn(p, k_block + 1, k_block + 1 < k_blocks);
 			hopper::barrier_wait(memory + Tile::empty(at.stage), at.parity ^ 1);
-			if (scales) factors.put(start, memory + Tile::full(at.stage), at.stage);
-			if (loads)
-				loader.template fill<Tile>(memory + Tile::a(at.stage), memory + Tile::full(at.stage), place.m * static_cast<int64_t>(Tile::m),
-				                           place.n * static_cast<int64_t>(tile_n), k_block);
+			loader.template fill<Tile>(memory + Tile::a(at.stage), memory + Tile::full(at.stage), place.m * static_cast<int64_t>(Tile::m),
+			                           place.n * static_cast<int64_t>(tile_n), k_block);
 		}
 	}
 }
 
-// Turns are in which consumers begin the products of a wave under block scaling: a barrier each, which the one before it arrives at.
-template <bool InTurn, class Tile> struct Turns {
-	static constexpr int first_barrier = 1, threads = 2 * Tile::warpgroup;
+// multiply_stage starts the product of a consumer's 64 rows of a wave with all columns over a stage, which is there; the first of the
+// instructions overwrites part.
+template <int32_t FormatA, int32_t FormatB, class Tile>
+__device__ inline void multiply_stage(float (&part)[accumulators], uint32_t memory, int stage, int consumer, int wave) {
+	const uint64_t a = hopper::tile_descriptor(memory + Tile::wave_a(stage, consumer, wave)), b = hopper::tile_descriptor(memory + Tile::b(stage));
+	hopper::fence();
+#pragma unroll
+	for (int k = 0; k < tile_k; k += hopper::mma_k_bytes)
+		hopper::mma_fp8<FormatA, FormatB>(part, hopper::advanced(a, k), hopper::advanced(b, k), k > 0);
+	hopper::commit();
+}
 
-	__device__ static void arrive(int consumer) { hopper::named_arrive(first_barrier + consumer % Tile::consumers, threads); }
-	__device__ static void wait(int consumer) {
-		if constexpr (InTurn) hopper::named_sync(first_barrier + consumer, threads);
-	}
-	__device__ static void pass_on(int consumer) {
-		if constexpr (InTurn) arrive(consumer + 1);
-	}
-	// The last consumer gives the first one its first turn; the one that it gives at the end is taken up.
-	__device__ static void begin(int consumer) {
-		if (InTurn && consumer == Tile::consumers - 1) arrive(0);
-	}
-	__device__ static void end(int consumer) {
-		if (consumer == 0) wait(0);
-	}
-};
+// hand_back: this warp has read a stage.
+template <class Tile> __device__ inline void hand_back(uint32_t memory, int stage) {
+	if (threadIdx.x % 32 == 0) hopper::barrier_arrive(memory + Tile::empty(stage));
+}
 
 // What the other warpgroups do; `consumer` counts them.
-template <int32_t FormatA, int32_t FormatB, bool Blocks, int Waves, class Tile>
-__device__ inline void consume(const Product &p, const TileOrder &order, const uint8_t *start, uint32_t memory, int k_blocks, int consumer,
-                               bool wide) {
-	using Turn = Turns<Blocks, Tile>;
+template <int32_t FormatA, int32_t FormatB, int Waves, class Tile>
+__device__ inline void consume(const Product &p, const TileOrder &order, uint32_t memory, int k_blocks, int consumer, bool wide) {
 	const int thread = static_cast<int>(threadIdx.x) % warpgroup;
 	RingPlace<Tile::stages> at;
-	Turn::begin(consumer);
 	for (int64_t tile = blockIdx.x; tile < order.count(); tile += gridDim.x) {
 		const TilePlace place = order.place(tile);
 		const int64_t col0 = place.n * static_cast<int64_t>(tile_n);
@@ -133,72 +116,62 @@ __device__ inline void consume(const Product &p, const TileOrder &order, const u
 			for (int i = 0; i < accumulators; i++) sum[w][i] = 0;
 		for (int k_block = 0; k_block < k_blocks; k_block++, at.next()) {
 			hopper::barrier_wait(memory + Tile::full(at.stage), at.parity);
-			const uint64_t b = hopper::tile_descriptor(memory + Tile::b(at.stage));
 #pragma unroll
 			for (int w = 0; w < Waves; w++) {
-				const uint64_t a = hopper::tile_descriptor(memory + Tile::wave_a(at.stage, consumer, w));
-				float part[accumulators];   // the first product overwrites it
-				Turn::wait(consumer);
-				hopper::fence();
-#pragma unroll
-				for (int k = 0; k < tile_k; k += hopper::mma_k_bytes)
-					hopper::mma_fp8<FormatA, FormatB>(part, hopper::advanced(a, k), hopper::advanced(b, k), k > 0);
-				hopper::commit();
-				Turn::pass_on(consumer);
-				RowFactors factors;
-				if constexpr (Blocks) factors = ScaleRing<Tile>::take(start, at.stage, Tile::row(consumer, w, thread, 0));
+				float part[accumulators];
+				multiply_stage<FormatA, FormatB, Tile>(part, memory, at.stage, consumer, w);
 				hopper::wait<0>(part);
-				if (w == Waves - 1 && thread % 32 == 0) hopper::barrier_arrive(memory + Tile::empty(at.stage));
-				if constexpr (Blocks) {
-					add_scaled(sum[w], part, factors);
-				} else {
+				if (w == Waves - 1) hand_back<Tile>(memory, at.stage);
 #pragma unroll
-					for (int i = 0; i < accumulators; i++) sum[w][i] += part[i];
-				}
+				for (int i = 0; i < accumulators; i++) sum[w][i] += part[i];
 			}
 		}
-		if (!Blocks && k_blocks > 0) scale_sums<Waves>(p, row0, col0, sum);
+		if (k_blocks > 0) scale_sums<Waves>(p, row0, col0, sum);
 #pragma unroll
 		for (int w = 0; w < Waves; w++) store_sums(p, row0 + w * hopper::mma_rows, col0, sum[w], wide);
 	}
-	Turn::end(consumer);
 }
 
-// What the threads of a warpgroup hold where they are handed over: all of a block's registers, which are the producer's and the consumers'.
-template <bool Blocks, class Tile, int Waves> struct Registers {
-	static constexpr bool hand_over = Waves == 2 || Tile::consumers == 3;
-	static constexpr int of_launch = (64 << 10) / Tile::threads / 8 * 8, all = of_launch * (1 + Tile::consumers);
-	static constexpr int consumer = Tile::consumers == 3 ? 152 : Blocks ? 224 : 232, producer = all - consumer * Tile::consumers;
-};
-
-// wide: rows of c can be written 16 bytes at a time.
-template <int32_t FormatA, int32_t FormatB, bool Blocks, int Waves, int Consumers, class Loader>
-__global__ void __launch_bounds__(WgmmaTile<Waves, Consumers>::threads, 1)
-    product_wgmma(const __grid_constant__ Product p, const __grid_constant__ Loader loader, const __grid_constant__ TileOrder order, bool wide) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-	using Tile = WgmmaTile<Waves, Consumers>;
-	using Held = Registers<Blocks, Tile, Waves>;
+// begin_ring is what all threads of a block do first: the address of the shared memory, whose barriers are there.
+template <class Tile, class Loader> __device__ inline uint32_t begin_ring(const Loader &loader) {
 	extern __shared__ uint8_t dynamic_shared[];
 	constexpr uint32_t aligned = hopper::tile_alignment;
-	uint8_t *const start = dynamic_shared + (aligned - hopper::shared_address(dynamic_shared) % aligned) % aligned;
-	const uint32_t memory = hopper::shared_address(start);
-	const int k_blocks = static_cast<int>((p.k + tile_k - 1) / tile_k);
+	const uint32_t memory = (hopper::shared_address(dynamic_shared) + aligned - 1) / aligned * aligned;
 	if (threadIdx.x == 0) {
 		loader.prepare();
 		for (int s = 0; s < Tile::stages; s++) {
-			hopper::barrier_init(memory + Tile::full(s), Loader::arrivals + (Blocks ? ScaleRing<Tile>::arrivals : 0));
+			hopper::barrier_init(memory + Tile::full(s), Loader::arrivals);
 			hopper::barrier_init(memory + Tile::empty(s), Tile::consumers * warpgroup / 32);   // one arrival a warp
 		}
 		hopper::fence_init();
 	}
 	__syncthreads();
+	return memory;
+}
+
+// What the threads of a warpgroup hold where they are handed over: all of a block's registers, which are the producer's and the consumers'.
+template <class Tile, int Waves> struct Registers {
+	static constexpr bool hand_over = Waves == 2 || Tile::consumers == 3;
+	static constexpr int of_launch = (64 << 10) / Tile::threads / 8 * 8, all = of_launch * (1 + Tile::consumers);
+	static constexpr int consumer = Tile::consumers == 3 ? 152 : 232, producer = all - consumer * Tile::consumers;
+};
+
+// wide: rows of c can be written 16 bytes at a time.
+template <int32_t FormatA, int32_t FormatB, int Waves, int Consumers, class Loader>
+__global__ void __launch_bounds__(WgmmaTile<Waves, Consumers>::threads, 1)
+    product_wgmma(const __grid_constant__ Product p, const __grid_constant__ Loader loader, const __grid_constant__ TileOrder order, bool wide) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+	using Tile = WgmmaTile<Waves, Consumers>;
+	using Held = Registers<Tile, Waves>;
+	const uint32_t memory = begin_ring<Tile>(loader);
+	const int k_blocks = static_cast<int>((p.k + tile_k - 1) / tile_k);
 	const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / warpgroup, 0);   // one value a warp, and the compiler knows
 	if (group == 0) {
 		if constexpr (Held::hand_over) hopper::give_registers<Held::producer>();
-		produce<Blocks, Tile>(p, loader, order, start, memory, k_blocks);
+		produce<Tile>(loader, order, memory, k_blocks);
 	} else {
 		if constexpr (Held::hand_over) hopper::take_registers<Held::consumer>();
-		consume<FormatA, FormatB, Blocks, Waves, Tile>(p, order, start, memory, k_blocks, group - 1, wide);
+		consume<FormatA, FormatB, Waves, Tile>(p, order, memory, k_blocks, group - 1, wide);
 	}
 #endif
 }

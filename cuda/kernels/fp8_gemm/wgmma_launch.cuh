@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "register.cuh"
+#include "wgmma_blocks.cuh"
 #include "wgmma_few_rows.cuh"
 
 namespace triad {
@@ -20,6 +21,7 @@ struct Wgmma {
 		if (!copyable(p.a, p.m, p.k) || !copyable(p.b, p.n, p.k))
 			return by_scaling<FormatA, FormatB, 1, 2>(p, GuardedLoader{p.a, p.b, p.m, p.n, p.k}, stream);
 		if (few_row_tiles(p) <= multiprocessors()) return split<FormatA, FormatB>(p, stream);
+		if (p.scaling == block_scaling) return copied<FormatA, FormatB, 1, 2>(p, stream);
 		const bool large = ceil_div(p.m, LargeTile::m) * ceil_div(p.n, tile_n) >= multiprocessors();
 		if (large && rows_in_turn<TripleTile>(p) <= rows_in_turn<LargeTile>(p)) return copied<FormatA, FormatB, 1, 3>(p, stream);
 		return large ? copied<FormatA, FormatB, 2, 2>(p, stream) : copied<FormatA, FormatB, 1, 2>(p, stream);
@@ -70,8 +72,9 @@ struct Wgmma {
 	template <int32_t FormatA, int32_t FormatB, int Waves, int Consumers, class Loader>
 	static int by_scaling(const Product &p, const Loader &loader, cudaStream_t stream) {
 		using Tile = WgmmaTile<Waves, Consumers>;
-		return p.scaling == block_scaling ? run<Tile>(product_wgmma<FormatA, FormatB, true, Waves, Consumers, Loader>, p, loader, stream)
-		                                  : run<Tile>(product_wgmma<FormatA, FormatB, false, Waves, Consumers, Loader>, p, loader, stream);
+		if constexpr (Waves == 1 && Consumers == 2)
+			if (p.scaling == block_scaling) return run<Tile>(product_wgmma_blocks<FormatA, FormatB, Loader>, p, loader, stream);
+		return run<Tile>(product_wgmma<FormatA, FormatB, Waves, Consumers, Loader>, p, loader, stream);
 	}
 
 	template <class Tile, class Loader>

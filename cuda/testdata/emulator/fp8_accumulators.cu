@@ -1,7 +1,7 @@
 // Scales and writes the accumulators of a tensor-core fp8 product (cuda/kernels/fp8_gemm/accumulators.cuh) in the emulator, and compares each
-// element with the same arithmetic in double; then the factors that the ring of scale_ring.cuh brings. Prints a line for each thing that is wrong.
+// element with the same arithmetic in double; then the factors that a quad fetches (block_factors.cuh). Prints a line for each thing that is wrong.
 #include "fp8_gemm/accumulators.cuh"
-#include "fp8_gemm/scale_ring.cuh"
+#include "fp8_gemm/block_factors.cuh"
 
 #include <cmath>
 #include <cstdio>
@@ -71,72 +71,48 @@ static void check(int64_t m, int64_t n, int32_t dtype, Scaling scaling, int expo
 	cudaFree(c);
 }
 
-using Tile = WgmmaTile<1>;
-
 struct Taken {
 	float first, second;
-	uint32_t simple;
+	bool simple;
 };
 
-// The first warpgroup brings the factors of one tile, stage by stage; the second takes them, two rows a thread.
-__global__ void bring(Product p, TilePlace place, int k_blocks, Taken *out) {
-	extern __shared__ uint8_t dynamic_shared[];
-	constexpr uint32_t aligned = hopper::tile_alignment;
-	uint8_t *const start = dynamic_shared + (aligned - hopper::shared_address(dynamic_shared) % aligned) % aligned;
-	const auto memory = hopper::shared_address(start);
-	if (threadIdx.x == 0) {
-		for (int s = 0; s < Tile::stages; s++) {
-			hopper::barrier_init(memory + Tile::full(s), ScaleRing<Tile>::arrivals);
-			hopper::barrier_init(memory + Tile::empty(s), Tile::warpgroup / 32);
-		}
-		hopper::fence_init();
-	}
-	__syncthreads();
-	const int thread = static_cast<int>(threadIdx.x);
-	RingPlace<Tile::stages> at;
-	ScaleRing<Tile> ring;
-	if (thread >= ScaleRing<Tile>::first_thread && thread < Tile::warpgroup) {
-		ring.begin(p, place);
-		for (int k = 0; k < k_blocks; k++, at.next()) {
-			ring.turn(p, k + 1, k + 1 < k_blocks);
-			hopper::barrier_wait(memory + Tile::empty(at.stage), at.parity ^ 1);
-			ring.put(start, memory + Tile::full(at.stage), at.stage);
-		}
-	} else if (thread >= Tile::warpgroup) {
-		for (int k = 0; k < k_blocks; k++, at.next()) {
-			hopper::barrier_wait(memory + Tile::full(at.stage), at.parity);
-			const int t = thread % Tile::warpgroup, first = t % 64 / 8 * 16 + t % 8;   // and the row 8 below
-			const RowFactors factors = ScaleRing<Tile>::take(start, at.stage, first);
-			for (int h = 0; h < 2 && t < 64; h++) out[k * Tile::m + first + 8 * h] = {factors.row[h].first, factors.row[h].second, factors.simple};
-			__syncwarp();
-			if (thread % 32 == 0) hopper::barrier_arrive(memory + Tile::empty(at.stage));
-		}
+// A warpgroup takes the factors of its 64 rows from row0 on, stage by stage.
+__global__ void take(Product p, int64_t row0, int64_t col0, int k_blocks, Taken *out) {
+	const int first = hopper::accumulator_row(static_cast<int>(threadIdx.x), 0);
+	QuadFactors factors(p, row0 + first, col0, k_blocks);
+	for (int k = 0; k < k_blocks; k++) {
+		if (k % QuadFactors::stages == 0) factors.turn(p);
+		const RowFactors by = factors.take(k % QuadFactors::stages);
+		if (threadIdx.x % 4 == 3)
+			for (int h = 0; h < 2; h++) out[k * 64 + first + 8 * h] = {by.row[h].first, by.row[h].second, by.simple};
 	}
 }
 
-// odd: the one row whose scale is 2^-100 in every second stage, -1 for none.
-static void check_ring(int64_t m, int k_blocks, TilePlace place, int64_t odd) {
+// odd: the one row whose scale is 2^-100 in stages 2, 7, 12 and so on, -1 for none.
+static void check_factors(int64_t m, int k_blocks, int64_t row0, int64_t col0, int64_t odd) {
 	float *a, *b;
 	Taken *out;
 	cudaMalloc(&a, m * k_blocks * sizeof(float));
 	cudaMalloc(&b, 3 * k_blocks * sizeof(float));
-	cudaMalloc(&out, k_blocks * Tile::m * sizeof(Taken));
+	cudaMalloc(&out, k_blocks * 64 * sizeof(Taken));
+	const auto is_odd = [&](int64_t row, int k) { return row == odd && k % 5 == 2; };
 	for (int64_t i = 0; i < m; i++)
-		for (int k = 0; k < k_blocks; k++) a[i * k_blocks + k] = i == odd && k % 2 ? 0x1p-100f : static_cast<float>(i + 1 + 1000 * k);
+		for (int k = 0; k < k_blocks; k++) a[i * k_blocks + k] = is_odd(i, k) ? 0x1p-100f : static_cast<float>(i + 1 + 1000 * k);
 	for (int i = 0; i < 3 * k_blocks; i++) b[i] = static_cast<float>(ldexp(1.0, i % 7 - 3));
 	Product p = {};
 	p.scale_a = {a, 1, k_blocks, 1}, p.scale_b = {b, scale_block, k_blocks, 1}, p.m = m, p.n = 3 * tile_n, p.k = int64_t{k_blocks} * scale_block;
-	cudaFuncSetAttribute(bring, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::shared_bytes);
-	bring<<<1, 2 * Tile::warpgroup, Tile::shared_bytes>>>(p, place, k_blocks, out);
-	if (cudaDeviceSynchronize() != cudaSuccess) wrong++, printf("wrong: the ring does not end\n");
+	take<<<1, 128>>>(p, row0, col0, k_blocks, out);
+	if (cudaDeviceSynchronize() != cudaSuccess) wrong++, printf("wrong: the factors are not there\n");
 	for (int k = 0; k < k_blocks; k++)
-		for (int r = 0; r < Tile::m; r++) {
-			const int64_t row = place.m * Tile::m + r < m ? place.m * Tile::m + r : m - 1;
-			const double want = static_cast<double>(a[row * k_blocks + k]) * b[place.n * k_blocks + k];
-			const Taken &got = out[k * Tile::m + r];
-			const bool simple = odd < 0 || k % 2 == 0;
-			if ((static_cast<double>(got.first) * got.second != want || (got.simple != 0) != simple) && wrong++ < 20)
-				printf("wrong: row %d in stage %d: %g x %g, simple %u, want %g, %d\n", r, k, got.first, got.second, got.simple, want, simple);
+		for (int r = 0; r < 64; r++) {
+			const auto row_of = [&](int64_t i) { return row0 + i < m ? row0 + i : m - 1; };
+			bool simple = true;   // of a warp's 16 rows, in four stages
+			for (int i = r / 16 * 16; i < r / 16 * 16 + 16; i++)
+				for (int j = k / 4 * 4; j < k / 4 * 4 + 4 && j < k_blocks; j++) simple = simple && !is_odd(row_of(i), j);
+			const double want = static_cast<double>(a[row_of(r) * k_blocks + k]) * b[col0 / tile_n * k_blocks + k];
+			const Taken &got = out[k * 64 + r];
+			if ((static_cast<double>(got.first) * got.second != want || got.simple != simple) && wrong++ < 20)
+				printf("wrong: row %d in stage %d: %g x %g, simple %d, want %g, %d\n", r, k, got.first, got.second, got.simple, want, simple);
 		}
 	cudaFree(a), cudaFree(b), cudaFree(out);
 }
@@ -154,8 +130,9 @@ int main() {
 			check(16, 40, dtype, scaling, -120, -20);     // their product subnormal
 			check(16, 40, dtype, scaling, 100, 100);      // infinity
 		}
-	for (int64_t odd : {-1, 3, 40, 70, 127}) check_ring(128, 2 * Tile::stages + 1, {0, 2}, odd);   // a row of each warp, and none
-	check_ring(200, 1, {1, 0}, -1);   // a tile that goes beyond the last row
+	for (int64_t odd : {-1, 64, 83, 127})   // none, and a row of three warps
+		for (int k_blocks : {1, 3, 4, 9}) check_factors(128, k_blocks, 64, 2 * tile_n, odd);
+	check_factors(100, 5, 64, 0, 99);   // the last row stands for those beyond it
 	if (!wrong) printf("right\n");
 	return wrong != 0;
 }

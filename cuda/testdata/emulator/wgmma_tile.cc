@@ -104,12 +104,7 @@ template <int Waves, int Consumers = 2> static void layout() {
 		check(Tile::full(stage) % 8 == 0 && Tile::full(stage) >= static_cast<uint32_t>(Tile::stages * Tile::stage_bytes), "a barrier", stage);
 		check(Tile::empty(stage) >= Tile::full(Tile::stages), "barriers apart", stage);
 	}
-	for (int stage = 0; stage < Tile::stages; stage++) {
-		check(Tile::factors(stage) % 8 == 0 && Tile::factors(stage) >= Tile::empty(Tile::stages), "factors", stage);
-		check(Tile::factors(stage + 1) - Tile::factors(stage) == Tile::m * 8u, "room for two floats a row", stage);
-		check(Tile::plain(stage) % 4 == 0 && Tile::plain(stage) >= Tile::factors(Tile::stages), "words of the factors", stage);
-	}
-	check(Tile::plain(Tile::stages) + hopper::tile_alignment <= Tile::shared_bytes && Tile::shared_bytes <= 232448, "shared memory", Tile::shared_bytes);
+	check(Tile::empty(Tile::stages) + hopper::tile_alignment <= Tile::shared_bytes && Tile::shared_bytes <= 232448, "shared memory", Tile::shared_bytes);
 	RingPlace<Tile::stages> at;
 	for (int i = 0; i < 5 * Tile::stages; i++, at.next())
 		check(at.stage == i % Tile::stages && at.parity == static_cast<uint32_t>(i / Tile::stages % 2), "place in the ring", i, at.stage, at.parity);
