@@ -114,27 +114,10 @@ __device__ inline bool moderate(float scale) {
 	return size >= 0x1p-40f && size <= 0x1p40f;
 }
 
-// Scales a thread's sums by row and column; row0 is its first row, the waves are 64 rows apart. All scales are fetched before the first is
-// used. Immoderate ones take the long way.
-template <int Waves, int Count> __device__ inline void scale_sums(const Product &p, int64_t row0, int64_t col0, float (&y)[Waves][Count]) {
-	constexpr int columns = Count / 2;
-	float a[Waves][2], b[columns];
-	bool simple = true;
-#pragma unroll
-	for (int j = 0; j < columns; j++) {
-		const int64_t col = min(col0 + hopper::accumulator_column(static_cast<int>(threadIdx.x), j / 2 * 4 + j % 2), p.n - 1);
-		b[j] = p.scale_b.scale[col * p.scale_b.row_stride];
-	}
-#pragma unroll
-	for (int w = 0; w < Waves; w++)
-#pragma unroll
-		for (int h = 0; h < 2; h++) {
-			a[w][h] = p.scale_a.scale[min(row0 + w * hopper::mma_rows + 8 * h, p.m - 1) * p.scale_a.row_stride];
-			simple = simple && moderate(a[w][h]);
-		}
-#pragma unroll
-	for (int j = 0; j < columns; j++) simple = simple && moderate(b[j]);
-	if (__all_sync(0xffffffffu, simple)) {
+// Scales a thread's sums by the scales of its rows and columns; simple: those of the warp are moderate. Others take the long way.
+template <int Waves, int Count>
+__device__ inline void scale_by(float (&y)[Waves][Count], const float (&a)[Waves][2], const float (&b)[Count / 2], bool simple) {
+	if (simple) {
 #pragma unroll
 		for (int w = 0; w < Waves; w++)
 #pragma unroll
@@ -149,6 +132,25 @@ template <int Waves, int Count> __device__ inline void scale_sums(const Product 
 			y[w][i] = y[w][i] * f.first * f.second;
 			hopper::finish(y[w][i]);   // else the factors of all elements wait in registers
 		}
+}
+
+// Scales a thread's sums by row and column; row0 is its first row. All scales are fetched before the first is used.
+template <int Count> __device__ inline void scale_sums(const Product &p, int64_t row0, int64_t col0, float (&y)[1][Count]) {
+	constexpr int columns = Count / 2;
+	float a[1][2], b[columns];
+	bool simple = true;
+#pragma unroll
+	for (int j = 0; j < columns; j++) {
+		const int64_t col = min(col0 + hopper::accumulator_column(static_cast<int>(threadIdx.x), j / 2 * 4 + j % 2), p.n - 1);
+		b[j] = p.scale_b.scale[col * p.scale_b.row_stride];
+		simple = simple && moderate(b[j]);
+	}
+#pragma unroll
+	for (int h = 0; h < 2; h++) {
+		a[0][h] = p.scale_a.scale[min(row0 + 8 * h, p.m - 1) * p.scale_a.row_stride];
+		simple = simple && moderate(a[0][h]);
+	}
+	scale_by(y, a, b, __all_sync(0xffffffffu, simple));
 }
 
 // Writes a thread's share of 64 rows of c, 2 Count columns, from (row0 = its first row, col0 = the tile's first column) on.

@@ -14,6 +14,7 @@
 #include "hopper/tensor_map.cuh"
 #include "hopper/wgmma.cuh"
 #include "tile_order.cuh"
+#include "tile_scales.cuh"
 #include "wgmma_tile.cuh"
 
 namespace triad {
@@ -69,15 +70,47 @@ struct GuardedLoader {
 
 // ---- the kernel
 
-// What the first warpgroup does: the threads that the loader wants fill stage after stage.
-template <class Tile, class Loader> __device__ inline void produce(const Loader &loader, const TileOrder &order, uint32_t memory, int k_blocks) {
-	if (static_cast<int>(threadIdx.x) >= Loader::threads || k_blocks == 0) return;
+// Ring is the shared memory of a block, as a pointer and as an address.
+struct Ring {
+	uint8_t *start;
+	uint32_t memory;
+};
+
+// begin_ring is what all threads of a block do first; then the barriers are there.
+template <class Tile, class Loader> __device__ inline Ring begin_ring(const Loader &loader) {
+	extern __shared__ uint8_t dynamic_shared[];
+	constexpr uint32_t aligned = hopper::tile_alignment;
+	uint8_t *const start = dynamic_shared + (aligned - hopper::shared_address(dynamic_shared) % aligned) % aligned;
+	const uint32_t memory = hopper::shared_address(start);
+	if (threadIdx.x == 0) {
+		loader.prepare();
+		for (int s = 0; s < Tile::stages; s++) {
+			hopper::barrier_init(memory + Tile::full(s), Loader::arrivals);
+			hopper::barrier_init(memory + Tile::empty(s), Tile::consumers * warpgroup / 32);   // one arrival a warp
+		}
+		TileScales<Tile>::init(memory);
+		hopper::fence_init();
+	}
+	__syncthreads();
+	return {start, memory};
+}
+
+// What the first warpgroup does: the threads that the loader wants fill stage after stage, and two warps bring the scales of each tile, if those
+// are of tiles.
+template <bool OfTiles, class Tile, class Loader>
+__device__ inline void produce(const Product &p, const Loader &loader, const TileOrder &order, const Ring &ring, int k_blocks) {
+	const bool loads = static_cast<int>(threadIdx.x) < Loader::threads;
+	const bool scales = OfTiles && static_cast<int>(threadIdx.x) >= TileScales<Tile>::first_thread;
+	if ((!loads && !scales) || k_blocks == 0) return;
+	TileScales<Tile> of_tile(ring.start, ring.memory);
 	RingPlace<Tile::stages> at;
 	for (int64_t tile = blockIdx.x; tile < order.count(); tile += gridDim.x) {
 		const TilePlace place = order.place(tile);
+		if (scales) of_tile.bring(p, place);
+		if (!loads) continue;
 		for (int k_block = 0; k_block < k_blocks; k_block++, at.next()) {
-			hopper::barrier_wait(memory + Tile::empty(at.stage), at.parity ^ 1);
-			loader.template fill<Tile>(memory + Tile::a(at.stage), memory + Tile::full(at.stage), place.m * static_cast<int64_t>(Tile::m),
+			hopper::barrier_wait(ring.memory + Tile::empty(at.stage), at.parity ^ 1);
+			loader.template fill<Tile>(ring.memory + Tile::a(at.stage), ring.memory + Tile::full(at.stage), place.m * static_cast<int64_t>(Tile::m),
 			                           place.n * static_cast<int64_t>(tile_n), k_block);
 		}
 	}
@@ -102,7 +135,9 @@ template <class Tile> __device__ inline void hand_back(uint32_t memory, int stag
 
 // What the other warpgroups do; `consumer` counts them.
 template <int32_t FormatA, int32_t FormatB, int Waves, class Tile>
-__device__ inline void consume(const Product &p, const TileOrder &order, uint32_t memory, int k_blocks, int consumer, bool wide) {
+__device__ inline void consume(const Product &p, const TileOrder &order, const Ring &ring, int k_blocks, int consumer, bool wide) {
+	const uint32_t memory = ring.memory;
+	TileScales<Tile> scales(ring.start, memory);
 	const int thread = static_cast<int>(threadIdx.x) % warpgroup;
 	RingPlace<Tile::stages> at;
 	for (int64_t tile = blockIdx.x; tile < order.count(); tile += gridDim.x) {
@@ -126,27 +161,10 @@ __device__ inline void consume(const Product &p, const TileOrder &order, uint32_
 				for (int i = 0; i < accumulators; i++) sum[w][i] += part[i];
 			}
 		}
-		if (k_blocks > 0) scale_sums<Waves>(p, row0, col0, sum);
+		if (k_blocks > 0) scales.scale(sum, consumer);
 #pragma unroll
 		for (int w = 0; w < Waves; w++) store_sums(p, row0 + w * hopper::mma_rows, col0, sum[w], wide);
 	}
-}
-
-// begin_ring is what all threads of a block do first: the address of the shared memory, whose barriers are there.
-template <class Tile, class Loader> __device__ inline uint32_t begin_ring(const Loader &loader) {
-	extern __shared__ uint8_t dynamic_shared[];
-	constexpr uint32_t aligned = hopper::tile_alignment;
-	const uint32_t memory = (hopper::shared_address(dynamic_shared) + aligned - 1) / aligned * aligned;
-	if (threadIdx.x == 0) {
-		loader.prepare();
-		for (int s = 0; s < Tile::stages; s++) {
-			hopper::barrier_init(memory + Tile::full(s), Loader::arrivals);
-			hopper::barrier_init(memory + Tile::empty(s), Tile::consumers * warpgroup / 32);   // one arrival a warp
-		}
-		hopper::fence_init();
-	}
-	__syncthreads();
-	return memory;
 }
 
 // What the threads of a warpgroup hold where they are handed over: all of a block's registers, which are the producer's and the consumers'.
@@ -163,15 +181,15 @@ __global__ void __launch_bounds__(WgmmaTile<Waves, Consumers>::threads, 1)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	using Tile = WgmmaTile<Waves, Consumers>;
 	using Held = Registers<Tile, Waves>;
-	const uint32_t memory = begin_ring<Tile>(loader);
+	const Ring ring = begin_ring<Tile>(loader);
 	const int k_blocks = static_cast<int>((p.k + tile_k - 1) / tile_k);
 	const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / warpgroup, 0);   // one value a warp, and the compiler knows
 	if (group == 0) {
 		if constexpr (Held::hand_over) hopper::give_registers<Held::producer>();
-		produce<Tile>(loader, order, memory, k_blocks);
+		produce<true, Tile>(p, loader, order, ring, k_blocks);
 	} else {
 		if constexpr (Held::hand_over) hopper::take_registers<Held::consumer>();
-		consume<FormatA, FormatB, Waves, Tile>(p, order, memory, k_blocks, group - 1, wide);
+		consume<FormatA, FormatB, Waves, Tile>(p, order, ring, k_blocks, group - 1, wide);
 	}
 #endif
 }

@@ -94,15 +94,15 @@ __global__ void __launch_bounds__(SmallTile::threads, 1)
     product_wgmma_blocks(const __grid_constant__ Product p, const __grid_constant__ Loader loader, const __grid_constant__ TileOrder order, bool wide) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	using Tile = SmallTile;
-	const uint32_t memory = begin_ring<Tile>(loader);
+	const Ring ring = begin_ring<Tile>(loader);
 	const int k_blocks = static_cast<int>((p.k + tile_k - 1) / tile_k);
 	const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / warpgroup, 0);   // one value a warp, and the compiler knows
 	if (group == 0) {
 		hopper::give_registers<Loader::block_registers>();
-		produce<Tile>(loader, order, memory, k_blocks);
+		produce<false, Tile>(p, loader, order, ring, k_blocks);
 	} else {
 		hopper::take_registers<(504 - Loader::block_registers) / 2>();   // 504: those of three warpgroups
-		consume_blocks<FormatA, FormatB, Tile>(p, order, memory, k_blocks, group - 1, wide);
+		consume_blocks<FormatA, FormatB, Tile>(p, order, ring.memory, k_blocks, group - 1, wide);
 	}
 #endif
 }

@@ -126,7 +126,7 @@ __device__ inline void finish_chunk(const Product &p, const SplitPlace &at, cons
 			y[0][2 * pair + 1] += two.y;
 		}
 	const int64_t row0 = at.row + hopper::accumulator_row(static_cast<int>(threadIdx.x), 0), col0 = at.col + chunk * FewRows::chunk_columns;
-	if (!Blocks && p.k > 0) scale_sums<1>(p, row0, col0, y);
+	if (!Blocks && p.k > 0) scale_sums(p, row0, col0, y);
 	store_sums(p, row0, col0, y[0], wide);
 }
 // fetch_scales: the scales that finish_chunk will need come into the L2 cache while the products run.
@@ -173,7 +173,7 @@ __global__ void __launch_bounds__(FewRows::threads, 1)
 	if (splits == 1) {
 		const int64_t row0 = at.row + hopper::accumulator_row(static_cast<int>(threadIdx.x), 0);
 		float (&y)[1][FewRows::sums] = reinterpret_cast<float (&)[1][FewRows::sums]>(sum);
-		if (!Blocks && p.k > 0) scale_sums<1>(p, row0, at.col, y);
+		if (!Blocks && p.k > 0) scale_sums(p, row0, at.col, y);
 		store_sums(p, row0, at.col, sum, wide);
 		return;
 	}

@@ -25,7 +25,7 @@ __global__ void write(Product p, int64_t row0, int64_t col0, bool wide, float bl
 		add_scaled(sum, y, row_factors(a, block_b));
 		store_sums(p, row, col0, sum, wide);
 	} else {
-		scale_sums<1>(p, row, col0, waves);
+		scale_sums(p, row, col0, waves);
 		store_sums(p, row, col0, y, wide);
 	}
 }

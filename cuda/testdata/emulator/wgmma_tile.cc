@@ -104,7 +104,13 @@ template <int Waves, int Consumers = 2> static void layout() {
 		check(Tile::full(stage) % 8 == 0 && Tile::full(stage) >= static_cast<uint32_t>(Tile::stages * Tile::stage_bytes), "a barrier", stage);
 		check(Tile::empty(stage) >= Tile::full(Tile::stages), "barriers apart", stage);
 	}
-	check(Tile::empty(Tile::stages) + hopper::tile_alignment <= Tile::shared_bytes && Tile::shared_bytes <= 232448, "shared memory", Tile::shared_bytes);
+	for (int buffer = 0; buffer < Tile::scale_buffers; buffer++) {
+		check(Tile::scales_full(buffer) % 8 == 0 && Tile::scales_full(buffer) >= Tile::empty(Tile::stages), "a barrier of scales", buffer);
+		check(Tile::scales_empty(buffer) % 8 == 0 && Tile::scales_empty(buffer) >= Tile::scales_full(Tile::scale_buffers), "another", buffer);
+		check(Tile::scales(buffer) % 4 == 0 && Tile::scales(buffer) >= Tile::scales_empty(Tile::scale_buffers), "scales", buffer);
+		check(Tile::scales(buffer + 1) - Tile::scales(buffer) == (Tile::m + Tile::n + Tile::scale_warps) * 4u, "room for them", buffer);
+	}
+	check(Tile::scales(Tile::scale_buffers) + hopper::tile_alignment <= Tile::shared_bytes && Tile::shared_bytes <= 232448, "shared memory", Tile::shared_bytes);
 	RingPlace<Tile::stages> at;
 	for (int i = 0; i < 5 * Tile::stages; i++, at.next())
 		check(at.stage == i % Tile::stages && at.parity == static_cast<uint32_t>(i / Tile::stages % 2), "place in the ring", i, at.stage, at.parity);
