@@ -118,20 +118,16 @@ __device__ inline int64_t position(int64_t token, int64_t seq) {
 }
 
 // Where heads are read: q and k may be parts of a wider tensor. Contiguous ones are found without this.
-template <class T, bool Apart> struct Sources {
-	struct Of {
-		const T *data;
-		int64_t batch, token, head; // strides
-	};
-	Of q, k;
+template <bool Apart> struct Strides {
+	int64_t batch, token, head;
 
-	// first is where head 0 of a token begins.
-	__device__ const T *first(const Of &x, int64_t start, int64_t token, int64_t seq) const {
-		if constexpr (!Apart) return x.data + start;
-		const int64_t at = position(token, seq);
-		return x.data + (token - at) / seq * x.batch + at * x.token;
+	// start is where head 0 of a token begins in a contiguous tensor.
+	__device__ int64_t first(int64_t start, int64_t of, int64_t seq) const {
+		if constexpr (!Apart) return start;
+		const int64_t at = position(of, seq);
+		return (of - at) / seq * batch + at * token;
 	}
-	__device__ int64_t step(const Of &x, int64_t dim) const { return Apart ? x.head : dim; }
+	__device__ int64_t step(int64_t dim) const { return Apart ? head : dim; }
 };
 
 // threadIdx is (run of pairs, first head, token): a thread reads the angles of its run once and rotates it in PerThread heads at a time,
@@ -139,8 +135,8 @@ template <class T, bool Apart> struct Sources {
 // is used. No index is divided but the token's: divisions come before the first load and cost more here than the rotation.
 template <class T, bool Interleaved, int PerThread, bool Apart>
 __global__ void __launch_bounds__(threads, Interleaved ? 6 : 4)
-    rope_vec_kernel(Sources<T, Apart> in, T *__restrict__ q_out, T *__restrict__ k_out, const float *__restrict__ cos,
-                    const float *__restrict__ sin, Shape s, int heads_q, int heads_k) {
+    rope_vec_kernel(const T *__restrict__ q, Strides<Apart> in_q, const T *__restrict__ k, Strides<Apart> in_k, T *__restrict__ q_out,
+                    T *__restrict__ k_out, const float *__restrict__ cos, const float *__restrict__ sin, Shape s, int heads_q, int heads_k) {
 	using Piece = Share<T, Interleaved>;
 	const int64_t dim = 2 * s.half, tokens = s.batch * s.seq;
 	const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.z);
@@ -148,9 +144,9 @@ __global__ void __launch_bounds__(threads, Interleaved ? 6 : 4)
 		const int64_t angles = (s.offset + position(token, s.seq)) * s.half;
 		// Where head 0 would begin if all heads were those of q, or of k; elements from there to a head's own.
 		const int64_t start_q = token * heads_q * dim, start_k = (token * heads_k - heads_q) * dim;
-		const int64_t step_q = in.step(in.q, dim), step_k = in.step(in.k, dim);
-		const T *const from_q = in.first(in.q, start_q, token, s.seq);
-		const T *const from_k = in.first(in.k, start_k, token, s.seq) - (Apart ? heads_q * step_k : 0);
+		const int64_t step_q = in_q.step(dim), step_k = in_k.step(dim);
+		const int64_t from_q = in_q.first(start_q, token, s.seq);
+		const int64_t from_k = in_k.first(start_k, token, s.seq) - (Apart ? heads_q * step_k : 0);
 		for (int64_t pair = threadIdx.x * Piece::Pairs; pair < s.half; pair += blockDim.x * Piece::Pairs) {
 			for (int first = threadIdx.y; first < heads_q + heads_k; first += blockDim.y * PerThread) {
 				const int last = heads_q + heads_k - 1;
@@ -159,7 +155,7 @@ __global__ void __launch_bounds__(threads, Interleaved ? 6 : 4)
 				for (int h = 0; h < PerThread; h++) {
 					const int head = min(first + static_cast<int>(h * blockDim.y), last);
 					const bool of_q = head < heads_q;
-					piece[h].fetch((of_q ? from_q : from_k) + head * (of_q ? step_q : step_k), s.half, pair);
+					piece[h].fetch((of_q ? q : k) + ((of_q ? from_q : from_k) + head * (of_q ? step_q : step_k)), s.half, pair);
 				}
 				float c[Piece::Pairs], n[Piece::Pairs];
 				triad::load(cos + angles + pair, c);
@@ -219,9 +215,9 @@ template <class T, bool Interleaved, bool Apart> int launch_vec(const triad_call
 	const int64_t z = std::min<int64_t>(std::min<int64_t>(tokens, 64), threads / (x * y));   // 64: CUDA's limit
 	const dim3 block(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
 	const float *cos = static_cast<const float *>(call->in[in.cos].data), *sin = static_cast<const float *>(call->in[in.sin].data);
-	const Sources<T, Apart> from = {{q.from, q.stride[0], q.stride[1], q.stride[2]}, {k.from, k.stride[0], k.stride[1], k.stride[2]}};
+	const auto strides = [](const Heads<T> &x) { return Strides<Apart>{x.stride[0], x.stride[1], x.stride[2]}; };
 	rope_vec_kernel<T, Interleaved, per_thread, Apart><<<triad::blocks_for(tokens, z), block, 0, triad::stream_of(call)>>>(
-	    from, q.to, k.to, cos, sin, s, static_cast<int>(q.count), static_cast<int>(k.count));
+	    q.from, strides(q), k.from, strides(k), q.to, k.to, cos, sin, s, static_cast<int>(q.count), static_cast<int>(k.count));
 	return triad::launched();
 }
 

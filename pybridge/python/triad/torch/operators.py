@@ -30,8 +30,8 @@ _modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._len_torc
 
 
 class _Library(torch.library.Library):
-    """The fragment of torch's library that the operators are in. The kernels that torch makes for autograd are
-    kept: where the C++ part stands before them, it calls them."""
+    """The fragment of torch's library that the operators are in. The kernels that torch makes for autograd
+    are kept: where the C++ part stands before them, it calls them."""
 
     def __init__(self) -> None:
         super().__init__("triad", "FRAGMENT")
