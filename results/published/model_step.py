@@ -1,13 +1,13 @@
-"""A training step of the model of triad.torch.model in bf16 on the GPU that is here: torch's operators and
-triad's, in eager mode, by torch.compile, and by torch.compile with CUDA graphs (mode="reduce-overhead"), which
-takes the host out of the step on both sides.
+"""A training step of the model of triad.torch.model in bf16 on the GPU that is here, by torch's operators and by
+triad's: in eager mode, by torch.compile, and by torch.compile with CUDA graphs (mode="reduce-overhead"), which
+takes the host out of the step on both sides, and with combined kernels (combo_kernels), which are fewer.
 
     python results/published/model_step.py [--rounds 6] [--steps 15] [--no-profile]
 
 All arms live in one process and are timed in turn, round by round: the median of a round's steps between
-events, then the median of the rounds; and of the host, until it has queued one step on a GPU that waits. Behind
-the times: how many kernels a compiled step runs and how long they take together, and where the host's time goes
-(torch.profiler, self CPU). Most of the time it takes is spent to compile.
+events, then the median of the rounds; and of the host, until it has queued one step on a GPU that waits.
+Behind the times: how many kernels a compiled step runs and how long they take together, and where the host's
+time goes (torch.profiler, self CPU). Most of the time it takes is spent to compile.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -24,15 +25,17 @@ from triad.torch import model
 
 IMPLS = {"layernorm": "cuda/vec", "rmsnorm": "cuda/vec", "rope": "cuda/vec",
          "flash_attention": "cuda/sm90_tma", "swiglu": "cuda/vec", "linear_cross_entropy": "cuda/cublas"}
-MODES = {"eager": None, "compiled": "default", "compiled, graphs": "reduce-overhead"}
+MODES: dict[str, dict[str, Any] | None] = {
+    "eager": None, "compiled": {}, "compiled, graphs": {"mode": "reduce-overhead"},
+    "compiled, combined": {"options": {"combo_kernels": True}}}
 WARM = 6
 
 
-def arm(operators: model.Operators, mode: str | None) -> Callable[[], torch.Tensor]:
+def arm(operators: model.Operators, how: dict[str, Any] | None) -> Callable[[], torch.Tensor]:
     """One step of a model of its own."""
     data = model.batch(model.LARGE, "cuda")
     made = model.Model(model.LARGE, operators, torch.bfloat16, "cuda")
-    loss_of = torch.compile(made, fullgraph=True, mode=mode) if mode else made
+    loss_of = made if how is None else torch.compile(made, fullgraph=True, **how)
     weights = list(made.parameters())
 
     def step() -> torch.Tensor:
@@ -99,10 +102,10 @@ def main() -> None:
         for key, step in steps.items():
             times[key].append(one_round(step, asked.steps))
     middle = {key: [statistics.median(column) for column in zip(*rounds)] for key, rounds in times.items()}
-    print(f"{'':28}{'GPU ms':>9}{'host ms':>9}  GPU ms of the rounds")
+    print(f"{'':30}{'GPU ms':>9}{'host ms':>9}  GPU ms of the rounds")
     for (who, mode), (on_gpu, host) in middle.items():
         rounds = " ".join(f"{t:.2f}" for t, _ in times[who, mode])
-        print(f"{who + ', ' + mode:28}{on_gpu:9.3f}{host:9.3f}  {rounds}")
+        print(f"{who + ', ' + mode:30}{on_gpu:9.3f}{host:9.3f}  {rounds}")
     for ours in MODES:
         for theirs in MODES:
             if ("triad", ours) in middle and ("torch", theirs) in middle:
