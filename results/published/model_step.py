@@ -1,6 +1,6 @@
-"""A training step of the model of triad.torch.model in bf16 on the GPU that is here, by torch's operators and by
-triad's: in eager mode, by torch.compile, and by torch.compile with CUDA graphs (mode="reduce-overhead"), which
-takes the host out of the step on both sides, and with combined kernels (combo_kernels), which are fewer.
+"""A training step of the model of triad.torch.model in bf16 on the GPU that is here, by torch's operators and
+by triad's: in eager mode, by torch.compile, by torch.compile with CUDA graphs (mode="reduce-overhead"), which
+takes the host out of the step on both sides, and with combined kernels (combo_kernels).
 
     python results/published/model_step.py [--rounds 6] [--steps 15] [--no-profile]
 
