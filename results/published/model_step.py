@@ -1,8 +1,9 @@
 """A training step of the model of triad.torch.model in bf16 on the GPU that is here, by torch's operators and
 by triad's: in eager mode, by torch.compile, by torch.compile with CUDA graphs (mode="reduce-overhead"), which
-takes the host out of the step on both sides, and with combined kernels (combo_kernels).
+takes the host out of the step on both sides, and, where it is named, with combined kernels (combo_kernels).
 
-    python results/published/model_step.py [--rounds 6] [--steps 15] [--no-profile]
+    python results/published/model_step.py [--modes eager compiled graphs combined] [--rounds 6] [--steps 15]
+        [--no-profile]
 
 All arms live in one process and are timed in turn, round by round: the median of a round's steps between
 events, then the median of the rounds; and of the host, until it has queued one step on a GPU that waits.
@@ -26,8 +27,8 @@ from triad.torch import model
 IMPLS = {"layernorm": "cuda/vec", "rmsnorm": "cuda/vec", "rope": "cuda/vec",
          "flash_attention": "cuda/sm90_tma", "swiglu": "cuda/vec", "linear_cross_entropy": "cuda/cublas"}
 MODES: dict[str, dict[str, Any] | None] = {
-    "eager": None, "compiled": {}, "compiled, graphs": {"mode": "reduce-overhead"},
-    "compiled, combined": {"options": {"combo_kernels": True}}}
+    "eager": None, "compiled": {}, "graphs": {"mode": "reduce-overhead"},
+    "combined": {"options": {"combo_kernels": True}}}
 WARM = 6
 
 
@@ -82,13 +83,14 @@ def print_profile(name: str, step: Callable[[], torch.Tensor], steps: int = 5) -
 def main() -> None:
     """Prints the times of all arms, the ratios, and the profiles."""
     parser = argparse.ArgumentParser(description="a training step of triad.torch.model")
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=["eager", "compiled", "graphs"])
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--steps", type=int, default=15)
     parser.add_argument("--no-profile", action="store_true")
     asked = parser.parse_args()
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; {IMPLS}")
     steps = {}
-    for mode, how in MODES.items():
+    for mode, how in ((m, MODES[m]) for m in asked.modes):
         for who, operators in (("torch", model.Torchs()), ("triad", model.Ours(impls=IMPLS))):
             begin = time.perf_counter()
             try:
@@ -106,8 +108,8 @@ def main() -> None:
     for (who, mode), (on_gpu, host) in middle.items():
         rounds = " ".join(f"{t:.2f}" for t, _ in times[who, mode])
         print(f"{who + ', ' + mode:30}{on_gpu:9.3f}{host:9.3f}  {rounds}")
-    for ours in MODES:
-        for theirs in MODES:
+    for ours in asked.modes:
+        for theirs in asked.modes:
             if ("triad", ours) in middle and ("torch", theirs) in middle:
                 ratio = middle["torch", theirs][0] / middle["triad", ours][0]
                 print(f"torch, {theirs} / triad, {ours}: {ratio:.3f}")
