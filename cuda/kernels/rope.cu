@@ -6,9 +6,9 @@
 // Source   Su et al. 2021, arXiv:2104.09864
 //   naive   a thread a pair, any strides; the readable one, and the one to trust first. Costs: divisions that
 //           find a pair, and both numbers of its angle read for one pair
-//   vec     16-byte accesses, the angles of a thread used for four heads. Costs: contiguous tensors that
-//           begin at a multiple of 16 bytes, head_dim % vector == 0 if interleaved, head_dim/2 % vector == 0
-//           if not
+//   vec     16-byte accesses, the angles of a thread used for four heads. q and k may be parts of a wider
+//           tensor, as they are where one product makes both. Costs: contiguous heads that begin at a
+//           multiple of 16 bytes, head_dim % vector == 0 if interleaved, head_dim/2 % vector == 0 if not
 #include <algorithm>
 
 #include "arguments.cuh"
@@ -117,13 +117,26 @@ __device__ inline int64_t position(int64_t token, int64_t seq) {
 	return token % seq;
 }
 
+// Where heads are read: q and k may be parts of a wider tensor. Contiguous ones are found without this.
+template <bool Apart> struct Strides {
+	int64_t batch, token, head;
+
+	// start is where head 0 of a token begins in a contiguous tensor.
+	__device__ int64_t first(int64_t start, int64_t of, int64_t seq) const {
+		if constexpr (!Apart) return start;
+		const int64_t at = position(of, seq);
+		return (of - at) / seq * batch + at * token;
+	}
+	__device__ int64_t step(int64_t dim) const { return Apart ? head : dim; }
+};
+
 // threadIdx is (run of pairs, first head, token): a thread reads the angles of its run once and rotates it in PerThread heads at a time,
 // counted over q and then k, a block's worth of heads apart, so that a warp reads in a row. All its packs are fetched before the first
 // is used. No index is divided but the token's: divisions come before the first load and cost more here than the rotation.
-template <class T, bool Interleaved, int PerThread>
+template <class T, bool Interleaved, int PerThread, bool Apart>
 __global__ void __launch_bounds__(threads, Interleaved ? 6 : 4)
-    rope_vec_kernel(const T *__restrict__ q, const T *__restrict__ k, T *__restrict__ q_out, T *__restrict__ k_out, const float *__restrict__ cos,
-                    const float *__restrict__ sin, Shape s, int heads_q, int heads_k) {
+    rope_vec_kernel(const T *__restrict__ q, Strides<Apart> in_q, const T *__restrict__ k, Strides<Apart> in_k, T *__restrict__ q_out,
+                    T *__restrict__ k_out, const float *__restrict__ cos, const float *__restrict__ sin, Shape s, int heads_q, int heads_k) {
 	using Piece = Share<T, Interleaved>;
 	const int64_t dim = 2 * s.half, tokens = s.batch * s.seq;
 	const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.z);
@@ -131,6 +144,9 @@ __global__ void __launch_bounds__(threads, Interleaved ? 6 : 4)
 		const int64_t angles = (s.offset + position(token, s.seq)) * s.half;
 		// Where head 0 would begin if all heads were those of q, or of k; elements from there to a head's own.
 		const int64_t start_q = token * heads_q * dim, start_k = (token * heads_k - heads_q) * dim;
+		const int64_t step_q = in_q.step(dim), step_k = in_k.step(dim);
+		const int64_t from_q = in_q.first(start_q, token, s.seq);
+		const int64_t from_k = in_k.first(start_k, token, s.seq) - (Apart ? heads_q * step_k : 0);
 		for (int64_t pair = threadIdx.x * Piece::Pairs; pair < s.half; pair += blockDim.x * Piece::Pairs) {
 			for (int first = threadIdx.y; first < heads_q + heads_k; first += blockDim.y * PerThread) {
 				const int last = heads_q + heads_k - 1;
@@ -139,7 +155,7 @@ __global__ void __launch_bounds__(threads, Interleaved ? 6 : 4)
 				for (int h = 0; h < PerThread; h++) {
 					const int head = min(first + static_cast<int>(h * blockDim.y), last);
 					const bool of_q = head < heads_q;
-					piece[h].fetch((of_q ? q : k) + ((of_q ? start_q : start_k) + head * dim), s.half, pair);
+					piece[h].fetch((of_q ? q : k) + ((of_q ? from_q : from_k) + head * (of_q ? step_q : step_k)), s.half, pair);
 				}
 				float c[Piece::Pairs], n[Piece::Pairs];
 				triad::load(cos + angles + pair, c);
@@ -187,7 +203,9 @@ template <class T> int launch_naive(const triad_call *call, const Places &in) {
 	return triad::launched();
 }
 
-template <class T, bool Interleaved> int launch_vec(const triad_call *call, const Places &in) {
+bool apart(const triad_call *call, const Places &in) { return !triad::is_contiguous(call->in[in.q]) || !triad::is_contiguous(call->in[in.k]); }
+
+template <class T, bool Interleaved, bool Apart> int launch_vec(const triad_call *call, const Places &in) {
 	constexpr int64_t per_thread = heads_per_thread;
 	const Heads<T> q(call->in[in.q], call->out[0]), k(call->in[in.k], call->out[1]);
 	const Shape s = shape_of(call, in);
@@ -197,19 +215,21 @@ template <class T, bool Interleaved> int launch_vec(const triad_call *call, cons
 	const int64_t z = std::min<int64_t>(std::min<int64_t>(tokens, 64), threads / (x * y));   // 64: CUDA's limit
 	const dim3 block(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
 	const float *cos = static_cast<const float *>(call->in[in.cos].data), *sin = static_cast<const float *>(call->in[in.sin].data);
-	rope_vec_kernel<T, Interleaved, per_thread><<<triad::blocks_for(tokens, z), block, 0, triad::stream_of(call)>>>(
-	    q.from, k.from, q.to, k.to, cos, sin, s, static_cast<int>(q.count), static_cast<int>(k.count));
+	const auto strides = [](const Heads<T> &x) { return Strides<Apart>{x.stride[0], x.stride[1], x.stride[2]}; };
+	rope_vec_kernel<T, Interleaved, per_thread, Apart><<<triad::blocks_for(tokens, z), block, 0, triad::stream_of(call)>>>(
+	    q.from, strides(q), k.from, strides(k), q.to, k.to, cos, sin, s, static_cast<int>(q.count), static_cast<int>(k.count));
 	return triad::launched();
+}
+
+template <class T> int launch_vec_of(const triad_call *call, const Places &in) {
+	if (apart(call, in)) return interleaved(call) ? launch_vec<T, true, true>(call, in) : launch_vec<T, false, true>(call, in);
+	return interleaved(call) ? launch_vec<T, true, false>(call, in) : launch_vec<T, false, false>(call, in);
 }
 
 template <class T> int rope_fwd_naive(const triad_call *call) { return launch_naive<T>(call, forward); }
 template <class T> int rope_bwd_naive(const triad_call *call) { return launch_naive<T>(call, backward); }
-template <class T> int rope_fwd_vec(const triad_call *call) {
-	return interleaved(call) ? launch_vec<T, true>(call, forward) : launch_vec<T, false>(call, forward);
-}
-template <class T> int rope_bwd_vec(const triad_call *call) {
-	return interleaved(call) ? launch_vec<T, true>(call, backward) : launch_vec<T, false>(call, backward);
-}
+template <class T> int rope_fwd_vec(const triad_call *call) { return launch_vec_of<T>(call, forward); }
+template <class T> int rope_bwd_vec(const triad_call *call) { return launch_vec_of<T>(call, backward); }
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
 
@@ -222,10 +242,25 @@ template <bool Backward> void check_vec(triad::Check &check, const triad_call *c
 	check.that(heads < INT32_MAX / 2, "%lld heads are too many", heads);
 }
 
+// Heads of 16-byte packs, wherever they lie.
+template <bool Backward> void check_heads(triad::Check &check, const triad_call *call) {
+	for (int i = Backward ? 2 : 0; i < (Backward ? 4 : 2); i++) {
+		const triad_tensor &x = call->in[i];
+		if (triad::is_contiguous(x)) continue;
+		const char *const names[] = {"q", "k", "grad_q_out", "grad_k_out"}, *const name = names[i];
+		const long long vector = 16 / triad::element_bytes(x.dtype);
+		check.that(x.stride[3] == 1, "the elements of a head of %s are not contiguous", name);
+		for (int d = 0; d < 3; d++)
+			check.that(x.shape[d] <= 1 || x.stride[d] % vector == 0, "%s has stride %lld, not a multiple of %lld", name,
+			           static_cast<long long>(x.stride[d]), vector);
+	}
+}
+
 template <bool Backward> triad::Limits vec() {
 	return {triad::limit("head_dim (interleaved) or head_dim/2 (halves) a multiple of the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16)",
 	                     check_vec<Backward>),
-	        triad::contiguous(), triad::aligned(16)};
+	        triad::limit("heads contiguous, each at a multiple of 16 bytes", check_heads<Backward>), triad::contiguous("cos", "sin"),
+	        triad::aligned(16)};
 }
 
 } // namespace

@@ -6,8 +6,11 @@
 // Source   Shazeer 2020, arXiv:2002.05202
 //   naive   a thread an element, any strides; the readable one, and the one to trust first. Costs: a division
 //           an element, which finds its row
-//   vec     16-byte accesses, two of them a thread and tensor before the first use. Costs: contiguous tensors
-//           that begin at a multiple of 16 bytes
+//   vec     16-byte accesses, two of them a thread and tensor before the first use. Inputs may be halves of a
+//           wider matrix, as gate and up are where one product makes both. Costs: contiguous tensors or rows of
+//           whole vectors, that begin at a multiple of 16 bytes
+#include <type_traits>
+
 #include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"
@@ -84,11 +87,24 @@ __device__ inline void backward_pack(triad::Pack<T, N> gate, triad::Pack<T, N> u
 	if (dup != nullptr) triad::store(dup + at, u);
 }
 
+// In which row a pack lies. Contiguous inputs need none; else rows are whole packs, and those of an input begin `longer` elements behind the end of
+// the one before.
+template <bool Apart> struct Place {
+	int64_t cols;
+
+	__device__ int64_t row(int64_t i) const {
+		if constexpr (!Apart) return 0;
+		if ((i | cols) >> 32 == 0) return static_cast<uint32_t>(i) / static_cast<uint32_t>(cols); // two divisions of 32 bits are quicker than one of 64
+		return i / cols;
+	}
+};
+
 // A block takes Threads * Packs packs; a thread's packs lie Threads packs apart, so that a warp reads 512 bytes in a row, and all of them
 // are fetched before the first use. The last block may be partly empty; what is left of the last pack goes element by element.
-template <class T, int Threads, int Packs>
+template <class T, int Threads, int Packs, bool Apart>
 __global__ void __launch_bounds__(Threads)
-    swiglu_fwd_vec_kernel(const T *__restrict__ gate, const T *__restrict__ up, T *__restrict__ y, int64_t elements) {
+    swiglu_fwd_vec_kernel(const T *__restrict__ gate, const T *__restrict__ up, T *__restrict__ y, int64_t elements, Place<Apart> place,
+                          int64_t longer_gate, int64_t longer_up) {
 	constexpr int V = triad::vector<T>;
 	constexpr int64_t per_block = static_cast<int64_t>(Threads) * Packs * V;
 	for (int64_t first = blockIdx.x * per_block + threadIdx.x * V; first < elements; first += gridDim.x * per_block) {
@@ -97,8 +113,9 @@ __global__ void __launch_bounds__(Threads)
 		for (int p = 0; p < Packs; p++) {
 			const int64_t i = first + p * Threads * V;
 			if (i + V <= elements) {
-				g[p] = triad::fetch<V>(gate + i);
-				u[p] = triad::fetch<V>(up + i);
+				const int64_t row = place.row(i);
+				g[p] = triad::fetch<V>(gate + i + row * longer_gate);
+				u[p] = triad::fetch<V>(up + i + row * longer_up);
 			}
 		}
 #pragma unroll
@@ -114,10 +131,10 @@ __global__ void __launch_bounds__(Threads)
 	}
 }
 
-template <class T, int Threads, int Packs>
+template <class T, int Threads, int Packs, bool Apart>
 __global__ void __launch_bounds__(Threads)
     swiglu_bwd_vec_kernel(const T *__restrict__ gate, const T *__restrict__ up, const T *__restrict__ dy, T *__restrict__ dgate,
-                          T *__restrict__ dup, int64_t elements) {
+                          T *__restrict__ dup, int64_t elements, Place<Apart> place, int64_t longer_gate, int64_t longer_up, int64_t longer_dy) {
 	constexpr int V = triad::vector<T>;
 	constexpr int64_t per_block = static_cast<int64_t>(Threads) * Packs * V;
 	for (int64_t first = blockIdx.x * per_block + threadIdx.x * V; first < elements; first += gridDim.x * per_block) {
@@ -126,9 +143,10 @@ __global__ void __launch_bounds__(Threads)
 		for (int p = 0; p < Packs; p++) {
 			const int64_t i = first + p * Threads * V;
 			if (i + V <= elements) {
-				g[p] = triad::fetch<V>(gate + i);
-				u[p] = triad::fetch<V>(up + i);
-				d[p] = triad::fetch<V>(dy + i);
+				const int64_t row = place.row(i);
+				g[p] = triad::fetch<V>(gate + i + row * longer_gate);
+				u[p] = triad::fetch<V>(up + i + row * longer_up);
+				d[p] = triad::fetch<V>(dy + i + row * longer_dy);
 			}
 		}
 #pragma unroll
@@ -170,23 +188,50 @@ template <class T> int swiglu_bwd_naive(const triad_call *call) {
 	return triad::launched();
 }
 
+// by_place calls f with Place<false> where all inputs are contiguous.
+template <class F> int by_place(const triad_call *call, F f) {
+	const int64_t cols = call->in[0].shape[1];
+	for (int i = 0; i < call->n_in; i++)
+		if (!triad::is_contiguous(call->in[i])) return f(Place<true>{cols});
+	return f(Place<false>{cols});
+}
+
+// How many elements a row of an input is apart from the end of the one before.
+int64_t longer(const triad_call *call, int i) { return call->in[i].stride[0] - call->in[i].shape[1]; }
+
 template <class T> int swiglu_fwd_vec(const triad_call *call) {
 	const int64_t elements = triad::elements(call->in[0]);
 	if (elements == 0) return TRIAD_OK;
-	swiglu_fwd_vec_kernel<T, threads, packs>
-	    <<<triad::blocks_for(elements, threads * packs * triad::vector<T>), threads, 0, triad::stream_of(call)>>>(
-	        input<T>(call, 0), input<T>(call, 1), output<T>(call, 0), elements);
-	return triad::launched();
+	return by_place(call, [&](auto place) {
+		constexpr bool apart = std::is_same_v<decltype(place), Place<true>>;
+		swiglu_fwd_vec_kernel<T, threads, packs, apart>
+		    <<<triad::blocks_for(elements, threads * packs * triad::vector<T>), threads, 0, triad::stream_of(call)>>>(
+		        input<T>(call, 0), input<T>(call, 1), output<T>(call, 0), elements, place, longer(call, 0), longer(call, 1));
+		return triad::launched();
+	});
 }
 
 template <class T> int swiglu_bwd_vec(const triad_call *call) {
 	const int64_t elements = triad::elements(call->in[0]);
 	if (elements == 0) return TRIAD_OK;
-	swiglu_bwd_vec_kernel<T, threads, packs>
-	    <<<triad::blocks_for(elements, threads * packs * triad::vector<T>), threads, 0, triad::stream_of(call)>>>(
-	        input<T>(call, 0), input<T>(call, 1), input<T>(call, 2), output<T>(call, 0), output<T>(call, 1), elements);
-	return triad::launched();
+	return by_place(call, [&](auto place) {
+		constexpr bool apart = std::is_same_v<decltype(place), Place<true>>;
+		swiglu_bwd_vec_kernel<T, threads, packs, apart>
+		    <<<triad::blocks_for(elements, threads * packs * triad::vector<T>), threads, 0, triad::stream_of(call)>>>(
+		        input<T>(call, 0), input<T>(call, 1), input<T>(call, 2), output<T>(call, 0), output<T>(call, 1), elements, place,
+		        longer(call, 0), longer(call, 1), longer(call, 2));
+		return triad::launched();
+	});
 }
+
+// Inputs of vec.
+void check_rows(triad::Check &check, const triad_call *call) {
+	const char *const names[] = {"gate", "up", "grad_y"};
+	for (int i = 0; i < call->n_in; i++)
+		if (!triad::is_contiguous(call->in[i])) check.vector_rows(call->in[i], names[i]);
+}
+
+triad::Limits vec() { return {triad::limit("tensors contiguous, or of rows that are whole vectors of 16 bytes", check_rows), triad::aligned(16)}; }
 
 } // namespace
 
@@ -195,8 +240,8 @@ template <class T> int swiglu_bwd_vec(const triad_call *call) {
 TRIAD_KERNEL(swiglu, naive, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(swiglu_fwd_naive)))
 TRIAD_KERNEL(swiglu, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(swiglu_fwd_vec)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(vec()).launch(TRIAD_BY_DTYPE(swiglu_fwd_vec)))
 TRIAD_KERNEL(swiglu, naive, backward,
              .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE(swiglu_bwd_naive)))
 TRIAD_KERNEL(swiglu, vec, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(swiglu_bwd_vec)))
+             .contract("fp32").dtypes(triad::floats).outputs(3).limits(vec()).launch(TRIAD_BY_DTYPE(swiglu_bwd_vec)))

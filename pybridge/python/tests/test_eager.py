@@ -5,6 +5,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -50,6 +51,16 @@ def rows(op, family, attributes):
     names = {p["pass"]: [t["name"] for t in p["outputs"]] for p in spec["passes"]}
     return {name: row for name, row in cuda.variants(path, json.loads(attributes), names).items()
             if row._kernels[0].contents.op.decode() == op}
+
+
+def served(name, described, look=None):
+    """An operator of one tensor whose calls are all settled so."""
+    LIBRARY.define(f"{name}(Tensor x) -> Tensor")
+    extension.load().serve(f"triad_test::{name}", 1, lambda x: (described, look), lambda x: x, None)
+    return getattr(torch.ops.triad_test, name).default
+
+
+LIBRARY = torch.library.Library("triad_test", "FRAGMENT")
 
 
 def draw(*shape, seed=1):
@@ -364,7 +375,51 @@ class InCpp(Paths, unittest.TestCase):
             torch.testing.assert_close(grad, y * (g - (g * y).sum(-1, keepdim=True)))
             names = {e.name for e in found.events()}
             for name in (f"softmax/{impl}", f"softmax/{impl} backward"):
-                self.assertEqual(name in names, self.fast, names)
+                self.assertIn(name, names)
+            seen = set()
+            sys.setprofile(lambda frame, event, argument: seen.add(frame.f_code.co_filename))
+            try:
+                torch.ops.triad.softmax.default(x, impl)
+                torch.ops.triad.softmax_backward.default(y, g, impl)
+            finally:
+                sys.setprofile(None)
+            self.assertEqual({name for name in seen if not name.endswith(("torch/_ops.py", __file__))}, set())
+
+    def test_rules_of_what_the_dispatcher_runs(self):
+        """What torch asks of a custom operator; gradients which torch's own kernel for autograd gives."""
+        leaf = draw(3, 5).requires_grad_()
+        layer = (draw(4, 6).requires_grad_(), draw(6).requires_grad_(), draw(6).requires_grad_())
+        for op, inputs in ((torch.ops.triad.softmax.default, (leaf, "cuda/stub")),
+                           (torch.ops.triad.layernorm.default, (*layer, 1e-5, "cuda/loops"))):
+            with torch.no_grad():
+                op(*inputs)
+            self.assertTrue(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CPU"))
+            torch.library.opcheck(op, inputs)
+        self.same(lambda x: torch.ops.triad.softmax(x, "cuda/stub"), lambda x: torch.softmax(x, -1), [leaf])
+        self.same(lambda *t: torch.ops.triad.layernorm(*t, 1e-3, "cuda/loops")[0],
+                  lambda x, w, b: F.layer_norm(x, (6,), w, b, 1e-3), layer)
+        with self.assertRaisesRegex(RuntimeError, "has no derivative"):
+            y = torch.ops.triad.softmax(leaf, "cuda/stub")
+            (first,) = torch.autograd.grad(y[0, 0], leaf, create_graph=True)
+            torch.autograd.grad(first.sum(), leaf)
+        with self.assertRaisesRegex(RuntimeError, "functorch transforms"):
+            torch.func.vjp(lambda t: torch.ops.triad.softmax(t, "cuda/stub"), leaf)
+        compiled = torch.compile(lambda *t: ops.layernorm(*t, impl="cuda/loops"), fullgraph=True,
+                                 backend="aot_eager")
+        self.same(compiled, lambda x, w, b: F.layer_norm(x, (6,), w, b), layer)
+
+    def test_refusals_of_what_the_dispatcher_runs(self):
+        x = draw(3, 5)
+        torch.ops.triad.softmax(x, "cuda/stub")
+        for _ in range(3):
+            with self.assertRaisesRegex(triad.UsageError, "^softmax/cuda/narrow: cols 5 is above 4"):
+                torch.ops.triad.softmax(x, "cuda/narrow")
+            with self.assertRaisesRegex(triad.TriadError, "^softmax/cuda/broken: .* CUDA error 700"):
+                torch.ops.triad.softmax(x, "cuda/broken")
+            with self.assertRaisesRegex(triad.UsageError, "has no implementation 'cuda/none'"):
+                torch.ops.triad.softmax(x, "cuda/none")
+            torch.testing.assert_close(torch.ops.triad.softmax(torch._neg_view(-x), "cuda/stub"),
+                                       torch.softmax(x, -1))
 
     def test_profiler(self):
         x = draw(3, 4)
@@ -378,12 +433,27 @@ class InCpp(Paths, unittest.TestCase):
 class Building(unittest.TestCase):
     def test_dtypes_have_one_number(self):
         """Where kernels are described in Python, and in C++."""
-        fast, kernel = extension.load(), rows(CUSTOM[0], "cuda", "[]")["cuda/numbered"]._kernels[0].contents
+        kernel = rows(CUSTOM[0], "cuda", "[]")["cuda/numbered"]._kernels[0].contents
         result = ((1,), torch.float32, True, False, 0)
-        one = fast.pass_of((ctypes.addressof(kernel), "numbered", (), ((0, False),), (result,)))
+        numbered = served("numbered", (ctypes.addressof(kernel), "numbered", (), ((0, False),), (result,)))
         for dtype, number in cuda._NUMBERS.items():
-            found, = fast.launch(one, (torch.empty(1, dtype=dtype),))
-            self.assertEqual(found.item(), number, dtype)
+            self.assertEqual(numbered(torch.empty(1, dtype=dtype)).item(), number, dtype)
+
+    def test_what_is_looked_at_first(self):
+        """The data of inputs that say where a kernel reads, before every launch."""
+        kernel = rows(CUSTOM[0], "cuda", "[]")["cuda/numbered"]._kernels[0].contents
+        result, seen = ((1,), torch.float32, True, False, 0), []
+
+        def look(tensors):
+            seen.append(tensors[0].item())
+            if tensors[0].item() < 0:
+                raise triad.UsageError("below 0")
+        looked = served("looked", (ctypes.addressof(kernel), "looked", (), ((0, False),), (result,)), look)
+        for value in (1.0, 2.0, 3.0):
+            looked(torch.tensor([value]))
+        with self.assertRaisesRegex(triad.UsageError, "below 0"):
+            looked(torch.tensor([-1.0]))
+        self.assertEqual(seen, [1.0, 2.0, 3.0, -1.0])
 
     def test_built_once_for_every_environment(self):
         """The same package in another folder finds what was built; another source does not."""

@@ -9,7 +9,7 @@ try:
 except ImportError:
     raise unittest.SkipTest("PyTorch is not installed") from None
 
-from triad.torch import ops
+from triad.torch import indices, ops
 
 
 def lengths(*of):
@@ -33,6 +33,23 @@ class Indices(unittest.TestCase):
                 with self.assertRaises(triad.TriadError) as caught:
                     call()
                 self.assertIn(words, str(caught.exception))
+
+    def test_classes(self):
+        """What is refused, wherever the ignored one lies."""
+        places = ops.linear_cross_entropy._looks
+        for n in (1, 2, 5):
+            for ignored in (-100, -1, -2, 0, 1, n, n + 1, 7):
+                for value in (-101, -100, -99, -3, -2, -1, 0, 1, n - 1, n, n + 1, 7, 8):
+                    tensors = [torch.empty(0), torch.empty(0), torch.tensor([0, value])]
+                    with self.subTest(n=n, ignored=ignored, value=value):
+                        taken = 0 <= value < n or value == ignored
+                        try:
+                            indices.look("it", places, tensors, {"classes": n}, {"ignore_index": ignored})
+                        except triad.UsageError as e:
+                            self.assertIn(f"target has {value}: want 0 to {n - 1}, or {ignored}", str(e))
+                            self.assertFalse(taken)
+                        else:
+                            self.assertTrue(taken)
 
     def test_none_of_a_kind(self):
         self.assertEqual(ops.attention_mask(lengths(), lengths(), seq_q=4, seq_kv=8).shape, (0, 4, 8))

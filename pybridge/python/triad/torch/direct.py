@@ -52,7 +52,6 @@ class Step:
     rows_in: Sequence[bool] = ()
     rows_out: Sequence[bool] = ()
     look: Callable[[Sequence[torch.Tensor]], None] | None = None  # at the data of the inputs, before a launch
-    fast: Callable[[tuple], Any] | None = None  # run by the C++ part, or NotImplemented; None: not asked for
 
     def __post_init__(self) -> None:
         if getattr(self.row, "asked", False):  # its launch takes rows as they come

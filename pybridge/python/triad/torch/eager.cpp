@@ -1,7 +1,8 @@
-// The eager path of the CUDA operators in C++: from the arguments of a call in Python to the launch of the kernel, with autograd, past torch's
-// dispatcher. extension.py builds it on first use from this file and the folder eager; direct.py is the same path in Python.
+// The CUDA operators in C++. Eager calls: from the arguments in Python to the launch of the kernel, with autograd, past torch's dispatcher;
+// direct.py is the same path in Python. Compiled code: the operators' kernels in that dispatcher (eager/dispatch.h). extension.py builds it on first
+// use from this file and the folder eager.
 //
-// A call is looked up by what tells calls apart: implementation, attributes, and the dtypes, devices and sizes of its tensors. What is found is a
+// An eager call is looked up by what tells calls apart: implementation, attributes, and the dtypes, devices and sizes of its tensors. What is found is a
 // Plan, which Python made when the call was first seen. Whatever is not a plain call (unknown, traced, a subclass of a tensor, a mode, a
 // transform) gets NotImplemented, and takes the way through torch.ops.
 #include <Python.h>
@@ -18,20 +19,19 @@
 #include <ATen/record_function.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/Device.h>
-#include <torch/csrc/Dtype.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "abi.h"
 #include "eager/autograd.h"
 #include "eager/call_key.h"
+#include "eager/described.h"
+#include "eager/dispatch.h"
 #include "eager/launch.h"
 #include "eager/plan.h"
 
 namespace {
 
 using namespace triad_eager;
-
-constexpr size_t kPlans = 10000;  // that are remembered, and words
 
 template <class F> PyObject *guarded(F body) {
 	try {
@@ -88,49 +88,6 @@ PyObject *call(PyObject *, PyObject *const *a, Py_ssize_t n) {
 	});
 }
 
-struct Malformed : std::runtime_error {
-	Malformed() : std::runtime_error("the C++ part was told of a call in another way than operators.py tells it") {}
-};
-
-int64_t whole(PyObject *o) {
-	const int64_t v = PyLong_AsLongLong(o);
-	if (v == -1 && PyErr_Occurred() != nullptr) {
-		PyErr_Clear();
-		throw Malformed();
-	}
-	return v;
-}
-
-template <class F> void each(PyObject *sequence, F body) {
-	if (!PyTuple_CheckExact(sequence)) throw Malformed();
-	for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sequence); i++) body(PyTuple_GET_ITEM(sequence, i));
-}
-
-PyObject *field(PyObject *tuple, Py_ssize_t i) {
-	if (!PyTuple_CheckExact(tuple) || i >= PyTuple_GET_SIZE(tuple)) throw Malformed();
-	return PyTuple_GET_ITEM(tuple, i);
-}
-
-// (address of the triad_kernel, name, attributes, ((index, rows), ...), ((shape, dtype, given, rows, of), ...))
-Pass pass_of(PyObject *o) {
-	Pass p;
-	p.kernel = reinterpret_cast<const triad_kernel *>(whole(field(o, 0)));
-	const char *name = PyUnicode_AsUTF8(field(o, 1));
-	if (p.kernel == nullptr || name == nullptr) throw Malformed();
-	p.name = name;
-	each(field(o, 2), [&](PyObject *v) { p.attributes.push_back(PyFloat_AsDouble(v)); });
-	each(field(o, 3), [&](PyObject *v) { p.inputs.push_back({whole(field(v, 0)), field(v, 1) == Py_True}); });
-	each(field(o, 4), [&](PyObject *v) {
-		Result r{{}, at::kFloat, field(v, 2) == Py_True, field(v, 3) == Py_True, whole(field(v, 4))};
-		each(field(v, 0), [&](PyObject *s) { r.shape.push_back(whole(s)); });
-		if (!THPDtype_Check(field(v, 1))) throw Malformed();
-		r.dtype = reinterpret_cast<THPDtype *>(field(v, 1))->scalar_type;
-		p.results.push_back(std::move(r));
-	});
-	if (p.inputs.empty() || p.inputs.size() > 16 || p.results.empty() || p.results.size() > 16) throw Malformed();
-	return p;
-}
-
 // remember(operator, tensors, impl, keywords, forward, backward or None, kept)
 PyObject *remember(PyObject *, PyObject *const *a, Py_ssize_t n) {
 	return guarded([&]() -> PyObject * {
@@ -150,47 +107,13 @@ PyObject *remember(PyObject *, PyObject *const *a, Py_ssize_t n) {
 	});
 }
 
-constexpr const char *kPass = "triad_eager.pass";
-
-// pass(description): one pass of a kernel, which launch takes.
-PyObject *pass(PyObject *, PyObject *described) {
+// serve(name, tensors, described, run, autograd): from now on the kernels of torch.ops.triad.name are the C++ part's.
+PyObject *served(PyObject *, PyObject *const *a, Py_ssize_t n) {
 	return guarded([&]() -> PyObject * {
-		auto made = std::make_unique<Pass>(pass_of(described));
-		PyObject *capsule =
-		    PyCapsule_New(made.get(), kPass, [](PyObject *c) { delete static_cast<Pass *>(PyCapsule_GetPointer(c, kPass)); });
-		if (capsule != nullptr) made.release();
-		return capsule;
-	});
-}
-
-// launch(pass, tensors): the pass alone, for torch's dispatcher, which has the autograd of a call. Its outputs, None for one that the kernel does
-// not give; or NotImplemented.
-PyObject *launch_pass(PyObject *, PyObject *const *a, Py_ssize_t n) {
-	return guarded([&]() -> PyObject * {
-		const Pass *p = n == 2 ? static_cast<const Pass *>(PyCapsule_GetPointer(a[0], kPass)) : nullptr;
-		if (p == nullptr) {
-			PyErr_Clear();
-			throw std::runtime_error("launch takes a pass and its tensors");
-		}
-		std::vector<Tensor> inputs;
-		inputs.reserve(p->inputs.size());
-		bool all_plain = true;
-		each(a[1], [&](PyObject *o) {
-			all_plain = all_plain && THPVariable_CheckExact(o) && plain(THPVariable_Unpack(o));
-			if (all_plain) inputs.push_back(THPVariable_Unpack(o));
-		});
-		if (!all_plain || inputs.size() != p->inputs.size()) return later();
-		std::vector<Tensor> outputs;
-		{
-			const Released released;
-			const at::AutoDispatchBelowADInplaceOrView below;
-			RECORD_FUNCTION(p->name, c10::ArrayRef<const c10::IValue>());
-			outputs = launch(*p, std::move(inputs));
-		}
-		PyObject *all = PyTuple_New(static_cast<Py_ssize_t>(outputs.size()));
-		for (size_t i = 0; all != nullptr && i < outputs.size(); i++)
-			PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), outputs[i].defined() ? THPVariable_Wrap(outputs[i]) : Py_NewRef(Py_None));
-		return all;
+		const char *name = n == 5 ? PyUnicode_AsUTF8(a[0]) : nullptr;
+		if (name == nullptr) throw Malformed();
+		serve(name, static_cast<size_t>(whole(a[1])), a[2], a[3], a[4]);
+		return Py_NewRef(Py_None);
 	});
 }
 
@@ -246,8 +169,7 @@ template <class F> PyCFunction fast(F f) { return reinterpret_cast<PyCFunction>(
 
 PyMethodDef methods[] = {{"call", fast(call), METH_FASTCALL, "call(operator, tensors, impl, keywords)"},
                          {"remember", fast(remember), METH_FASTCALL, "remember(operator, tensors, impl, keywords, forward, backward, kept)"},
-                         {"pass_of", pass, METH_O, "pass_of(description): one pass of a kernel"},
-                         {"launch", fast(launch_pass), METH_FASTCALL, "launch(pass, tensors): its outputs"},
+                         {"serve", fast(served), METH_FASTCALL, "serve(name, tensors, described, run, autograd)"},
                          {"operator", another, METH_NOARGS, "a number for one more operator"},
                          {"raw", fast(raw), METH_FASTCALL, "raw(operator, tensors, impl, keywords, repeats): seconds a launch"},
                          {nullptr, nullptr, 0, nullptr}};

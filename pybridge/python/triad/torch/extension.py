@@ -55,7 +55,7 @@ def command(output: Path) -> list[str]:
     from torch.utils.cpp_extension import include_paths, library_paths
     folders = [f"-isystem{p}" for p in (*include_paths("cpu"), sysconfig.get_paths()["include"])]
     libraries = [f"-L{p}" for p in library_paths("cpu")]
-    return [compiler(), "-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+    return [compiler(), "-std=c++17", "-O2", "-Wfatal-errors", "-fPIC", "-shared", "-fvisibility=hidden",
             f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}", *folders,
             f"-I{header()}", str(SOURCE), "-o", str(output), *libraries, "-lc10", "-ltorch_cpu",
             "-ltorch_python"]

@@ -27,7 +27,24 @@ _grad_enabled, _any_autocast = torch.is_grad_enabled, torch._C._is_any_autocast_
 _dynamo = torch.compiler.is_dynamo_compiling
 # What torch's guards do not see.
 _modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack
-_library = torch.library.Library("triad", "FRAGMENT")
+
+
+class _Library(torch.library.Library):
+    """The fragment of torch's library that the operators are in. The kernels that torch makes for autograd
+    are kept: where the C++ part stands before them, it calls them."""
+
+    def __init__(self) -> None:
+        super().__init__("triad", "FRAGMENT")
+        self.autograd: dict[str, Callable[..., Any]] = {}
+
+    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **options: Any) -> None:
+        """Registers a kernel."""
+        super().impl(op_name, fn, dispatch_key, **options)
+        if dispatch_key == "Autograd":
+            self.autograd[op_name] = fn
+
+
+_library = _Library()
 
 
 class Function:
@@ -78,26 +95,22 @@ class Function:
     # ---- definition
 
     def _define(self) -> None:
-        self._op = self._custom(self.name, self._forward, self._forward.inputs,
-                                self._run("forward", self._forward.inputs))
+        self._op = self._custom(self.name, self._forward, self._forward.inputs)
         if self._backward is None:
             return
-        self._from_saved = self._custom(f"{self.name}_backward", self._backward, self._backward.inputs,
-                                        self._run("backward", self._backward.inputs))
+        self._from_saved = self._custom(f"{self.name}_backward", self._backward, self._backward.inputs)
         if not self.differentiable:
             return
         self._again = [*self._forward.inputs,
                        *(t for t in self._backward.inputs if t["name"] in self._upstream)]
-        self._from_inputs = self._custom(f"{self.name}_backward_recomputed", self._backward, self._again,
-                                         self._run("backward", self._again))
+        self._from_inputs = self._custom(f"{self.name}_backward_recomputed", self._backward, self._again)
         for name in ("backward", "backward_recomputed"):
             torch.library.register_autograd(f"triad::{self.name}_{name}", self._no_second,
                                             setup_context=lambda ctx, inputs, output: None, lib=_library)
         torch.library.register_autograd(f"triad::{self.name}", self._gradients, setup_context=self._save,
                                         lib=_library)
 
-    def _custom(self, name: str, signature: Signature, inputs: Sequence[Mapping[str, Any]],
-                kernel: Callable[..., Any]) -> Any:
+    def _custom(self, name: str, signature: Signature, inputs: Sequence[Mapping[str, Any]]) -> Any:
         arguments = [f"Tensor {t['name']}" for t in inputs]
         arguments += [f"{_TYPES[a['type']]}{'?' if depends(a) else ''} {a['name']}" for a in self._attributes]
         results = ", ".join(["Tensor"] * len(signature.outputs))
@@ -106,7 +119,7 @@ class Function:
         schema = f"({', '.join([*arguments, 'str impl'])}) -> {results}"
         # Not torch.library.custom_op: its checks of every call cost more than a small kernel.
         _library.define(f"{name}{schema}", tags=(torch.Tag.pt2_compliant_tag,))
-        _library.impl(name, kernel, "CompositeExplicitAutograd")
+        _library.impl(name, self._run(name, signature, inputs), "CompositeExplicitAutograd")
         torch.library.register_fake(f"triad::{name}", self._fake(signature, inputs), lib=_library)
         return getattr(torch.ops.triad, name).default
 
@@ -128,12 +141,12 @@ class Function:
             return made[0] if len(made) == 1 else tuple(made)
         return fake
 
-    def _run(self, direction: str, inputs: Sequence[Mapping[str, Any]]) -> Callable[..., Any]:
-        signature = self._forward if direction == "forward" else self._backward
-        assert signature is not None
-
+    def _run(self, name: str, signature: Signature,
+             inputs: Sequence[Mapping[str, Any]]) -> Callable[..., Any]:
+        """The kernel of torch.ops.triad.name in Python. Once the C++ part is there, that has the name."""
         steps: dict[tuple, Step] = {}
         count = len(inputs)
+        served = False
 
         def made(key: tuple, arguments: Sequence[Any]) -> Step:
             tensors, attributes, impl = self._split(arguments, inputs)
@@ -142,25 +155,30 @@ class Function:
             results = signature.results(values, _first(tensors, inputs), attributes)
             if len(steps) > PLANS:
                 steps.clear()
-            steps[key] = step(self.name, self._implementations.named(impl, tensors[0].device), direction,
-                              signature.case_dtype(tensors, inputs), attributes, results,
+            steps[key] = step(self.name, self._implementations.named(impl, tensors[0].device),
+                              signature.direction, signature.case_dtype(tensors, inputs), attributes, results,
                               signature.dtypes, self._looks, values, rows_in=calls.of_rows(inputs),
                               rows_out=calls.of_rows(signature.outputs))
             if isinstance(steps[key].row, cuda.CudaRow) and tensors[0].device.type == "cuda":
                 extension.start()
             return steps[key]
 
+        def of(arguments: Sequence[Any]) -> Step:
+            key = (arguments[count:], *[(t.shape, t.dtype, t.device) for t in arguments[:count]])
+            return steps.get(key) or made(key, arguments)
+
+        def described(*arguments: Any) -> tuple | None:
+            s = of(arguments)
+            return (self._described(s), s.look) if isinstance(s.row, cuda.CudaRow) else None
+
         def run(*arguments: Any) -> Any:
-            tensors = arguments[:count]
-            key = (arguments[count:], *[(t.shape, t.dtype, t.device) for t in tensors])
-            of = steps.get(key) or made(key, arguments)
-            got = NotImplemented
-            if extension.loaded is not None:
-                if of.fast is None:
-                    of.fast = self._by_extension(of)
-                got = of.fast(tensors)
+            nonlocal served
+            if extension.loaded is not None and not served:
+                served = True
+                extension.loaded.serve(f"triad::{name}", count, described, run, _differentiated(name))
+            s, tensors = of(arguments), arguments[:count]
             out = [tensors[0].new_empty((0,), dtype=t) if m is None else m
-                   for m, (_, _, t) in zip(of.run(tensors) if got is NotImplemented else got, of.results)]
+                   for m, (_, _, t) in zip(s.run(tensors), s.results)]
             return out[0] if len(out) == 1 else tuple(out)
         return run
 
@@ -231,19 +249,6 @@ class Function:
         return (s.launch.address, name, s.row.numbers(s.attributes), tuple(zip(sources, flags_in)),
                 tuple(zip(shapes, (t for *_, t in s.results), s.launch.given, flags_out,
                           of or [0] * len(shapes))))
-
-    def _by_extension(self, s: Step) -> Callable[[tuple], Any]:
-        """A step that the dispatcher runs, by the C++ part; what gives NotImplemented where it has none."""
-        if not isinstance(s.row, cuda.CudaRow):
-            return lambda tensors: NotImplemented
-        launch = extension.loaded.launch
-        one = extension.loaded.pass_of(self._described(s))
-
-        def fast(tensors: tuple) -> Any:
-            if s.look is not None:
-                s.look(tensors)
-            return launch(one, tensors)
-        return fast
 
     # ---- autograd
 
@@ -419,6 +424,14 @@ class Function:
 def _first(tensors: Sequence[torch.Tensor], inputs: Sequence[Mapping[str, Any]]) -> torch.dtype:
     """The dtype of the case: of the first input that has it; of gradients where a backward has no other."""
     return next((x.dtype for t, x in zip(inputs, tensors) if t["dtype"] in ("", "$1")), tensors[0].dtype)
+
+
+def _differentiated(name: str) -> Callable[..., Any] | None:
+    """The kernel that torch has made for the autograd of an operator, as the C++ part calls it: with the
+    number of a set of dispatch keys before the arguments."""
+    kernel = _library.autograd.get(name)
+    return kernel and (lambda keys, *arguments: kernel(torch._C.DispatchKeySet.from_raw_repr(keys),
+                                                       *arguments))
 
 
 def _is_kept(output: Mapping[str, Any]) -> bool:

@@ -32,6 +32,8 @@ struct Operator {
 	std::vector<int64_t> key;  // of the call at hand; the GIL guards it
 };
 
+constexpr size_t kPlans = 10000;  // that are remembered of an operator, and words
+
 inline std::vector<Operator> operators;
 inline PyObject *words = nullptr;     // implementations and attributes, numbered
 
@@ -50,6 +52,13 @@ inline bool plain(const Tensor &t) {
 	                                        DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA});
 	return (t.key_set().raw_repr() & ~usual.raw_repr()) == 0 && t.layout() == at::kStrided && !t.unsafeGetTensorImpl()->has_symbolic_sizes_strides() &&
 	       !t._fw_grad(0).defined();
+}
+
+// Adds what of a tensor tells calls apart.
+inline void append(std::vector<int64_t> &key, const Tensor &t) {
+	key.push_back(static_cast<int64_t>(t.scalar_type()) << 32 | static_cast<int64_t>(t.device().type()) << 16 | static_cast<uint16_t>(t.device().index()));
+	key.push_back(t.dim());
+	for (const int64_t s : t.sizes()) key.push_back(s);
 }
 
 // The number of a word, -1 for one that is new, unless it is to be added. It may not be hashable: no number either.
@@ -87,9 +96,7 @@ inline bool key_of(std::vector<int64_t> &key, PyObject *tensors, PyObject *impl,
 		const Tensor &t = THPVariable_Unpack(o);
 		if (!plain(t) || (i == 0 && at::autocast::is_autocast_enabled(t.device().type()))) return false;
 		gradient = gradient || t.requires_grad();
-		key.push_back(static_cast<int64_t>(t.scalar_type()) << 32 | static_cast<int64_t>(t.device().type()) << 16 | static_cast<uint16_t>(t.device().index()));
-		key.push_back(t.dim());
-		for (const int64_t s : t.sizes()) key.push_back(s);
+		append(key, t);
 		if (found != nullptr) found->push_back(t);
 	}
 	key.push_back(gradient && c10::GradMode::is_enabled());
