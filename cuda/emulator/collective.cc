@@ -82,6 +82,7 @@ CUEMU_PLAIN void compute(Fiber *v, int kind, uint32_t lanes) {
 		common = reduce(v, kind, lanes);
 	}
 	if (kind <= SHFL_XOR && lanes == 0xffffffffu) {        // as almost all are: no lane is asked whether it is there
+#pragma GCC unroll 8
 		for (int i = 0; i < 32; i++) v[i].result = v[v[i].source & 31].value;
 		return;
 	}
@@ -113,12 +114,21 @@ CUEMU_PLAIN void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes)
 	}
 }
 
+CUEMU_PLAIN static inline uint64_t mask_and_kind(const Fiber &f) {
+	uint64_t both;
+	static_assert(offsetof(Fiber, kind) == offsetof(Fiber, mask) + 4, "they are read as one");
+	memcpy(&both, &f.mask, sizeof both);
+	return both;
+}
+
 // mismatch: the first lane of the group that waits for lane `self` too, with another mask or in another function; ELSEWHERE if lanes of the group are
 // still in functions that do not need `self`, after which they may come here; NONE.
 CUEMU_PLAIN int mismatch(const Fiber *v, uint32_t lanes, unsigned self) {
-	uint32_t differs = 0;
 	if (lanes == 0xffffffffu) {
-		for (int i = 0; i < 32; i++) differs |= (v[i].mask ^ v[self].mask) | static_cast<uint32_t>(v[i].kind ^ v[self].kind);
+		const uint64_t mine = mask_and_kind(v[self]);
+		uint64_t differs = 0;
+#pragma GCC unroll 8
+		for (int i = 0; i < 32; i++) differs |= mask_and_kind(v[i]) ^ mine;
 		if (!differs) return NONE;
 	}
 	bool elsewhere = false;

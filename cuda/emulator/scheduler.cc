@@ -195,6 +195,9 @@ CUEMU_PLAIN inline Transfer to_lane_of(Worker &w, unsigned warp, const Warp &p) 
 	w.current = next;
 	if (__builtin_expect(!(p.started >> lane & 1), 0)) return to_first(w, self, next);
 	hook_leave(w, slot_of(w, self), slot_of(w, next));
+	const char *then = static_cast<const char *>(w.fiber[(p.down ? next - 1 : next + 1) % MAX_THREADS].sp);
+	__builtin_prefetch(then);                      // most stacks of a block are in no cache that is near
+	__builtin_prefetch(then + 64);
 	return {&w.fiber[self].sp, w.fiber[next].sp};
 }
 
@@ -340,7 +343,7 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer wait_for_activemask(Worker &w, un
 	abandon(w);
 }
 
-CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_barrier(Worker &w, int predicate, const Wait *wait) {
+CUEMU_PLAIN inline Transfer arrive_at_barrier(Worker &w, int predicate, const Wait *wait) {
 	const unsigned warp = w.current / 32;
 	const uint32_t bit = 1u << w.current % 32;
 	Warp &p = w.warp[warp];
@@ -355,7 +358,7 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_barrier(Worker &w, int 
 	return stays(w, p) ? to_lane_of(w, warp, p) : leave_and_go(w, warp, bit);
 }
 
-CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_collective(Worker &w, int kind, uint32_t mask) {
+CUEMU_PLAIN inline Transfer arrive_at_collective(Worker &w, int kind, uint32_t mask) {
 	const unsigned warp = w.current / 32;
 	const uint32_t bit = 1u << w.current % 32;
 	Warp &p = w.warp[warp];
@@ -390,7 +393,8 @@ extern "C" {
 // wait_at_barrier and wait_at_collective do what the functions that kernels call stand for. These only ask for direct mode, and keep no
 // argument for it on a stack that waits.
 CUEMU_PLAIN __attribute__((noinline)) static int wait_at_barrier(int kind, int predicate, const char *file, int line) {
-	Wait wait = {IN_BARRIER, kind, line, file, nullptr};
+	Wait wait;                                     // has no name
+	wait.what = IN_BARRIER, wait.kind = kind, wait.line = line, wait.file = file;
 	Worker &before = *this_worker;
 	before.fiber[before.current].wait = &wait;
 	Worker &w = go(arrive_at_barrier(before, predicate, &wait));
@@ -400,7 +404,8 @@ CUEMU_PLAIN __attribute__((noinline)) static int wait_at_barrier(int kind, int p
 
 CUEMU_PLAIN __attribute__((noinline)) static uint64_t wait_at_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const char *file,
                                                                          int line) {
-	Wait wait = {IN_COLLECTIVE, kind, line, file, nullptr};
+	Wait wait;                                     // has no name
+	wait.what = IN_COLLECTIVE, wait.kind = kind, wait.line = line, wait.file = file;
 	Worker &before = *this_worker;
 	Fiber &f = before.fiber[before.current];
 	f.wait = &wait;

@@ -39,8 +39,9 @@ struct alignas(64) Fiber {
 	void *sp;
 	const Wait *wait;
 	uint64_t value, result;
-	uint32_t mask, source;
-	int32_t kind;
+	uint32_t mask;
+	int32_t kind;                               // beside the mask: both are compared at once
+	uint32_t source;
 };
 
 // Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the seven states that follow. A warp is a line of the
