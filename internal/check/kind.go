@@ -71,6 +71,14 @@ func (k Kind) about() about {
 	return about{title: string(k), means: "triad has no explanation of this kind."}
 }
 
+// ofOneWarp is what a race between lanes of one warp means: many were right before Volta.
+var ofOneWarp = about{
+	means: "At least one of the two accesses writes, and nothing says which comes first. Since Volta the lanes " +
+		"of a warp do not go in step, and volatile does not order them: code that counts on it is out of date.",
+	mend: "Put __syncwarp() between the two accesses, and read before it what another lane writes after it " +
+		"(float v = s[t + 16]; __syncwarp(); s[t] += v; __syncwarp();), or sum by __shfl_down_sync.",
+}
+
 var abouts = map[Kind]about{
 	Race: {
 		"race: two threads",
