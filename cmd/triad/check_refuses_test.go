@@ -42,6 +42,9 @@ var refusedPrograms = map[string]badInput{
 		"__global__ void k() { __shared__ int s[2] = {1, 2}; }\nint main() { k<<<1, 1>>>(); }\n",
 		"program.cu:1: shared memory cannot have values where it is declared", 2, nil,
 	},
+	"output without the end of its line": {
+		with(`printf("no end");`), "no end\nNothing was found", 0, nil,
+	},
 	"an array of a size that varies": {
 		"__global__ void k(int *x, int n) {\nint a[n];\na[0] = n; x[0] = a[0]; }\n" +
 			"int main() { int *x; cudaMalloc(&x, 4); k<<<1, 1>>>(x, 3); cudaFree(x); }\n",
