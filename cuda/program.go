@@ -194,7 +194,7 @@ func (b *Builder) programWith(
 	if set.home != "" {
 		flags = append(flags, "-iquote", set.home)
 	}
-	built.Path, err = b.buildProgram(ctx, set.name, files, units, flags, link)
+	built.Path, err = b.buildProgram(ctx, set, files, units, append(slices.Clone(flags), "-Wvla"), link)
 	return built, err
 }
 
@@ -378,7 +378,7 @@ func (s *sourceSet) wrongSide() error {
 
 // buildProgram compiles units into an executable that finds the emulator's library, the first that is linked,
 // where it lies.
-func (b *Builder) buildProgram(ctx context.Context, author string, files map[string][]byte, units,
+func (b *Builder) buildProgram(ctx context.Context, set *sourceSet, files map[string][]byte, units,
 	flags, link []string,
 ) (string, error) {
 	link = slices.Concat(link, []string{"-Wl,-rpath," + filepath.Dir(link[0])})
@@ -397,7 +397,10 @@ func (b *Builder) buildProgram(ctx context.Context, author string, files map[str
 			if ctx.Err() != nil {
 				return record{}, err
 			}
-			return record{}, firstError(author, log)
+			return record{}, firstError(set.name, log)
+		}
+		if e := set.arrayOnDevice(log); e != nil {
+			return record{}, e
 		}
 		r := record{
 			Compiler: b.Compiler.Version, Flags: flags, Seconds: time.Since(began).Seconds(),
@@ -410,7 +413,7 @@ func (b *Builder) buildProgram(ctx context.Context, author string, files map[str
 		return "", mistake
 	}
 	if err != nil {
-		return "", fmt.Errorf("build the program %s: %w", author, err)
+		return "", fmt.Errorf("build the program %s: %w", set.name, err)
 	}
 	return filepath.Join(folder, "program"), nil
 }

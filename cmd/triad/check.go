@@ -270,15 +270,22 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 		return nil, err
 	}
 	run := check.Run
+	printed := &lineEnded{to: a.out}
+	if o.json {
+		printed.to = a.err
+	}
 	if solve != nil {
 		run = solve.checked
 	} else {
-		q.Input, q.Args, q.Output = input, args, a.out
+		q.Input, q.Args = input, args
 	}
-	if o.json {
-		q.Output = a.err
+	if solve == nil || o.json {
+		q.Output = printed
 	}
 	report, err := run(ctx, q)
+	if err == nil {
+		err = printed.end()
+	}
 	var unable *check.SanitizerError
 	if errors.As(err, &unable) {
 		return nil, session.Fail(session.ExitNothing, fmt.Errorf("check --sanitize: %w", unable))

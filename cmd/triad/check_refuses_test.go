@@ -42,6 +42,20 @@ var refusedPrograms = map[string]badInput{
 		"__global__ void k() { __shared__ int s[2] = {1, 2}; }\nint main() { k<<<1, 1>>>(); }\n",
 		"program.cu:1: shared memory cannot have values where it is declared", 2, nil,
 	},
+	"output without the end of its line": {
+		with(`printf("no end");`), "no end\nNothing was found", 0, nil,
+	},
+	"an array of a size that varies": {
+		"__global__ void k(int *x, int n) {\nint a[n];\na[0] = n; x[0] = a[0]; }\n" +
+			"int main() { int *x; cudaMalloc(&x, 4); k<<<1, 1>>>(x, 3); cudaFree(x); }\n",
+		"program.cu:2: the size of an array in k is no constant", 2, nil,
+	},
+	"an array of the host of a size that varies": {
+		"__global__ void k(int *x) { x[0] = 1; }\n" +
+			"int main(int n, char **) { int a[n]; int *x; cudaMalloc(&x, 4); k<<<1, 1>>>(x);\n" +
+			"cudaMemcpy(a, x, 4, cudaMemcpyDeviceToHost); cudaFree(x); return a[0] - 1; }\n",
+		"Nothing was found", 0, nil,
+	},
 	"no name of a macro": {with(""), `-D "1x=3": want NAME or NAME=VALUE`, 2, []string{"-D", "1x=3"}},
 	"a macro with parameters": {
 		with("if (SUM(1, 2) != 3) return 1;"), "Nothing was found", 0, []string{"-D", "SUM(a,b)=a+b"},

@@ -28,7 +28,7 @@ const char *const collective_names[18] = {"__shfl_sync", "__shfl_up_sync", "__sh
 
 namespace {
 
-CUEMU_PLAIN uint32_t reduce(const LaneValue *v, int kind, uint32_t lanes) {
+CUEMU_PLAIN uint32_t reduce(const Fiber *v, int kind, uint32_t lanes) {
 	uint32_t sum = static_cast<uint32_t>(v[__builtin_ctz(lanes)].value);
 	for (uint32_t rest = lanes & (lanes - 1); rest; rest &= rest - 1) {
 		uint32_t x = static_cast<uint32_t>(v[__builtin_ctz(rest)].value);
@@ -47,14 +47,14 @@ CUEMU_PLAIN uint32_t reduce(const LaneValue *v, int kind, uint32_t lanes) {
 	return sum;
 }
 
-CUEMU_PLAIN uint32_t equal_lanes(const LaneValue *v, uint64_t value, uint32_t lanes) {
+CUEMU_PLAIN uint32_t equal_lanes(const Fiber *v, uint64_t value, uint32_t lanes) {
 	uint32_t equal = 0;
 	for (uint32_t rest = lanes; rest; rest &= rest - 1)
 		if (v[__builtin_ctz(rest)].value == value) equal |= rest & -rest;
 	return equal;
 }
 
-CUEMU_PLAIN void call(const LaneValue *v, uint32_t lanes) {
+CUEMU_PLAIN void call(const Fiber *v, uint32_t lanes) {
 	void *of[32] = {};
 	const WarpCall *first = nullptr;
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
@@ -68,7 +68,7 @@ CUEMU_PLAIN void call(const LaneValue *v, uint32_t lanes) {
 }  // namespace
 
 // compute gives every lane of a complete group its result.
-CUEMU_PLAIN void compute(LaneValue *v, int kind, uint32_t lanes) {
+CUEMU_PLAIN void compute(Fiber *v, int kind, uint32_t lanes) {
 	uint64_t common = 0;
 	if (kind == WARP_CALL) {
 		call(v, lanes);
@@ -82,11 +82,12 @@ CUEMU_PLAIN void compute(LaneValue *v, int kind, uint32_t lanes) {
 		common = reduce(v, kind, lanes);
 	}
 	if (kind <= SHFL_XOR && lanes == 0xffffffffu) {        // as almost all are: no lane is asked whether it is there
+#pragma GCC unroll 8
 		for (int i = 0; i < 32; i++) v[i].result = v[v[i].source & 31].value;
 		return;
 	}
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
-		LaneValue &lane = v[__builtin_ctz(rest)];
+		Fiber &lane = v[__builtin_ctz(rest)];
 		if (kind <= SHFL_XOR) lane.result = lanes >> lane.source & 1 ? v[lane.source].value : ~uint64_t(0);
 		else if (kind == MATCH_ANY) lane.result = equal_lanes(v, lane.value, lanes);
 		else lane.result = common;
@@ -97,10 +98,10 @@ CUEMU_PLAIN void compute(LaneValue *v, int kind, uint32_t lanes) {
 // fault, since what is read may be of no use.
 CUEMU_PLAIN void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes) {
 	static std::atomic<bool> told{false};
-	const LaneValue *v = w.lane + warp * 32;
+	const Fiber *v = w.fiber + warp * 32;
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
 		const unsigned reader = __builtin_ctz(rest);
-		const LaneValue &lane = v[reader];
+		const Fiber &lane = v[reader];
 		const unsigned source = lane.source;
 		if (lanes >> source & 1 || w.warp[warp].live >> source & 1 || !(lane.mask >> source & 1)) continue;
 		if (told.exchange(true)) return;
@@ -113,17 +114,26 @@ CUEMU_PLAIN void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes)
 	}
 }
 
+CUEMU_PLAIN static inline uint64_t mask_and_kind(const Fiber &f) {
+	uint64_t both;
+	static_assert(offsetof(Fiber, kind) == offsetof(Fiber, mask) + 4, "they are read as one");
+	memcpy(&both, &f.mask, sizeof both);
+	return both;
+}
+
 // mismatch: the first lane of the group that waits for lane `self` too, with another mask or in another function; ELSEWHERE if lanes of the group are
 // still in functions that do not need `self`, after which they may come here; NONE.
-CUEMU_PLAIN int mismatch(const LaneValue *v, uint32_t lanes, unsigned self) {
-	uint32_t differs = 0;
+CUEMU_PLAIN int mismatch(const Fiber *v, uint32_t lanes, unsigned self) {
 	if (lanes == 0xffffffffu) {
-		for (int i = 0; i < 32; i++) differs |= (v[i].mask ^ v[self].mask) | static_cast<uint32_t>(v[i].kind ^ v[self].kind);
+		const uint64_t mine = mask_and_kind(v[self]);
+		uint64_t differs = 0;
+#pragma GCC unroll 8
+		for (int i = 0; i < 32; i++) differs |= mask_and_kind(v[i]) ^ mine;
 		if (!differs) return NONE;
 	}
 	bool elsewhere = false;
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
-		const LaneValue &other = v[__builtin_ctz(rest)];
+		const Fiber &other = v[__builtin_ctz(rest)];
 		if (other.mask == v[self].mask && other.kind == v[self].kind) continue;
 		if (other.mask >> self & 1) return __builtin_ctz(rest);
 		elsewhere = true;
@@ -171,7 +181,7 @@ CUEMU_PLAIN void tell_deadlock(Worker &w) {
 		}
 		char detail[80] = "";
 		if (wait->what == IN_COLLECTIVE) {
-			uint32_t mask = w.lane[t].mask;
+			uint32_t mask = w.fiber[t].mask;
 			snprintf(detail, sizeof detail, " mask %08x, still missing lanes %08x", mask, mask & p.live & ~p.in_collective);
 		}
 		if (n < sizeof r->message)

@@ -7,14 +7,14 @@
 #include "cuemu/fiber_hooks.h"
 #include "cuemu/scheduler.h"
 
-__thread uint3 threadIdx, blockIdx;
-__thread dim3 blockDim, gridDim;
-__thread bool cuemu_promoted;
-__thread char *cuemu_arena;
+__thread uint3 threadIdx CUEMU_TLS, blockIdx CUEMU_TLS;
+__thread dim3 blockDim CUEMU_TLS, gridDim CUEMU_TLS;
+__thread bool cuemu_promoted CUEMU_TLS;
+__thread char *cuemu_arena CUEMU_TLS;
 
 namespace cuemu {
 
-__thread Worker *this_worker;
+__thread Worker *this_worker __attribute__((tls_model("initial-exec")));
 std::atomic<bool> abandoned{false};
 
 CUEMU_PLAIN void make_runnable(Worker &w, unsigned warp, uint32_t lanes) {
@@ -37,7 +37,7 @@ CUEMU_PLAIN void release_activemask(Worker &w, unsigned warp) {
 		const Wait *wait = w.fiber[warp * 32 + __builtin_ctz(rest)].wait;
 		if (same_place(*wait, first->file, first->line)) group |= rest & -rest;
 	}
-	for (uint32_t rest = group; rest; rest &= rest - 1) w.lane[warp * 32 + __builtin_ctz(rest)].result = group;
+	for (uint32_t rest = group; rest; rest &= rest - 1) w.fiber[warp * 32 + __builtin_ctz(rest)].result = group;
 	p.in_activemask &= ~group;
 	make_runnable(w, warp, group);
 }
@@ -83,7 +83,7 @@ CUEMU_PLAIN inline bool all_here(const Warp &p, uint32_t mask) { return !(mask &
 // complete_collective computes the group of one waiting lane, all of which waits, if they are in one function.
 CUEMU_PLAIN __attribute__((noinline)) bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 	Warp &p = w.warp[warp];
-	LaneValue *v = w.lane + warp * 32;
+	Fiber *v = w.fiber + warp * 32;
 	uint32_t group = v[lane].mask & p.live;
 	const int other = mismatch(v, group, lane);
 	if (other == ELSEWHERE) return false;
@@ -195,6 +195,9 @@ CUEMU_PLAIN inline Transfer to_lane_of(Worker &w, unsigned warp, const Warp &p) 
 	w.current = next;
 	if (__builtin_expect(!(p.started >> lane & 1), 0)) return to_first(w, self, next);
 	hook_leave(w, slot_of(w, self), slot_of(w, next));
+	const char *then = static_cast<const char *>(w.fiber[(p.down ? next - 1 : next + 1) % MAX_THREADS].sp);
+	__builtin_prefetch(then);                      // most stacks of a block are in no cache that is near
+	__builtin_prefetch(then + 64);
 	return {&w.fiber[self].sp, w.fiber[next].sp};
 }
 
@@ -233,7 +236,7 @@ CUEMU_PLAIN void leave_kernel(Worker &w) {
 	if (w.cluster->arrived) cluster_left(w);
 	for (uint32_t rest = p.in_collective; rest; rest &= rest - 1) {
 		unsigned lane = __builtin_ctz(rest);
-		const uint32_t mask = w.lane[warp * 32 + lane].mask;
+		const uint32_t mask = w.fiber[warp * 32 + lane].mask;
 		if ((p.in_collective >> lane & 1) && (mask & bit) && all_here(p, mask)) complete_collective(w, warp, lane);
 	}
 	if (goes_home(w)) {
@@ -333,21 +336,17 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer wait_for_activemask(Worker &w, un
 	return leave_and_go(w, warp, bit);
 }
 
-[[noreturn]] CUEMU_PLAIN __attribute__((noinline)) void left_out(Worker &w, unsigned lane, uint32_t mask, const Wait *wait) {
-	report(CUEMU_DIVERGENT, wait->file, wait->line, "lane %u calls %s with mask %08x, which leaves it out", lane, collective_names[wait->kind], mask);
+[[noreturn]] CUEMU_PLAIN __attribute__((noinline)) void left_out(Worker &w) {
+	const Fiber &f = w.fiber[w.current];
+	const unsigned lane = w.current % 32;
+	report(CUEMU_DIVERGENT, f.wait->file, f.wait->line, "lane %u calls %s with mask %08x, which leaves it out", lane, collective_names[f.kind], f.mask);
 	abandon(w);
 }
 
-Transfer promote_at_barrier(int predicate, const Wait *wait);
-Transfer promote_at_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const Wait *wait);
-
-CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_barrier(int predicate, const Wait *wait) {
-	Worker &w = *this_worker;
-	if (__builtin_expect(w.direct, 0)) return promote_at_barrier(predicate, wait);
-	unsigned warp = w.current / 32;
-	uint32_t bit = 1u << w.current % 32;
+CUEMU_PLAIN inline Transfer arrive_at_barrier(Worker &w, int predicate, const Wait *wait) {
+	const unsigned warp = w.current / 32;
+	const uint32_t bit = 1u << w.current % 32;
 	Warp &p = w.warp[warp];
-	w.fiber[w.current].wait = wait;
 	hook_barrier_arrive(&w.arrived);
 	if (w.arrived == 0) w.barrier_wait = *wait;
 	else if (!w.divergence_told && (w.barrier_wait.kind != wait->kind || !same_place(w.barrier_wait, wait->file, wait->line))) tell_divergence(w, *wait);
@@ -359,32 +358,17 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_barrier(int predicate, 
 	return stays(w, p) ? to_lane_of(w, warp, p) : leave_and_go(w, warp, bit);
 }
 
-CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const Wait *wait) {
-	Worker &w = *this_worker;
-	if (__builtin_expect(w.direct, 0)) return promote_at_collective(kind, mask, value, source, wait);
-	unsigned warp = w.current / 32, lane = w.current % 32;
-	uint32_t bit = 1u << lane;
+CUEMU_PLAIN inline Transfer arrive_at_collective(Worker &w, int kind, uint32_t mask) {
+	const unsigned warp = w.current / 32;
+	const uint32_t bit = 1u << w.current % 32;
 	Warp &p = w.warp[warp];
-	w.fiber[w.current].wait = wait;
-	if (__builtin_expect(!(mask & bit), 0)) left_out(w, lane, mask, wait);
-	LaneValue &v = w.lane[w.current];
-	v.value = value, v.mask = mask, v.source = source, v.kind = kind;
+	if (__builtin_expect(!(mask & bit), 0)) left_out(w);
 	if (kind == SYNCWARP) hook_syncwarp_arrive(&p);
 	p.runnable &= ~bit;
 	if (__builtin_expect(kind == ACTIVEMASK, 0)) return wait_for_activemask(w, warp, bit);
 	p.in_collective |= bit;
-	if (all_here(p, mask)) return complete_and_go(w, warp, lane);
+	if (all_here(p, mask)) return complete_and_go(w, warp, w.current % 32);
 	return stays(w, p) ? to_lane_of(w, warp, p) : leave_and_go(w, warp, bit);
-}
-
-CUEMU_PLAIN __attribute__((noinline)) Transfer promote_at_barrier(int predicate, const Wait *wait) {
-	promote(*this_worker);
-	return arrive_at_barrier(predicate, wait);
-}
-
-CUEMU_PLAIN __attribute__((noinline)) Transfer promote_at_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const Wait *wait) {
-	promote(*this_worker);
-	return arrive_at_collective(kind, mask, value, source, wait);
 }
 
 CUEMU_PLAIN __attribute__((noinline)) Transfer wait_beside(const Wait *wait) {
@@ -406,18 +390,50 @@ using namespace cuemu;
 
 extern "C" {
 
-CUEMU_PLAIN int cuemu_barrier(int kind, int predicate, const char *file, int line) {
-	Wait wait = {IN_BARRIER, kind, line, file, nullptr};
-	Worker &w = go(arrive_at_barrier(predicate, &wait));
+// wait_at_barrier and wait_at_collective do what the functions that kernels call stand for. These only ask for direct mode, and keep no
+// argument for it on a stack that waits.
+CUEMU_PLAIN __attribute__((noinline)) static int wait_at_barrier(int kind, int predicate, const char *file, int line) {
+	Wait wait;                                     // has no name
+	wait.what = IN_BARRIER, wait.kind = kind, wait.line = line, wait.file = file;
+	Worker &before = *this_worker;
+	before.fiber[before.current].wait = &wait;
+	Worker &w = go(arrive_at_barrier(before, predicate, &wait));
 	hook_barrier_leave(&w.votes);
 	return w.barrier_result;
 }
 
-CUEMU_PLAIN uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const char *file, int line) {
-	Wait wait = {IN_COLLECTIVE, kind, line, file, nullptr};
-	Worker &w = go(arrive_at_collective(kind, mask, value, source, &wait));
+CUEMU_PLAIN __attribute__((noinline)) static uint64_t wait_at_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const char *file,
+                                                                         int line) {
+	Wait wait;                                     // has no name
+	wait.what = IN_COLLECTIVE, wait.kind = kind, wait.line = line, wait.file = file;
+	Worker &before = *this_worker;
+	Fiber &f = before.fiber[before.current];
+	f.wait = &wait;
+	f.value = value, f.mask = mask, f.source = source, f.kind = kind;
+	Worker &w = go(arrive_at_collective(before, kind, mask));
 	if (CUEMU_TSAN && wait.kind == SYNCWARP) hook_syncwarp_leave(&w.warp[w.current / 32].started);
-	return w.lane[w.current].result;
+	return w.fiber[w.current].result;
+}
+
+CUEMU_PLAIN __attribute__((noinline)) static int promote_at_barrier(int kind, int predicate, const char *file, int line) {
+	promote(*this_worker);
+	return wait_at_barrier(kind, predicate, file, line);
+}
+
+CUEMU_PLAIN __attribute__((noinline)) static uint64_t promote_at_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const char *file,
+                                                                            int line) {
+	promote(*this_worker);
+	return wait_at_collective(kind, mask, value, source, file, line);
+}
+
+CUEMU_PLAIN int cuemu_barrier(int kind, int predicate, const char *file, int line) {
+	if (__builtin_expect(this_worker->direct, 0)) return promote_at_barrier(kind, predicate, file, line);
+	return wait_at_barrier(kind, predicate, file, line);
+}
+
+CUEMU_PLAIN uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const char *file, int line) {
+	if (__builtin_expect(this_worker->direct, 0)) return promote_at_collective(kind, mask, value, source, file, line);
+	return wait_at_collective(kind, mask, value, source, file, line);
 }
 
 // cuemu_promote leaves direct mode before the current thread does what needs to know all threads of its block.

@@ -140,6 +140,33 @@ void note_read(Cell &c, const Access &a) {
 	c.read[0] = a;
 }
 
+// Slot: where a thread wrote last by a volatile access that no fence stands before.
+struct Slot {
+	const char *at;
+	size_t bytes;
+	uint32_t time, block;
+};
+Slot slots[MAX_THREADS];
+
+// in_step: threads of one warp use a cell by volatile accesses, one has its own place for what it writes so, and the cell is the other's place in
+// the same row. Before Volta their order was that of the instructions.
+bool in_step(Worker &w, const char *at, const Access &before, const Access &a, bool writes) {
+	if (before.block != a.block || before.thread / 32 != a.thread / 32 || before.thread == a.thread) return false;
+	const unsigned reader = writes ? before.thread : a.thread, writer = writes ? a.thread : before.thread;
+	const Slot &own = slots[reader];
+	if (!own.at || own.block != a.block || own.time < launch_time || own.time < block_time(w)) return false;
+	const ptrdiff_t away = (static_cast<ptrdiff_t>(writer) - static_cast<ptrdiff_t>(reader)) * static_cast<ptrdiff_t>(own.bytes);
+	return at >= own.at + away && at < own.at + away + own.bytes;
+}
+
+void tell_in_step(Worker &w, const Memory *m, const char *at, size_t bytes, int how, Pc pc, const Access &other) {
+	Finding f("lockstep");
+	f.place("place", pc).text("access", verb(how)).number("bytes", static_cast<long long>(bytes));
+	add_other(f, other, how & WRITES ? "read" : "write");
+	add_memory(f, w, m, at);
+	f.write();
+}
+
 // order_cell: whether an access of a cell is ordered with those before it; then it is noted.
 void order_cell(Worker &w, const Memory *m, Cell &c, const char *at, size_t bytes, uint8_t mask, int how, Pc pc, uint32_t since) {
 	const uint32_t block = block_of(w), thread = thread_of(w);
@@ -152,8 +179,14 @@ void order_cell(Worker &w, const Memory *m, Cell &c, const char *at, size_t byte
 		if (mine && b.atomic && b.time <= c.write.time) return false;
 		return b.time >= since && (b.mask & mask) && differs(b, block, thread) && !(atomic && b.atomic) && !known(w, b);
 	};
+	auto steps_with = [&](const Access &b) {
+		return how & VOLATILE && b.atomic == VOLATILE && b.time >= since && (b.mask & mask) && in_step(w, at, b, a, how & WRITES) && !known(w, b);
+	};
+	if (!(how & WRITES) && steps_with(c.write)) tell_in_step(w, m, at, bytes, how, pc, c.write);
 	if (races(c.write)) tell_race(w, m, at, bytes, how, pc, c.write, c.write.atomic & ATOMIC ? "atomic" : "write");
 	if (!(how & WRITES)) return note_read(c, a);
+	for (const Access &r : c.read)
+		if (steps_with(r)) tell_in_step(w, m, at, bytes, how, pc, r);
 	for (const Access &r : c.read)
 		if (races(r)) {
 			tell_race(w, m, at, bytes, how, pc, r, r.atomic & ATOMIC ? "atomic" : "read");
@@ -329,6 +362,7 @@ void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 	if (flag) asked[asks++ % MOST_ASKED] = at;
 	if (flag) order_acquire(w, p);
 	visit(w, m, at, bytes, how, pc, launch_time);
+	if (how == (VOLATILE | WRITES) && !order_fenced(w)) slots[thread_of(w)] = {at, bytes, now, block_of(w)};
 	if (flag && how & WRITES) order_release(w, p);
 }
 

@@ -123,6 +123,15 @@ func (f *Finding) valueText() string {
 	return text
 }
 
+// about explains a finding: as its kind, and a race inside one warp by itself.
+func (f *Finding) about() about {
+	a := f.Kind.about()
+	if f.Kind == Race && f.Scope == "warp" {
+		a.means, a.mend = ofOneWarp.means, ofOneWarp.mend
+	}
+	return a
+}
+
 // Sentence says in one line what was found, without its places.
 func (f *Finding) Sentence() string {
 	title := f.Kind.about().title

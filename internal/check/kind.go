@@ -34,6 +34,7 @@ const (
 	NeverEnds           Kind = "never-ends"
 	Unfinished          Kind = "unfinished"      // it was stopped amid long work: told in a note, no mistake
 	BarrierSkipped      Kind = "barrier-skipped" // by threads that have ended: told in a note at most
+	Lockstep            Kind = "lockstep"        // lanes of a warp by volatile accesses: told in a note
 
 	// What sanitizers of the compiler find in host code, and undefined behaviour anywhere.
 	HostOutOfBounds  Kind = "host-out-of-bounds"
@@ -55,7 +56,7 @@ var Kinds = []Kind{
 	DevicePointerOnHost, PointerMixup, NotWaitedFor, SignedOverflow, Shift, Undefined, HostRace,
 	HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree, OutOfMemory, BadFree,
 	DoubleFree, Leak, HostLeak, HostCrash, OrderDependent, ExitStatus, NeverEnds, Unfinished,
-	BarrierSkipped,
+	BarrierSkipped, Lockstep,
 }
 
 // about is what the author of a program is told of a kind.
@@ -69,6 +70,16 @@ func (k Kind) about() about {
 		return a
 	}
 	return about{title: string(k), means: "triad has no explanation of this kind."}
+}
+
+// ofOneWarp is what a race between lanes of one warp means: many were right before Volta.
+var ofOneWarp = about{
+	means: "At least one of the two accesses writes, and nothing says which comes first. Since Volta " +
+		"the lanes of a warp do not go in step, and volatile does not order them: code that counts on " +
+		"it is out of date.",
+	mend: "Put __syncwarp() between the two accesses, and read before it what another lane writes " +
+		"after it (float v = s[t + 16]; __syncwarp(); s[t] += v; __syncwarp();), or sum by " +
+		"__shfl_down_sync.",
 }
 
 var abouts = map[Kind]about{
@@ -220,6 +231,11 @@ var abouts = map[Kind]about{
 		"Its blocks did go on; only what they did until then was checked.",
 		"Check it with smaller sizes, which show the same mistakes; --limit run=DURATION changes how " +
 			"long is waited.",
+	},
+	Lockstep: {
+		"a lane reads by volatile what another lane of its warp writes, and nothing orders the two",
+		"Before Volta the lanes of a warp went in step; now they need not, and volatile does not make them.",
+		"Put __syncwarp() between such accesses, or sum by __shfl_down_sync.",
 	},
 	BarrierSkipped: {
 		"threads end and never come to this barrier",

@@ -56,6 +56,8 @@ type Report struct {
 	Counts     []Counts `json:"counts,omitempty"` // where Request.Counts asks for them
 
 	Sanitizers []string `json:"sanitizers,omitempty"` // under which the program ran too, of Request.Sanitized
+
+	stepping map[string]bool // kernels of which a note says that their lanes count on going in step
 }
 
 // Whole says whether a report without findings speaks for the program: it ran to its end, and on a GPU every
@@ -74,6 +76,7 @@ type run struct {
 	order    string
 	findings []Finding
 	skipped  []Finding // barriers that threads skipped by ending
+	lockstep []Finding // lanes of a warp that count on going in step
 	output   []byte
 	cut      bool   // it printed more than mostOutput
 	status   int    // its exit status; -1: a signal
@@ -181,9 +184,12 @@ func (r *Report) add(ctx context.Context, q Request, one *run) error {
 		r.Orders = append(r.Orders, one.order)
 	}
 	r.noteSkipped(q, one)
-	if err := locate(ctx, q, one.findings); err != nil {
-		return err
+	for _, found := range [][]Finding{one.findings, one.lockstep} {
+		if err := locate(ctx, q, found); err != nil {
+			return err
+		}
 	}
+	r.noteLockstep(one)
 	found := append(one.findings, one.ending()...)
 	for _, f := range found {
 		if one.status != 0 && f.Kind == Leak || f.Kind == HostPointer && f.atLaunch() {

@@ -75,7 +75,7 @@ func SARIF(r *Report, folder, version string) ([]byte, error) {
 		f := &r.Findings[i]
 		result := sarifResult{
 			RuleID: string(f.Kind), RuleIndex: number[f.Kind], Level: "error",
-			Message: sarifText{f.Sentence() + ". " + f.Kind.about().mend},
+			Message: sarifText{f.Sentence() + ". " + f.about().mend},
 		}
 		if f.Kind == Leak {
 			result.Level = "warning"

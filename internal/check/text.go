@@ -66,7 +66,7 @@ func (p *printer) finding(number int, f *Finding, orders int) {
 		p.line("   seen in order %s, not in the other %d", strings.Join(f.Orders, ", "), orders-n)
 	}
 	p.drawn(f)
-	a := f.Kind.about()
+	a := f.about()
 	p.line("   meaning  %s", p.folded(a.means, underMeaning))
 	p.line("   mending  %s", p.folded(a.mend, underMeaning))
 	p.line("")

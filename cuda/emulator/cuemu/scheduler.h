@@ -34,16 +34,14 @@ struct Wait {
 	const char *name;                           // IN_ASYNC: of what is waited for
 };
 
-struct Fiber {
+// Fiber is a thread of a block: where it goes on, and what it hands to a warp function and gets back. It is a line of the cache.
+struct alignas(64) Fiber {
 	void *sp;
 	const Wait *wait;
-};
-
-// LaneValue is what a lane hands to a warp function, and what it gets back.
-struct LaneValue {
 	uint64_t value, result;
-	uint32_t mask, source;
-	int32_t kind;
+	uint32_t mask;
+	int32_t kind;                               // beside the mask: both are compared at once
+	uint32_t source;
 };
 
 // Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the seven states that follow. A warp is a line of the
@@ -93,7 +91,6 @@ struct Worker {
 	uint8_t rank_of[MAX_WARPS], warp_at[MAX_WARPS];
 	Warp warp[MAX_WARPS];
 	Fiber fiber[MAX_THREADS];
-	LaneValue lane[MAX_THREADS];
 	char *stacks, *arena;
 	Async *async;                               // null until it is needed
 	void *sanitizer_home, *sanitizer_fiber[MAX_THREADS + 1], *sanitizer_fake[MAX_THREADS + 1], *sanitizer_home_fake;
@@ -222,9 +219,9 @@ void async_hurry(Worker &w);                     // one of its copies is made, i
 
 // collective.cc
 extern const char *const collective_names[18];
-void compute(LaneValue *v, int kind, uint32_t lanes);
+void compute(Fiber *v, int kind, uint32_t lanes);
 enum { NONE = -1, ELSEWHERE = -2 };
-int mismatch(const LaneValue *v, uint32_t lanes, unsigned self);
+int mismatch(const Fiber *v, uint32_t lanes, unsigned self);
 void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes);
 void tell_deadlock(Worker &w);
 void tell_divergence(Worker &w, const Wait &wait);

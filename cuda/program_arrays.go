@@ -1,0 +1,35 @@
+package cuda
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"triad/cuda/rewrite"
+)
+
+// variableArray is what compilers warn of under -Wvla: an array whose size is no constant. Both have them in
+// C++; nvcc has them in functions of the host alone.
+var variableArray = regexp.MustCompile(
+	`(?m)^([^:\n]+):(\d+):\d+: warning: [^\n]*variable length array[^\n]*\[-Wvla`)
+
+// arrayOnDevice is the first such array in a function of the device; nil: there is none. The log is that of a
+// build that succeeded.
+func (s *sourceSet) arrayOnDevice(log string) error {
+	for _, m := range variableArray.FindAllStringSubmatch(log, -1) {
+		line, _ := strconv.Atoi(m[2])
+		for _, f := range s.files {
+			if f.name != m[1] {
+				continue
+			}
+			name := rewrite.OnDevice(f.text, line)
+			if name == "" {
+				continue
+			}
+			return &BuildError{File: f.name, Line: line, Message: fmt.Sprintf("the size of an array in %s "+
+				"is no constant, and nvcc takes none such in functions of the device: use a template "+
+				"argument, a constexpr, or memory of the launch", name)}
+		}
+	}
+	return nil
+}
