@@ -6,8 +6,8 @@ import (
 )
 
 // Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
-// host reached into the device's memory.
-type Tally struct{ Right, Wrong, Reached int }
+// host reached into the device's memory, and those in which Python raised something on the way.
+type Tally struct{ Right, Wrong, Reached, Raised int }
 
 // Clean says whether what was tried is right, and something was.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
@@ -42,10 +42,14 @@ func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
 	names, _ := b.exchangeable()
-	if len(assumed) == 0 && len(names) == 0 {
+	if len(assumed) == 0 && len(names) == 0 && !b.mayBeOther() {
 		return settled
 	}
 	first := t.Read(nil)
+	assumed = append(assumed, b.perhapsOther(first)...)
+	if len(assumed) == 0 && len(names) == 0 {
+		return settled
+	}
 	if first == (Tally{}) { // the trials say nothing
 		settled.Unshown = doubt(assumed)
 		return settled

@@ -67,7 +67,7 @@ func TestSettle(t *testing.T) {
 			t.Fatal(err)
 		}
 		try := &trial{
-			first: Tally{c.Right, c.Wrong, c.Reached}, right: c.RightWith,
+			first: Tally{Right: c.Right, Wrong: c.Wrong, Reached: c.Reached}, right: c.RightWith,
 			flat:  Tally{Right: c.FlatRight, Wrong: c.FlatWrong},
 			whole: Tally{Right: c.WholeRight}, untried: c.Untried,
 		}
