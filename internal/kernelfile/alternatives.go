@@ -105,7 +105,7 @@ func (b *Binding) Alternatives() []Alternative {
 			})
 		}
 	}
-	for _, reading := range []func() (Alternative, bool){b.asLaunched, b.rowOfABlock} {
+	for _, reading := range []func() (Alternative, bool){b.asLaunched, b.rowOfABlock, b.swapped} {
 		if other, is := reading(); is {
 			all = append(all, other)
 		}

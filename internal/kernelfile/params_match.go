@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -360,11 +361,23 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 		all = append(all, candidate{Input, t.Name, i, max(s, 0)})
 	}
 	for i, t := range b.outputs {
-		if !p.Const && !b.Function.returns {
+		if !p.Const && !b.Function.returns && !b.onlyRead(p) {
 			all = append(all, candidate{Output, t.Name, i, b.score(p, t.Name)})
 		}
 	}
 	return all
+}
+
+// onlyRead says whether the lines of a kernel read what a pointer points to, and write others, as many as there
+// are outputs: it is none, whatever it is called.
+func (b *Binding) onlyRead(p Param) bool {
+	written := 0
+	for _, other := range b.Function.Params {
+		if other.Pointer && other.writing.any() {
+			written++
+		}
+	}
+	return b.Function.Kind == Kernel && !p.writing.any() && written >= len(b.outputs)
 }
 
 // candidateNumbers are the attributes and sizes that a number may stand for; a parameter of Python without a
@@ -390,7 +403,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 			}
 		}
 	}
-	if p.isInteger() || p.Untyped {
+	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) {
 		free := b.sizeByRows(p)
 		for i, d := range b.Spec.Dims {
 			score := b.score(p, d.Name)
@@ -405,6 +418,9 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 	}
 	return all
 }
+
+// presetAxis matches a parameter that is preset to a number below 0, as an axis is counted from the last.
+var presetAxis = regexp.MustCompile(`=\s*-\s*\d+\s*$`)
 
 // candidateShape is what a list of sizes may stand for: what a row has, as normalized_shape.
 func (b *Binding) candidateShape(p Param) []candidate {

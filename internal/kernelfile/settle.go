@@ -42,12 +42,14 @@ func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
 	names, _ := b.exchangeable()
-	if len(assumed) == 0 && len(names) == 0 && !b.mayBeOther() {
+	_, square := b.swapped()
+	open := len(names) > 0 || square
+	if len(assumed) == 0 && !open && !b.mayBeOther() {
 		return settled
 	}
 	first := t.Read(nil)
 	assumed = append(assumed, b.perhapsOther(first)...)
-	if len(assumed) == 0 && len(names) == 0 {
+	if len(assumed) == 0 && !open {
 		return settled
 	}
 	if first == (Tally{}) { // the trials say nothing

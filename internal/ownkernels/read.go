@@ -122,6 +122,10 @@ func (r Reading) Read() (*File, error) {
 		f.reading = r
 	}
 	bindings, err := r.bind(request, path, content)
+	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
+		bindings, err = f.withFewer(request, content, large)
+		r = f.reading
+	}
 	if several := (*kernelfile.SeveralError)(nil); errors.As(err, &several) {
 		return nil, several
 	}
@@ -147,6 +151,27 @@ func (r Reading) Read() (*File, error) {
 	return f, f.writeCUDA(func(include string) string {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
+}
+
+// withFewer matches the functions of a file with smaller numbers for the constants that are its sizes. What is
+// wrong then may be right with the file's own.
+func (f *File) withFewer(
+	request kernelfile.Request, content []byte, large *kernelfile.TooManyError,
+) ([]*kernelfile.Binding, error) {
+	text, now, ok := large.Smaller(string(content))
+	if !ok {
+		return nil, large
+	}
+	if beside := "-I" + filepath.Dir(f.Path); f.inline == "" && !slices.Contains(f.reading.Options.Flags, beside) {
+		f.reading.Options.Flags = slices.Concat(f.reading.Options.Flags, []string{beside})
+	}
+	f.inline = text
+	f.Matched = append(f.Matched, "its sizes are constants with which each case takes too long: it is judged with "+now)
+	for _, pass := range f.reading.Passes {
+		f.Doubt(pass, backend.Doubt{Why: "its constants were made smaller, " + now + ", and its lines may need the " +
+			"larger ones: write smaller ones, or parameters, to have it judged so"})
+	}
+	return f.reading.bind(request, f.Path, []byte(text))
 }
 
 // takeInline takes the CUDA that a Python file hands to load_inline for its text, but where a function of the
