@@ -99,6 +99,9 @@ func (b *Binding) Alternatives() []Alternative {
 	}
 	if b.Launch != nil && b.Launch.guessed && b.Options.Block == "" {
 		for _, block := range []string{"1024", "128", "512", "64", "32", b.lastSize()} {
+			if block == "1" { // one thread has nobody to be wrong with
+				continue
+			}
 			all = append(all, Alternative{
 				Flags:   fmt.Sprintf("--block %q", block),
 				Options: Options{Block: block},
