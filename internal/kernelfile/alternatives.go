@@ -50,6 +50,9 @@ func (o Options) With(a Alternative) Options {
 	if a.Options.Shared != "" {
 		o.Shared = a.Options.Shared
 	}
+	if len(a.Options.Singles) > 0 {
+		o.Singles = a.Options.Singles
+	}
 	if len(a.Options.Without) > 0 {
 		o.Without = a.Options.Without
 	}
@@ -69,8 +72,7 @@ func (b *Binding) Alternatives() []Alternative {
 	for _, some := range []func(Argument) bool{tensors, func(a Argument) bool { return a.Role == Size }} {
 		all = append(all, b.reordered(some)...)
 	}
-	all = append(all, b.exchanged()...)
-	all = append(all, b.otherForms()...)
+	all = slices.Concat(all, b.withSingles(), b.exchanged(), b.otherForms())
 	all = append(all, b.otherSizes()...)
 	if flat := b.Spec.Own.Flat; b.Function.Kind == Python && len(flat) > 0 && !b.takesSizes() {
 		all = append(all, Alternative{

@@ -24,6 +24,7 @@ type Options struct {
 	Leading             bool              // they have one more in front, which is 1
 	Flat                bool              // they have one size, that of all their elements
 	DTypes              []string          // that --dtype asks for; none: all
+	Singles             []float64         // doubles among the numbers of a CUDA file that are read as floats
 	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
 	alone               bool              // a kernel is launched as its own lines say alone

@@ -69,9 +69,11 @@ func Settle(b *Binding, t Trial) Settled {
 		return settled // the reading is right: it is the function that is wrong at other sizes
 	}
 	untried := map[string]bool{} // attributes of which a value could not be tried in time
+	inSingles := false           // it is wrong with floats for its doubles too
 	for _, other := range b.Alternatives() {
 		tally := t.Read(&other)
 		untried[other.Attribute] = untried[other.Attribute] || tally == Tally{}
+		inSingles = inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
 		case !tally.Clean():
 		case other.Attribute == "" && !other.Proposed:
@@ -87,7 +89,9 @@ func Settle(b *Binding, t Trial) Settled {
 		switch {
 		case t.Late(): // what was not tried may be right
 			return false
-		case !a.shownAtAnySize(), a.double,
+		case a.double:
+			return inSingles
+		case !a.shownAtAnySize(),
 			a.Attribute != "" && untried[a.Attribute]:
 			return false
 		case first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either

@@ -108,6 +108,10 @@ func (r Reading) Read() (*File, error) {
 	if content, err = f.takeInline(&request, content); err != nil {
 		return nil, r.refuse("%v", err)
 	}
+	if len(r.Options.Singles) > 0 && !request.IsPython() {
+		f.inline = kernelfile.WithSingles(string(content), r.Options.Singles)
+		content = []byte(f.inline)
+	}
 	beside := "-I" + filepath.Dir(path)
 	if f.inline != "" && filepath.Ext(path) != ".py" && !slices.Contains(r.Options.Flags, beside) {
 		r.Options.Flags = slices.Concat(r.Options.Flags, []string{beside}) // its copy lies elsewhere
