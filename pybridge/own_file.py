@@ -214,7 +214,8 @@ def _run(path: str, text: str, module: types.ModuleType) -> None:
                     exec(code, module.__dict__)
                     break
                 except ModuleNotFoundError as e:
-                    if not isinstance(node, (ast.Import, ast.ImportFrom)) or not _search_near(Path(path), e.name):
+                    is_import = isinstance(node, (ast.Import, ast.ImportFrom))
+                    if not is_import or not _search_near(Path(path), e.name):
                         raise
         except Exception:
             if not _shows(node):
@@ -224,8 +225,8 @@ def _run(path: str, text: str, module: types.ModuleType) -> None:
 
 
 def _search_near(path: Path, name: str | None) -> bool:
-    """Searches one more folder for what is imported: the only one near the file that has a module of that name.
-    Its author stood elsewhere, or named it relative to there."""
+    """Searches one more folder for what is imported: the only one near the file that has a module of that
+    name. Its author stood elsewhere, or named it relative to there."""
     if not name or not name.isidentifier():
         return False
     here, above = path.parent, path.parent.parent

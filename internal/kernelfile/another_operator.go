@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// changing are words in the name of a function that say that it computes something else than the operator, or
-// a part of it, where neither the operator nor what belongs to it is called so.
-var changing = strings.Fields(`abs absolute act activation argmax argmin average avg batchnorm bias blur causal
-	cross dropout gelu gray grayscale grey group grouped int8 instance leaky linear local log mask masked max mean
-	min partial pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized relu residual scaled segment
-	segmented sigmoid silu sliding sparse stage1 stage2 step1 step2 step3 swish tanh transposed weighted window`)
+// changing are words in the name of a function that say that it computes something else than the operator,
+// or a part of it, where neither the operator nor what belongs to it is called so.
+var changing = strings.Fields(`abs absolute act activation argmax argmin average avg batchnorm bias blur
+	causal cross dropout gelu gray grayscale grey group grouped int8 instance leaky linear local log mask
+	masked max mean min partial pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized relu
+	residual scaled segment segmented sigmoid silu sliding sparse stage1 stage2 step1 step2 step3 swish tanh
+	transposed weighted window`)
 
 // perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
 // nothing of it was assumed: it raises in each, or its name says that it computes something else.
@@ -24,9 +25,13 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	case flag == "--map ":
 		return nil
 	case first.Raised == first.Wrong:
-		return []Assumption{{What: "it takes what triad calls it with: it raises in each of these calls", Flag: flag}}
+		return []Assumption{{
+			What: "it takes what triad calls it with: it raises in each of these calls", Flag: flag,
+		}}
 	case word != "":
-		return []Assumption{{What: "it computes " + b.Spec.Name + ", though its name has " + word, Flag: flag}}
+		return []Assumption{{
+			What: "it computes " + b.Spec.Name + ", though its name has " + word, Flag: flag,
+		}}
 	}
 	return nil
 }

@@ -251,8 +251,8 @@ func (b *Binding) doubleAttributes() []Assumption {
 	return all
 }
 
-// withSingles is the reading of a CUDA file in which the doubles among its numbers that are values of attributes
-// are floats, as the operator has them: their last bits are nothing that a function is wrong for.
+// withSingles is the reading of a CUDA file in which the doubles among its numbers that are values of
+// attributes are floats, as the operator has them: their last bits are nothing that a function is wrong for.
 func (b *Binding) withSingles() []Alternative {
 	var values []float64
 	for _, a := range b.doubleAttributes() {

@@ -24,8 +24,8 @@ func (e *TooManyError) Error() string { return e.Err.Error() }
 // fewElements is how many elements a tensor may have whose sizes were made smaller.
 const fewElements = 1 << 16
 
-// Smaller is the text of a file with smaller constants for those of a TooManyError, and what they are now: each
-// is halved until all of them together are few. ok is false where one has no definition that can be changed.
+// Smaller is the text of a file with smaller constants for those of a TooManyError, and what they are now:
+// each is halved until all of them together are few. ok is false where one has no definition to change.
 func (e *TooManyError) Smaller(text string) (smaller, now string, ok bool) {
 	values := maps.Clone(e.Values)
 	names := slices.Sorted(maps.Keys(values))

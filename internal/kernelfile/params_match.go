@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -369,18 +368,6 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 	return all
 }
 
-// onlyRead says whether the lines of a kernel read what a pointer points to, and write others, as many as there
-// are outputs: it is none, whatever it is called.
-func (b *Binding) onlyRead(p Param) bool {
-	written := 0
-	for _, other := range b.Function.Params {
-		if other.Pointer && other.writing.any() {
-			written++
-		}
-	}
-	return b.Function.Kind == Kernel && !p.writing.any() && written >= len(b.outputs)
-}
-
 // candidateNumbers are the attributes and sizes that a number may stand for; a parameter of Python without a
 // type may be a tensor too.
 func (b *Binding) candidateNumbers(p Param) []candidate {
@@ -419,9 +406,6 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 	}
 	return all
 }
-
-// presetAxis matches a parameter that is preset to a number below 0, as an axis is counted from the last.
-var presetAxis = regexp.MustCompile(`=\s*-\s*\d+\s*$`)
 
 // candidateShape is what a list of sizes may stand for: what a row has, as normalized_shape.
 func (b *Binding) candidateShape(p Param) []candidate {

@@ -49,23 +49,20 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	first := t.Read(nil)
 	assumed = append(assumed, b.perhapsOther(first)...)
-	if len(assumed) == 0 && !open {
+	switch {
+	case len(assumed) == 0 && !open:
 		return settled
-	}
-	if first == (Tally{}) { // the trials say nothing
+	case first == (Tally{}): // the trials say nothing
 		settled.Unshown = doubt(assumed)
 		return settled
-	}
-	if first.Wrong == 0 {
+	case first.Wrong == 0:
 		settled.Doubt = contradictions(assumed)
 		settled.Unshown = doubt(slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers))
 		settled.OtherSizes = doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
 		return settled
-	}
-	if b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong {
+	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
 		return settled // its pointers are the device's, whatever they stand for
-	}
-	if first.Right == 0 && allShown(assumed) && t.Whole().Clean() {
+	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
 		return settled // the reading is right: it is the function that is wrong at other sizes
 	}
 	untried := map[string]bool{} // attributes of which a value could not be tried in time

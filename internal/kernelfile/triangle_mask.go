@@ -8,23 +8,29 @@ import (
 	"strings"
 )
 
+// rowsOf and columnsOf end what is spread along them, and between matches what may stand beside it in a
+// comparison.
+const (
+	rowsOf    = `\[\s*:\s*,\s*None\s*\]`
+	columnsOf = `\[\s*None\s*,\s*:\s*\]`
+	between   = `(?:[^\n<>&|,\[]|\[\d\])*`
+)
+
 // aLength matches what people call a number of queries or keys.
-const aLength = `\b(?:[a-z_]\w*\.(?:shape\[[^\]\n]*\]|size\([^)\n]*\))|` +
-	`(?:seq|len|n?_?ctx|tgt|src)\w*|[a-z]{0,2}_?(?:kv|q|k)_?(?:len|seq|size)\w*|[lstnm]_?(?:kv|q|k)|[lstnmqk])` +
-	`(?:\b|$)`
+const aLength = `\b(?:[a-z_]\w*\.(?:shape\[[^\]\n]*\]|size\([^)\n]*\))|(?:(?:seq|len|n?_?ctx|tgt|src)\w*|` +
+	`[a-z]{0,2}_?(?:kv|q|k)_?(?:len|seq|size)\w*|[lstnm]_?(?:kv|q|k)|[lstnmqk])\b)`
 
 var (
 	// twoRanges matches a comparison of rows with columns: "q[:, None] >= k[None, :]". Of a range and a size
 	// it is none.
-	twoRanges = regexp.MustCompile(
-		`\[\s*:\s*,\s*None\s*\][^\n<>&|,\[]*[<>]=?[^\n<>&|,\[]*\[\s*None\s*,\s*:\s*\]|` +
-			`\[\s*None\s*,\s*:\s*\][^\n<>&|,\[]*[<>]=?[^\n<>&|,\[]*\[\s*:\s*,\s*None\s*\]`)
+	twoRanges = regexp.MustCompile(rowsOf + between + `[<>]=?` + between + columnsOf + `|` +
+		columnsOf + between + `[<>]=?` + between + rowsOf)
 	// triangle matches what torch makes such a mask of.
 	triangle = regexp.MustCompile(`\.(?:tril|triu)(?:_indices)?\(|\bis_causal\s*=`)
 	// given matches a mask of torch's that somebody else says whether it is there.
 	given = regexp.MustCompile(`^is_causal\s*=\s*(?:False|[a-z_])`)
-	// shifted matches a difference of two sizes: where the last query sees the last key, whatever their numbers
-	// are, the mask is moved by it.
+	// shifted matches a difference of two sizes: where the last query sees the last key, whatever their
+	// numbers are, the mask is moved by it.
 	shifted = regexp.MustCompile(`(?i)` + aLength + `\s*-\s*\(?\s*` + aLength)
 	// moved matches a diagonal that is moved by more than one.
 	moved = regexp.MustCompile(`\bdiagonal\s*=\s*[^1\s]`)
@@ -37,7 +43,8 @@ func (b *Binding) masksTriangle(name string) bool {
 	if _, is := b.Spec.Own.Triangle[name]; !is || b.Function.Kind != Python {
 		return false
 	}
-	called := regexp.MustCompile(`(?mi)^[ \t]*\w*` + regexp.QuoteMeta(name) + `\w*[ \t]*=[^=\n]*[^<>=\n][<>]=?[^<>]`)
+	called := regexp.MustCompile(
+		`(?mi)^[ \t]*\w*` + regexp.QuoteMeta(name) + `\w*[ \t]*=[^=\n]*[^<>=\n][<>]=?[^<>]`)
 	for _, text := range b.maskingTexts() {
 		for _, at := range definition.FindAllStringIndex(text, -1) {
 			for _, p := range argumentList(text[at[1]:]) {
@@ -62,8 +69,8 @@ func (b *Binding) masksTriangle(name string) bool {
 }
 
 // countsFromTheFirst says whether the lines hold such a mask, chosen or not, in which queries and keys are
-// counted from the first one on: of different numbers of them the operator counts from the last, and the file
-// says nothing of these.
+// counted from the first one on: of different numbers of them the operator counts from the last, and the
+// file says nothing of these.
 func (b *Binding) countsFromTheFirst() bool {
 	if b.Function.Kind != Python {
 		return false
@@ -90,9 +97,9 @@ func (b *Binding) squareMasks() [][]string {
 	return all
 }
 
-// whereRowsSee are the conditions under which a mask of a function of Python is the operator's: its sizes are
-// equal where it counts from the first, and no query is left without a key, of which people give 0, NaN or a
-// mean. The user may say that the switch is on.
+// whereRowsSee are the conditions under which a mask of a function of Python is the operator's: its sizes
+// are equal where it counts from the first, and no query is left without a key, of which people give 0, NaN
+// or a mean. The user may say that the switch is on.
 func (b *Binding) whereRowsSee() []condition {
 	var all []condition
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {
@@ -102,11 +109,14 @@ func (b *Binding) whereRowsSee() []condition {
 		dims := dimsOf(b.Spec.Own.Triangle[name])
 		test, why := "<=", fmt.Sprintf("%s > %s some rows see nothing", dims[0], dims[1])
 		if b.countsFromTheFirst() {
-			test, why = "==", fmt.Sprintf("%s other than %s its mask counts from the first of both", dims[0], dims[1])
+			test = "=="
+			why = fmt.Sprintf("%s other than %s its mask counts from the first of both", dims[0], dims[1])
 		}
 		all = append(all, condition{
-			fmt.Sprintf("not attributes[%q] or %s %s %s", name, pythonName(dims[0]), test, pythonName(dims[1])),
-			fmt.Sprintf("with %s and %s, and its lines say nothing of that: say --attr %s=true", name, why, name),
+			fmt.Sprintf("not attributes[%q] or %s %s %s",
+				name, pythonName(dims[0]), test, pythonName(dims[1])),
+			fmt.Sprintf("with %s and %s, and its lines say nothing of that: say --attr %[1]s=true",
+				name, why),
 		})
 	}
 	return all
@@ -144,12 +154,15 @@ func isChosen(text string, at int) bool {
 		switch {
 		case strings.HasPrefix(above, "def "):
 			return false
-		case strings.HasPrefix(above, "if "), strings.HasPrefix(above, "elif "), strings.HasPrefix(above, "else"):
+		case chooses.MatchString(above):
 			return true
 		}
 	}
 	return false
 }
+
+// chooses matches a line that the block below it depends on.
+var chooses = regexp.MustCompile(`^(?:if|elif|else)\b`)
 
 // indented is how many blanks a line begins with.
 func indented(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }

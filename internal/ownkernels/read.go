@@ -108,10 +108,7 @@ func (r Reading) Read() (*File, error) {
 	if content, err = f.takeInline(&request, content); err != nil {
 		return nil, r.refuse("%v", err)
 	}
-	if len(r.Options.Singles) > 0 && !request.IsPython() {
-		f.inline = kernelfile.WithSingles(string(content), r.Options.Singles)
-		content = []byte(f.inline)
-	}
+	content = f.withSingles(content, request.IsPython())
 	beside := "-I" + filepath.Dir(path)
 	if f.inline != "" && filepath.Ext(path) != ".py" && !slices.Contains(r.Options.Flags, beside) {
 		r.Options.Flags = slices.Concat(r.Options.Flags, []string{beside}) // its copy lies elsewhere
@@ -136,8 +133,20 @@ func (r Reading) Read() (*File, error) {
 	if err != nil {
 		return nil, r.refuse("%v", err)
 	}
+	f.take(bindings)
+	if request.IsPython() {
+		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
+	}
+	f.describeFlags(r.Options.Flags, r.Workers.GPU)
+	return f, f.writeCUDA(func(include string) string {
+		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
+	})
+}
+
+// take keeps the functions of the passes that are asked for.
+func (f *File) take(bindings []*kernelfile.Binding) {
 	for _, b := range bindings {
-		if !slices.Contains(r.Passes, b.Pass) {
+		if !slices.Contains(f.reading.Passes, b.Pass) {
 			continue
 		}
 		f.Matched = append(f.Matched, b.Describe())
@@ -148,34 +157,6 @@ func (r Reading) Read() (*File, error) {
 			Distributions: b.Distributions(), LeftOut: b.LeftOut(),
 		})
 	}
-	if request.IsPython() {
-		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
-	}
-	f.describeFlags(r.Options.Flags, r.Workers.GPU)
-	return f, f.writeCUDA(func(include string) string {
-		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
-	})
-}
-
-// withFewer matches the functions of a file with smaller numbers for the constants that are its sizes. What is
-// wrong then may be right with the file's own.
-func (f *File) withFewer(
-	request kernelfile.Request, content []byte, large *kernelfile.TooManyError,
-) ([]*kernelfile.Binding, error) {
-	text, now, ok := large.Smaller(string(content))
-	if !ok {
-		return nil, large
-	}
-	if beside := "-I" + filepath.Dir(f.Path); f.inline == "" && !slices.Contains(f.reading.Options.Flags, beside) {
-		f.reading.Options.Flags = slices.Concat(f.reading.Options.Flags, []string{beside})
-	}
-	f.inline = text
-	f.Matched = append(f.Matched, "its sizes are constants with which each case takes too long: it is judged with "+now)
-	for _, pass := range f.reading.Passes {
-		f.Doubt(pass, backend.Doubt{Why: "its constants were made smaller, " + now + ", and its lines may need the " +
-			"larger ones: write smaller ones, or parameters, to have it judged so"})
-	}
-	return f.reading.bind(request, f.Path, []byte(text))
 }
 
 // takeInline takes the CUDA that a Python file hands to load_inline for its text, but where a function of the
