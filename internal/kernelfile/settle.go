@@ -82,22 +82,34 @@ func Settle(b *Binding, t Trial) Settled {
 			return settled
 		}
 	}
-	settled.Doubt = doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
-		switch {
-		case t.Late(): // what was not tried may be right
-			return false
-		case a.double:
-			return inSingles
-		case !a.shownAtAnySize(),
-			a.Attribute != "" && untried[a.Attribute]:
-			return false
-		case first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
-			return true
-		}
-		// A function of Python that takes its sizes off its tensors may want others altogether.
-		return a.Kind == GuessedLayout && b.Function.Kind != Python && !t.Flat().Clean()
-	}))
+	left := leftOpen{b, t, first, untried, inSingles}
+	settled.Doubt = doubt(slices.DeleteFunc(assumed, left.cannotBe))
 	return settled
+}
+
+// leftOpen is what is known where no reading of a function is right.
+type leftOpen struct {
+	b         *Binding
+	t         Trial
+	first     Tally
+	untried   map[string]bool
+	inSingles bool
+}
+
+// cannotBe says whether an assumption is not to blame.
+func (l leftOpen) cannotBe(a Assumption) bool {
+	switch {
+	case l.t.Late(): // what was not tried may be right
+		return false
+	case a.double:
+		return l.inSingles
+	case !a.shownAtAnySize(), a.Attribute != "" && l.untried[a.Attribute]:
+		return false
+	case l.first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
+		return true
+	}
+	// A function of Python that takes its sizes off its tensors may want others altogether.
+	return a.Kind == GuessedLayout && l.b.Function.Kind != Python && !l.t.Flat().Clean()
 }
 
 // allShown says whether there are assumptions, and each would show at sizes at which others are right.
