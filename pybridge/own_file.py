@@ -209,12 +209,35 @@ def _run(path: str, text: str, module: types.ModuleType) -> None:
     for node in tree.body:
         code = compile(ast.Module([node], []), path, "exec", flags=flags, dont_inherit=True)
         try:
-            exec(code, module.__dict__)
+            while True:
+                try:
+                    exec(code, module.__dict__)
+                    break
+                except ModuleNotFoundError as e:
+                    is_import = isinstance(node, (ast.Import, ast.ImportFrom))
+                    if not is_import or not _search_near(Path(path), e.name):
+                        raise
         except Exception:
             if not _shows(node):
                 raise
             print(f"triad: line {node.lineno} shows or tests what the file defines, and failed:\n"
                   f"{traceback.format_exc()}", file=sys.stderr)
+
+
+def _search_near(path: Path, name: str | None) -> bool:
+    """Searches one more folder for what is imported: the only one near the file that has a module of that
+    name. Its author stood elsewhere, or named it relative to there."""
+    if not name or not name.isidentifier():
+        return False
+    here, above = path.parent, path.parent.parent
+    found = {str(at.parent.parent if at.name == "__init__.py" else at.parent)
+             for folder, pattern in ((here, "*"), (above, "*"), (above, "*/*"), (above.parent, "*"))
+             for end in (f"{name}.py", f"{name}/__init__.py") for at in folder.glob(f"{pattern}/{end}")}
+    if len(found) != 1 or (place := found.pop()) in sys.path:
+        return False
+    sys.path.append(place)
+    print(f"triad: it imports {name}, which lies in {place}", file=sys.stderr)
+    return True
 
 
 def _parsed(path: str, text: str) -> ast.Module:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -282,7 +283,7 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 			}
 		}
 	}
-	return tallyOf(result.Records, fixed)
+	return tallyOf(file.Bindings[at], result.Records, fixed)
 }
 
 // ordinary are the distributions of ordinary numbers that a function takes.
@@ -348,7 +349,9 @@ func followsOthers(spec *op.Spec, name string) bool {
 
 // tallyOf counts what trials gave. Where a free size is 1 several readings are the same: being right there
 // counts only where no trial has larger sizes.
-func tallyOf(records []record.Record, fixed map[string]int64) kernelfile.Tally {
+func tallyOf(
+	b *kernelfile.Binding, records []record.Record, fixed map[string]int64,
+) kernelfile.Tally {
 	var all, telling kernelfile.Tally
 	for _, r := range records {
 		same := slices.ContainsFunc(r.Case.Dims, func(d op.Dim) bool {
@@ -367,6 +370,9 @@ func tallyOf(records []record.Record, fixed map[string]int64) kernelfile.Tally {
 			if strings.Contains(r.Message, hostReaches) {
 				all.Reached++
 			}
+			if raisedOutside(b, r) {
+				all.Raised++
+			}
 			if !same {
 				telling.Wrong++
 			}
@@ -375,7 +381,18 @@ func tallyOf(records []record.Record, fixed map[string]int64) kernelfile.Tally {
 	if telling.Right+telling.Wrong == 0 {
 		return all
 	}
-	return kernelfile.Tally{Right: telling.Right, Wrong: all.Wrong, Reached: all.Reached}
+	return kernelfile.Tally{Right: telling.Right, Wrong: all.Wrong, Reached: all.Reached, Raised: all.Raised}
+}
+
+// raises matches an exception of Python that another call might not have raised.
+var raises = regexp.MustCompile(
+	`^(?:Runtime|Value|Type|Index|Key|Attribute|ZeroDivision|NotImplemented)Error: `)
+
+// raisedOutside says whether a function of Python raised something before it launched a kernel or beside it,
+// which another call might not have raised. One that returned nothing would do so again.
+func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
+	return r.Status == op.StatusCrash && raises.MatchString(r.Message) &&
+		!strings.Contains(r.Message, " returned nothing: ") && (r.Where == nil || !b.Launches(r.Where.Kernel))
 }
 
 // hostReaches is what the emulator says of a host that reads or writes what is the device's.

@@ -50,6 +50,9 @@ func (o Options) With(a Alternative) Options {
 	if a.Options.Shared != "" {
 		o.Shared = a.Options.Shared
 	}
+	if len(a.Options.Singles) > 0 {
+		o.Singles = a.Options.Singles
+	}
 	if len(a.Options.Without) > 0 {
 		o.Without = a.Options.Without
 	}
@@ -69,8 +72,7 @@ func (b *Binding) Alternatives() []Alternative {
 	for _, some := range []func(Argument) bool{tensors, func(a Argument) bool { return a.Role == Size }} {
 		all = append(all, b.reordered(some)...)
 	}
-	all = append(all, b.exchanged()...)
-	all = append(all, b.otherForms()...)
+	all = slices.Concat(all, b.withSingles(), b.exchanged(), b.otherForms())
 	all = append(all, b.otherSizes()...)
 	if flat := b.Spec.Own.Flat; b.Function.Kind == Python && len(flat) > 0 && !b.takesSizes() {
 		all = append(all, Alternative{
@@ -99,13 +101,16 @@ func (b *Binding) Alternatives() []Alternative {
 	}
 	if b.Launch != nil && b.Launch.guessed && b.Options.Block == "" {
 		for _, block := range []string{"1024", "128", "512", "64", "32", b.lastSize()} {
+			if block == "1" { // one thread has nobody to be wrong with
+				continue
+			}
 			all = append(all, Alternative{
 				Flags:   fmt.Sprintf("--block %q", block),
 				Options: Options{Block: block},
 			})
 		}
 	}
-	for _, reading := range []func() (Alternative, bool){b.asLaunched, b.rowOfABlock} {
+	for _, reading := range []func() (Alternative, bool){b.asLaunched, b.rowOfABlock, b.swapped} {
 		if other, is := reading(); is {
 			all = append(all, other)
 		}

@@ -251,6 +251,24 @@ func (b *Binding) doubleAttributes() []Assumption {
 	return all
 }
 
+// withSingles is the reading of a CUDA file in which the doubles among its numbers that are values of
+// attributes are floats, as the operator has them: their last bits are nothing that a function is wrong for.
+func (b *Binding) withSingles() []Alternative {
+	var values []float64
+	for _, a := range b.doubleAttributes() {
+		_, text, _ := strings.Cut(a.Flag, "=")
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
+			values = append(values, n)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return []Alternative{{
+		Flags: fmt.Sprintf("%v as the float %[1]vf", values[0]), Options: Options{Singles: values},
+	}}
+}
+
 // isTiny says whether a number is not 0 and small beside ordinary ones.
 func isTiny(text string) bool {
 	n, err := strconv.ParseFloat(text, 64)

@@ -18,7 +18,7 @@ func (b *Binding) Equal() [][]string {
 			groups = append(groups, dimsOf(a.Target))
 		}
 	}
-	for _, dims := range slices.Concat(b.neverAsked(), b.saidAlike()) {
+	for _, dims := range slices.Concat(b.neverAsked(), b.saidAlike(), b.squareMasks()) {
 		if !slices.ContainsFunc(groups, func(g []string) bool { return slices.Equal(g, dims) }) {
 			groups = append(groups, dims)
 		}
@@ -38,7 +38,8 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		return found && !strings.HasSuffix(before, "non") && !strings.HasSuffix(before, "no") &&
 			!strings.HasSuffix(before, "not") && !strings.HasSuffix(before, "without")
 	}
-	if says(b.Function.Name) || slices.ContainsFunc(spellings(a.Name), b.Function.maskedAlways) {
+	if says(b.Function.Name) || slices.ContainsFunc(spellings(a.Name), b.Function.maskedAlways) ||
+		b.masksTriangle(a.Name) {
 		return true
 	}
 	return slices.ContainsFunc(b.Function.body,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -101,7 +100,10 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	for name := range found.values {
 		sure = sure || file.allocates(name)
 	}
-	return dims, sure, b.fewEnough(dims)
+	if err := b.fewEnough(dims); err != nil {
+		return nil, false, &TooManyError{Err: err, Values: found.values}
+	}
+	return dims, sure, nil
 }
 
 // takesVectors says whether a pointer is one to vectors: a comparison then counts these.
@@ -201,11 +203,10 @@ func (f *File) constant(name string) (root string, value int64, ok bool) {
 		if !defined {
 			return name, 0, false
 		}
-		text = strings.Trim(text, "() ")
-		if n, err := strconv.ParseInt(text, 0, 64); err == nil {
+		if n, known := wholeNumber(text); known {
 			return name, n, true
 		}
-		name = text
+		name = strings.Trim(text, "() ")
 	}
 	return name, 0, false
 }

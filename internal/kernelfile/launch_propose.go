@@ -359,6 +359,9 @@ func (k body) limit(name string) string {
 // row of the first output, with two the columns along x and the rows along y.
 func (k body) defaultLimit(axis, used int, byElement bool) string {
 	dims := k.b.outputSizes()
+	if k.b.hasForm(BlockTotals) { // as many blocks as it takes to add up all of the input
+		dims = k.b.sizesOf(k.b.inputs[0])
+	}
 	rows := strings.Join(dims[:max(len(dims)-1, 0)], " * ")
 	if rows == "" {
 		rows = "1"
@@ -382,9 +385,12 @@ func (k body) defaultLimit(axis, used int, byElement bool) string {
 
 // outputSizes are the sizes of the first output, as a launch can say them: in dims and numbers. An attribute
 // stands there with what was said of it, else with its default.
-func (b *Binding) outputSizes() []string {
+func (b *Binding) outputSizes() []string { return b.sizesOf(b.outputs[0]) }
+
+// sizesOf are those of a tensor.
+func (b *Binding) sizesOf(t op.TensorSpec) []string {
 	var words []string
-	list, _ := b.outputs[0].Shape.([]any)
+	list, _ := t.Shape.([]any)
 	for _, size := range list {
 		if text, ok := size.(string); ok {
 			words = append(words, b.withoutAttributes(text))

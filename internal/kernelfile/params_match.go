@@ -23,6 +23,7 @@ type Options struct {
 	Leading             bool              // they have one more in front, which is 1
 	Flat                bool              // they have one size, that of all their elements
 	DTypes              []string          // that --dtype asks for; none: all
+	Singles             []float64         // doubles among the numbers of a CUDA file that are read as floats
 	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
 	alone               bool              // a kernel is launched as its own lines say alone
@@ -360,7 +361,7 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 		all = append(all, candidate{Input, t.Name, i, max(s, 0)})
 	}
 	for i, t := range b.outputs {
-		if !p.Const && !b.Function.returns {
+		if !p.Const && !b.Function.returns && !b.onlyRead(p) {
 			all = append(all, candidate{Output, t.Name, i, b.score(p, t.Name)})
 		}
 	}
@@ -390,7 +391,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 			}
 		}
 	}
-	if p.isInteger() || p.Untyped {
+	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) {
 		free := b.sizeByRows(p)
 		for i, d := range b.Spec.Dims {
 			score := b.score(p, d.Name)

@@ -106,6 +106,10 @@ func (b *Binding) saidRank() (said, rank int) {
 		}
 	}
 	quoted := regexp.QuoteMeta(name)
+	ofMatrix := regexp.MustCompile(`\btorch\.mm\(\s*` + quoted + `\b|\b` + quoted + `\.(?:mm\(|t\(\))`)
+	if ofMatrix.MatchString(text) { // torch takes nothing else there
+		add(2)
+	}
 	asks := regexp.MustCompile(`\b` + quoted + `\.(?:ndim\b|dim\(\))|len\(` + quoted + `\.shape\)`)
 	if said == 0 && !asks.MatchString(text) { // a size beyond the operator's is asked for, whatever is given
 		said = rank

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/scanner"
 	gotoken "go/token"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -443,7 +444,7 @@ func (b *Binding) pythonConditions() []condition {
 			}
 		}
 	}
-	all = append(all, b.someTarget()...)
+	all = slices.Concat(all, b.someTarget(), b.whereRowsSee())
 	for _, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue

@@ -6,8 +6,8 @@ import (
 )
 
 // Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
-// host reached into the device's memory.
-type Tally struct{ Right, Wrong, Reached int }
+// host reached into the device's memory, and those in which Python raised something on the way.
+type Tally struct{ Right, Wrong, Reached, Raised int }
 
 // Clean says whether what was tried is right, and something was.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
@@ -42,30 +42,35 @@ func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
 	names, _ := b.exchangeable()
-	if len(assumed) == 0 && len(names) == 0 {
+	_, square := b.swapped()
+	open := len(names) > 0 || square
+	if len(assumed) == 0 && !open && !b.mayBeOther() {
 		return settled
 	}
 	first := t.Read(nil)
-	if first == (Tally{}) { // the trials say nothing
+	assumed = append(assumed, b.perhapsOther(first)...)
+	switch {
+	case len(assumed) == 0 && !open:
+		return settled
+	case first == (Tally{}): // the trials say nothing
 		settled.Unshown = doubt(assumed)
 		return settled
-	}
-	if first.Wrong == 0 {
+	case first.Wrong == 0:
 		settled.Doubt = contradictions(assumed)
 		settled.Unshown = doubt(slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers))
 		settled.OtherSizes = doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
 		return settled
-	}
-	if b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong {
+	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
 		return settled // its pointers are the device's, whatever they stand for
-	}
-	if first.Right == 0 && allShown(assumed) && t.Whole().Clean() {
+	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
 		return settled // the reading is right: it is the function that is wrong at other sizes
 	}
 	untried := map[string]bool{} // attributes of which a value could not be tried in time
+	inSingles := false           // it is wrong with floats for its doubles too
 	for _, other := range b.Alternatives() {
 		tally := t.Read(&other)
 		untried[other.Attribute] = untried[other.Attribute] || tally == Tally{}
+		inSingles = inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
 		case !tally.Clean():
 		case other.Attribute == "" && !other.Proposed:
@@ -77,20 +82,34 @@ func Settle(b *Binding, t Trial) Settled {
 			return settled
 		}
 	}
-	settled.Doubt = doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
-		switch {
-		case t.Late(): // what was not tried may be right
-			return false
-		case !a.shownAtAnySize(), a.double,
-			a.Attribute != "" && untried[a.Attribute]:
-			return false
-		case first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
-			return true
-		}
-		// A function of Python that takes its sizes off its tensors may want others altogether.
-		return a.Kind == GuessedLayout && b.Function.Kind != Python && !t.Flat().Clean()
-	}))
+	left := leftOpen{b, t, first, untried, inSingles}
+	settled.Doubt = doubt(slices.DeleteFunc(assumed, left.cannotBe))
 	return settled
+}
+
+// leftOpen is what is known where no reading of a function is right.
+type leftOpen struct {
+	b         *Binding
+	t         Trial
+	first     Tally
+	untried   map[string]bool
+	inSingles bool
+}
+
+// cannotBe says whether an assumption is not to blame.
+func (l leftOpen) cannotBe(a Assumption) bool {
+	switch {
+	case l.t.Late(): // what was not tried may be right
+		return false
+	case a.double:
+		return l.inSingles
+	case !a.shownAtAnySize(), a.Attribute != "" && l.untried[a.Attribute]:
+		return false
+	case l.first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
+		return true
+	}
+	// A function of Python that takes its sizes off its tensors may want others altogether.
+	return a.Kind == GuessedLayout && l.b.Function.Kind != Python && !l.t.Flat().Clean()
 }
 
 // allShown says whether there are assumptions, and each would show at sizes at which others are right.

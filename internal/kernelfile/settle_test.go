@@ -44,7 +44,8 @@ type settleCases struct {
 		Name, Operator, Text string
 		Said                 string // flags of the user
 		Right, Wrong         int    // of the trials of the first reading
-		Reached              int    // of the wrong ones
+		Reached, Raised      int    // of the wrong ones
+		Python               bool
 		RightWith            string `toml:"right_with"` // the flags with which it is right
 		FlatRight            int    `toml:"flat_right"`
 		FlatWrong            int    `toml:"flat_wrong"`
@@ -62,12 +63,17 @@ type settleCases struct {
 func TestSettle(t *testing.T) {
 	for _, c := range readTable[settleCases](t, "settle.toml").Cases {
 		options := apply(t, Options{}, c.Said)
-		all, err := Bind(ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, options)
+		r := Request{}
+		if c.Python {
+			r.Path = "mine.py"
+		}
+		all, err := Bind(r.Read(c.Text, nil), r, spec(t, c.Operator), []op.Pass{op.Forward}, options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		try := &trial{
-			first: Tally{c.Right, c.Wrong, c.Reached}, right: c.RightWith,
+			first: Tally{Right: c.Right, Wrong: c.Wrong, Reached: c.Reached, Raised: c.Raised},
+			right: c.RightWith,
 			flat:  Tally{Right: c.FlatRight, Wrong: c.FlatWrong},
 			whole: Tally{Right: c.WholeRight}, untried: c.Untried,
 		}

@@ -163,7 +163,7 @@ inline ::at::Tensor packed(const triad_tensor &t, void *data, int side, int64_t 
 inline void store(const triad_call *c, const std::vector<int> &at, const std::vector<::at::Tensor> &values) {
 	for (size_t i = 0; i < at.size() && i < values.size(); i++) {
 		const ::at::Tensor want = tensor(c->out[at[i]]);
-		const bool flat = values[i].dim() == 1 && values[i].numel() == want.numel();
+		const bool flat = values[i].dim() <= 1 && values[i].numel() == want.numel();
 		const bool alike = without_ones(values[i].sizes()) == without_ones(want.sizes());
 		if ((!alike && !flat) || values[i].scalar_type() != want.scalar_type()) {
 			std::fprintf(stderr, "output %d: it returned another shape or dtype\n", at[i]);

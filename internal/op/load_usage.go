@@ -72,6 +72,13 @@ func (s *Spec) checkOwn() error {
 	if err := each("own.whole", s.Own.Whole, s.Check.Distributions); err != nil {
 		return err
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Own.Triangle)) {
+		_, isAttribute := s.attribute(name)
+		if _, isSizes := s.Synonyms[s.Own.Triangle[name]]; !isAttribute || !isSizes {
+			return fmt.Errorf("own.triangle: %s = %q: want an attribute and equal sizes that have synonyms",
+				name, s.Own.Triangle[name])
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Own.InPlace)) {
 		_, isOutput := s.Output(name)
 		if _, isInput := s.Input(s.Own.InPlace[name]); !isOutput || !isInput {

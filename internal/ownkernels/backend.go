@@ -174,6 +174,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	outcome, err := f.runJob(ctx, job, b.Trial)
 	if err == nil {
 		f.assertsSizes(&outcome)
+		f.tookLong(&outcome)
 	}
 	if err == nil && emptyOutputs(job) {
 		advice.ExplainEmpty(&outcome, f.dynamicShared)
@@ -219,6 +220,16 @@ func (f *File) assertsSizes(outcome *backend.Outcome) {
 	if slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.SaysSizes(m[1]) }) {
 		outcome.Status, outcome.Sentence = op.StatusUnsupported,
 			"an assert about its sizes does not hold: "+m[1]
+	}
+}
+
+// tookLong makes a hang neutral that is a run which the emulator or Triton's interpreter did not end in time:
+// blocks were finishing, else it would have said that none is, and a GPU is a thousand times as fast.
+func (f *File) tookLong(outcome *backend.Outcome) {
+	if outcome.Status == op.StatusHang && !f.reading.Workers.GPU && (!f.IsPython() || f.interpreted) &&
+		strings.HasPrefix(outcome.Sentence, "no answer to run within ") {
+		outcome.Status = op.StatusUnsupported
+		outcome.Sentence = "it takes too long without a GPU: " + outcome.Sentence
 	}
 }
 

@@ -108,6 +108,7 @@ func (r Reading) Read() (*File, error) {
 	if content, err = f.takeInline(&request, content); err != nil {
 		return nil, r.refuse("%v", err)
 	}
+	content = f.withSingles(content, request.IsPython())
 	beside := "-I" + filepath.Dir(path)
 	if f.inline != "" && filepath.Ext(path) != ".py" && !slices.Contains(r.Options.Flags, beside) {
 		r.Options.Flags = slices.Concat(r.Options.Flags, []string{beside}) // its copy lies elsewhere
@@ -122,14 +123,30 @@ func (r Reading) Read() (*File, error) {
 		f.reading = r
 	}
 	bindings, err := r.bind(request, path, content)
+	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
+		bindings, err = f.withFewer(request, content, large)
+		r = f.reading
+	}
 	if several := (*kernelfile.SeveralError)(nil); errors.As(err, &several) {
 		return nil, several
 	}
 	if err != nil {
 		return nil, r.refuse("%v", err)
 	}
+	f.take(bindings)
+	if request.IsPython() {
+		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
+	}
+	f.describeFlags(r.Options.Flags, r.Workers.GPU)
+	return f, f.writeCUDA(func(include string) string {
+		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
+	})
+}
+
+// take keeps the functions of the passes that are asked for.
+func (f *File) take(bindings []*kernelfile.Binding) {
 	for _, b := range bindings {
-		if !slices.Contains(r.Passes, b.Pass) {
+		if !slices.Contains(f.reading.Passes, b.Pass) {
 			continue
 		}
 		f.Matched = append(f.Matched, b.Describe())
@@ -140,13 +157,6 @@ func (r Reading) Read() (*File, error) {
 			Distributions: b.Distributions(), LeftOut: b.LeftOut(),
 		})
 	}
-	if request.IsPython() {
-		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
-	}
-	f.describeFlags(r.Options.Flags, r.Workers.GPU)
-	return f, f.writeCUDA(func(include string) string {
-		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
-	})
 }
 
 // takeInline takes the CUDA that a Python file hands to load_inline for its text, but where a function of the

@@ -49,6 +49,20 @@ class OwnFile(unittest.TestCase):
         with contextlib.redirect_stderr(self.printed):
             return own_file.load(str(self.folder / name))
 
+    def test_a_module_in_the_only_folder_near_it_is_found(self):
+        self.write(src__in__mine="from helper_of_mine import double", utils__in__helper_of_mine="""
+            def double(x):
+                return 2 * x
+            """)
+        self.assertEqual(self.load("src/mine.py").double(3), 6)
+        self.assertIn(f"which lies in {self.folder / 'utils'}", self.printed.getvalue())
+
+    def test_of_two_modules_near_it_none_is_taken(self):
+        self.write(src__in__mine="import helper_of_mine", one__in__helper_of_mine="",
+                   two__in__helper_of_mine="")
+        with self.assertRaisesRegex(ImportError, "No module named 'helper_of_mine'"):
+            self.load("src/mine.py")
+
     def test_no_line_of_triad_is_named_as_the_place_of_a_fault(self):
         try:
             returned.given(None, "mine")

@@ -189,6 +189,26 @@ public:
 		return view(all);
 	}
 
+	// select(0, i), x[i] and index({i, j}): a part over the same memory, of which the first sizes are left out.
+	Tensor operator[](int64_t i) const {
+		const int64_t n = size(0), at = i < 0 ? i + n : i;
+		if (at < 0 || at >= n) refuse("select", 0, "index out of range:", i);
+		Tensor t = *this;
+		t.sizes_.erase(t.sizes_.begin());
+		t.pack();
+		t.memory = std::shared_ptr<void>(memory, static_cast<char *>(memory.get()) + at * static_cast<int64_t>(t.nbytes()));
+		return t;
+	}
+	Tensor select(int64_t d, int64_t i) const {
+		if (d != 0 && d != -dim()) refuse("select", 0, "triad's torch/extension.h has parts of the first size alone, here of", d);
+		return (*this)[i];
+	}
+	Tensor index(std::initializer_list<int64_t> places) const {
+		Tensor t = *this;
+		for (int64_t i : places) t = t[i];
+		return t;
+	}
+
 	Tensor &zero_() {
 		if (numel() > 0) cudaMemset(memory.get(), 0, nbytes());
 		return *this;

@@ -1,4 +1,4 @@
-"""What a token sees is said by the name of the file alone."""
+"""What a token sees is said by the mask, and by the name of the file."""
 import torch
 
 

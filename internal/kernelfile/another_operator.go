@@ -1,0 +1,59 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+)
+
+// changing are words in the name of a function that say that it computes something else than the operator,
+// or a part of it, where neither the operator nor what belongs to it is called so.
+var changing = strings.Fields(`abs absolute act activation argmax argmin average avg batchnorm bias blur
+	causal cross dropout gelu gray grayscale grey group grouped int8 instance leaky linear local log mask
+	masked max mean min partial pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized relu
+	residual scaled segment segmented sigmoid silu sliding sparse stage1 stage2 step1 step2 step3 swish tanh
+	transposed weighted window`)
+
+// perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
+// nothing of it was assumed: it raises in each, or its name says that it computes something else.
+func (b *Binding) perhapsOther(first Tally) []Assumption {
+	if first.Right > 0 || first.Wrong == 0 || slices.ContainsFunc(b.Args, b.said) {
+		return nil
+	}
+	flag := "--map " + b.mapWords(b.tensorParameters())
+	word := b.saysOther()
+	switch {
+	case flag == "--map ":
+		return nil
+	case first.Raised == first.Wrong:
+		return []Assumption{{
+			What: "it takes what triad calls it with: it raises in each of these calls", Flag: flag,
+		}}
+	case word != "":
+		return []Assumption{{
+			What: "it computes " + b.Spec.Name + ", though its name has " + word, Flag: flag,
+		}}
+	}
+	return nil
+}
+
+// saysOther is the word in a function's name that is none of the operator's; "" where there is none.
+func (b *Binding) saysOther() string {
+	known := snake(b.Spec.Name)
+	for _, a := range b.Spec.Attributes {
+		known += "_" + snake(a.Name)
+	}
+	for _, w := range strings.Split(snake(b.Function.Name), "_") {
+		if slices.Contains(changing, w) && !strings.Contains(known, w) {
+			return w
+		}
+	}
+	return ""
+}
+
+// mayBeOther says whether a function is to be tried though nothing of it was assumed.
+func (b *Binding) mayBeOther() bool { return b.Function.Kind == Python || b.saysOther() != "" }
+
+// Launches says whether a function launches a kernel of Triton of that name.
+func (b *Binding) Launches(name string) bool {
+	return strings.Contains(b.Function.kernels, "def "+name+"(")
+}

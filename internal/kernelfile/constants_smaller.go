@@ -1,0 +1,78 @@
+package kernelfile
+
+import (
+	"fmt"
+	"go/constant"
+	gotoken "go/token"
+	"go/types"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// TooManyError refuses a kernel whose sizes are constants of its file with which a tensor would have too many
+// elements.
+type TooManyError struct {
+	Err    error
+	Values map[string]int64 // of the constants
+}
+
+// Error says what the sizes are.
+func (e *TooManyError) Error() string { return e.Err.Error() }
+
+// fewElements is how many elements a tensor may have whose sizes were made smaller.
+const fewElements = 1 << 16
+
+// Smaller is the text of a file with smaller constants for those of a TooManyError, and what they are now:
+// each is halved until all of them together are few. ok is false where one has no definition to change.
+func (e *TooManyError) Smaller(text string) (smaller, now string, ok bool) {
+	values := maps.Clone(e.Values)
+	names := slices.Sorted(maps.Keys(values))
+	for {
+		product := int64(1)
+		largest := names[0]
+		for _, name := range names {
+			product *= min(values[name], fewElements+1)
+			if values[name] > values[largest] {
+				largest = name
+			}
+		}
+		if product <= fewElements {
+			break
+		}
+		values[largest] = (values[largest] + 1) / 2
+	}
+	var words []string
+	for _, name := range names {
+		changed := false
+		for _, form := range []string{
+			`(?m)^([ \t]*#[ \t]*define[ \t]+` + name + `[ \t]+)[^\n]*()$`,
+			`\b((?:const|constexpr)\b[^;{}()]*\b` + name + `\s*=\s*)[^,;{}]+([,;])`,
+		} {
+			definition := regexp.MustCompile(form)
+			if found := definition.FindAllStringIndex(text, -1); !changed && len(found) == 1 {
+				text = definition.ReplaceAllString(text, fmt.Sprintf("${1}%d${2}", values[name]))
+				changed = true
+			}
+		}
+		if !changed {
+			return "", "", false
+		}
+		words = append(words, fmt.Sprintf("%s = %d for %d", name, values[name], e.Values[name]))
+	}
+	return text, strings.Join(words, ", "), true
+}
+
+// wholeNumber is what an expression of whole numbers comes to, as "(1 << 20)".
+func wholeNumber(text string) (int64, bool) {
+	text = wholeSuffix.ReplaceAllString(text, "$1")
+	value, err := types.Eval(gotoken.NewFileSet(), nil, gotoken.NoPos, text)
+	if err != nil || value.Value == nil || value.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(value.Value)
+}
+
+// wholeSuffix matches a whole number with the letters of its type.
+var wholeSuffix = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b`)

@@ -1,0 +1,97 @@
+package kernelfile
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+)
+
+// A mask of one side of a diagonal that the lines always make is a switch that is on. One that counts from
+// the first query and key is the operator's where there are as many of both.
+func TestTriangleMask(t *testing.T) {
+	for body, want := range map[string]string{
+		"s = torch.where(i[:, None] >= j[None, :], s, low)":                         "on, square",
+		"s = torch.where(j[None, :] <= i[:, None], s, low)":                         "on, square",
+		"s = torch.where(i[:, None] + k.shape[2] - q.shape[2] >= j[None, :], s, 0)": "on",
+		"s = s + torch.triu(low, diagonal=1)":                                       "on, square",
+		"s = s + torch.tril(low, diagonal=n - m)":                                   "on",
+		"causal_mask = j <= i\n    s = torch.where(causal_mask, s, low)":            "on",
+		"return sdpa(q, k, v, is_causal=True)":                                      "on, square",
+		"return sdpa(q, k, v, is_causal=False)":                                     "",
+		"if full:\n        s = s * torch.tril(low)":                                 "",
+		"s = s * torch.tril(low) if full else s":                                    "",
+		"s = torch.where((i[:, None] < n) & (j[None, :] < n), s, low)":              "",
+		"s = torch.where(i[:, None] < n, s, low)  # i[:, None] >= j[None, :]":       "",
+		"return (q @ k).softmax(-1) @ v":                                            "",
+	} {
+		r := Request{Path: "mine.py"}
+		text := "def attention(q, k, v):\n    " + body + "\n    return s\n"
+		all, err := Bind(r.Read(text, nil), r, headsAndTokens(t), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, got := all[0], ""
+		for name := range b.Spec.Own.Triangle {
+			if b.masksTriangle(name) {
+				got = "on"
+			}
+		}
+		if len(b.squareMasks()) > 0 {
+			got += ", square"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
+// Whether a switch is on is no matter of the lines where a parameter says it.
+func TestMaskOfAParameter(t *testing.T) {
+	for _, parameter := range []string{"causal=True", "mask=None"} {
+		r := Request{Path: "mine.py"}
+		text := "def attention(q, k, v, " + parameter + "):\n    return f(i[:, None] >= j[None, :])\n"
+		all, err := Bind(r.Read(text, nil), r, headsAndTokens(t), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range all[0].Spec.Own.Triangle {
+			if all[0].masksTriangle(name) {
+				t.Errorf("%s: %s is on", parameter, name)
+			}
+		}
+	}
+}
+
+// Constants that are sizes are halved until they are few, where they have one definition.
+func TestSmallerConstants(t *testing.T) {
+	const text = "#define N (1 << 20)\nconst int W = 4096, H = 1024;\nint k = N;\n"
+	for name, want := range map[string]string{
+		"N": "#define N 65536\n", "W": "const int W = 4096, H", "M": "",
+	} {
+		large := TooManyError{Values: map[string]int64{name: map[string]int64{"N": 1 << 20}[name]}}
+		if name == "W" {
+			large.Values["W"] = 4096
+		}
+		got, now, ok := large.Smaller(text)
+		if ok != (want != "") || !strings.Contains(got, want) || ok && !strings.Contains(now, name) {
+			t.Errorf("%s: %v %q, %q", name, ok, got, now)
+		}
+	}
+	for words, want := range map[string]int64{"(1 << 4)": 16, "8*1024": 8192, "12u": 12, "0x10UL": 16} {
+		if got, ok := wholeNumber(words); !ok || got != want {
+			t.Errorf("%s is %d, want %d", words, got, want)
+		}
+	}
+	if _, ok := wholeNumber("1.5"); ok {
+		t.Error("1.5 is taken for a whole number")
+	}
+}
+
+// Numbers of some values become floats, others and floats stay.
+func TestWithSingles(t *testing.T) {
+	got := WithSingles("x = 0.01 * y + 0.01f + 0.5 + 1e-2*z;", []float64{0.01})
+	if want := "x = 0.01f * y + 0.01f + 0.5 + 1e-2f*z;"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

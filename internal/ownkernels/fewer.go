@@ -1,0 +1,41 @@
+package ownkernels
+
+import (
+	"path/filepath"
+	"slices"
+
+	"triad/internal/backend"
+	"triad/internal/kernelfile"
+)
+
+// withSingles takes a CUDA file in which some doubles are floats for its text, where it is read so.
+func (f *File) withSingles(content []byte, python bool) []byte {
+	if values := f.reading.Options.Singles; len(values) > 0 && !python {
+		f.inline = kernelfile.WithSingles(string(content), values)
+		return []byte(f.inline)
+	}
+	return content
+}
+
+// withFewer matches the functions of a file with smaller numbers for the constants that are its sizes. What
+// is wrong then may be right with the file's own.
+func (f *File) withFewer(
+	request kernelfile.Request, content []byte, large *kernelfile.TooManyError,
+) ([]*kernelfile.Binding, error) {
+	text, now, ok := large.Smaller(string(content))
+	if !ok {
+		return nil, large
+	}
+	flags, beside := f.reading.Options.Flags, "-I"+filepath.Dir(f.Path)
+	if f.inline == "" && !slices.Contains(flags, beside) { // its copy lies elsewhere
+		f.reading.Options.Flags = slices.Concat(flags, []string{beside})
+	}
+	f.inline = text
+	f.Matched = append(f.Matched,
+		"its sizes are constants with which each case takes too long: it is judged with "+now)
+	for _, pass := range f.reading.Passes {
+		f.Doubt(pass, backend.Doubt{Why: "its constants were made smaller, " + now + ", and its lines may " +
+			"need the larger ones: write smaller ones, or parameters, to have it judged so"})
+	}
+	return f.reading.bind(request, f.Path, []byte(text))
+}
