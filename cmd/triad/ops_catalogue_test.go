@@ -39,8 +39,8 @@ func TestCataloguePage(t *testing.T) {
 	}
 }
 
-// Every operator with a backward states its formula, and what ops show prints of its spec has it. The command as
-// a whole, which asks a worker for the implementations, is run by testdata/script/verbs.txtar.
+// Every operator with a backward states its formula, and what ops show prints of its spec has it. The command
+// as a whole, which asks a worker for the implementations, is run by testdata/script/verbs.txtar.
 func TestBackwardsHaveFormulas(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {
