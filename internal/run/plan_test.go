@@ -183,3 +183,45 @@ func TestPlanOfAGradcheck(t *testing.T) {
 		t.Errorf("%d cases are launched more often", moderate)
 	}
 }
+
+// What compiles for each case gets so many of the quick cases of each pass and dtype as its limit says, and none
+// that every answer passes.
+func TestQuickCasesOfWhatCompiles(t *testing.T) {
+	for _, name := range []string{"silu", "layernorm"} {
+		o, err := truth.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for limit, want := range map[string]int{"quick1": 1, "quick2": 2, "": 1 << 10} {
+			request := Request{Options: op.Options{Level: op.LevelQuick}}
+			plan, err := o.Spec.Expand(request.Options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := []loaded{{
+				backend: fakes(map[string]way{"fake/right": right}),
+				implementations: []backend.Implementation{{
+					Name: "fake/right", Op: name, Pass: op.Forward, DTypes: o.Spec.DTypes, Limit: limit,
+					Contract: "fp32",
+				}},
+			}}
+			got, trivial := map[string]int{}, false
+			for _, w := range assign(o, plan, all, request) {
+				for _, e := range w.entries {
+					if w.Pass == op.Forward && e.verdict == nil {
+						got[w.DType]++
+						trivial = trivial || o.Spec.Trivial(w.Case) != ""
+					}
+				}
+			}
+			for _, dtype := range o.Spec.DTypes {
+				if n := got[dtype]; limit != "" && n != want || limit == "" && n <= 2 {
+					t.Errorf("%s %s with the limit %q: %d cases", name, dtype, limit, n)
+				}
+			}
+			if trivial != (limit == "") {
+				t.Errorf("%s with the limit %q: trivial cases %v", name, limit, trivial)
+			}
+		}
+	}
+}
