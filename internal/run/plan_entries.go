@@ -143,6 +143,7 @@ func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Reques
 	planned := make([]work, len(cases))
 	said := map[string]bool{}
 	compiled := map[string]int{}
+	quick := request.Options.Level == op.LevelQuick
 	for i, c := range cases {
 		planned[i] = work{operator: operator, Case: c}
 		group := fmt.Sprint(c.Pass, " ", c.DType)
@@ -157,7 +158,7 @@ func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Reques
 						continue
 					}
 					said[name+" "+group] = true
-				} else if most := quickCases(e.implementation); most > 0 && request.Options.Level == op.LevelQuick {
+				} else if most := quickCases(e.implementation); most > 0 && quick {
 					// what every answer passes is not worth the time that it compiles
 					if compiled[name+" "+group] >= most || operator.Spec.Trivial(c) != "" {
 						continue
