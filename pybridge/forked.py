@@ -57,6 +57,10 @@ def stand_in(arguments: list[str]) -> None:
 # ---- the parent
 
 
+WHOLE = "whole"
+"""Says to a parent that torch cannot be imported in part."""
+
+
 def parent() -> None:
     """Imports what workers import, then forks one for every request, until nobody can ask any more."""
     requests = socket.socket(fileno=3)
@@ -64,6 +68,9 @@ def parent() -> None:
     os.environ["TRITON_INTERPRET"] = "1"
     import gc
     gc.disable()  # what is imported stays: to look through it again and again costs a twelfth of the time
+    import torch_import
+    if WHOLE not in sys.argv and not torch_import.without_metas():
+        os.execv(sys.executable, [sys.executable, "-u", "-X", "faulthandler", __file__, "parent", WHOLE])
     import contextlib
     import select
     with contextlib.suppress(ImportError):  # a worker says what is missing

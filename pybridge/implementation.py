@@ -68,7 +68,7 @@ class Implementation:
                        declines.
     constraint         what accepts asks, in one sentence.
     nondeterministic   outputs whose bits may differ between two runs.
-    compiled           torch.compile makes it, which takes seconds a case: at most two cases a dtype with
+    compiled           torch.compile makes it, which takes seconds a case: one or two cases a dtype with
                        --quick, and its allocations are not poisoned.
     module             of a peer's row: what its functions import, before the first call.
     remark             what is to be said of its times, in a sentence.

@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 import absent_gpu
+import torch_import
 from implementation import Autograd, next_power_of_2
 
 PATHS = "TRIAD_USER_PYTHONPATH"
@@ -54,6 +55,9 @@ def load(path: str) -> types.ModuleType:
         absent_gpu.stand_in()
     if _SHOWS not in sys.meta_path:
         sys.meta_path.append(_SHOWS)  # behind whatever finds the real ones
+    before = set(sys.modules)
+    if torch_import.may_ask(text):
+        torch_import.complete()
     module, runs = _module(Path(path), text)
     if not runs:
         return module
@@ -65,6 +69,8 @@ def load(path: str) -> types.ModuleType:
     except BaseException as e:
         lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == path]
         raise ImportError(f"triad: {path}:{lines[-1] if lines else 1}: {_sentence(e)}") from e
+    if torch_import.may_be_asked_by(set(sys.modules) - before - {module.__name__}):
+        torch_import.complete()
     return module
 
 

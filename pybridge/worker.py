@@ -202,7 +202,7 @@ class Worker:
                 if set(i.nondeterministic) & set(given):
                     entry["nondeterministic"] = [name for name in i.nondeterministic if name in given]
                 if i.compiled:
-                    entry["limit"] = "quick2"
+                    entry["limit"] = "quick2" if self.on_gpu else "quick1"
                 entries.append(entry)
         return entries
 

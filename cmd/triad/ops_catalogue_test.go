@@ -8,6 +8,7 @@ import (
 
 	"triad"
 	"triad/cuda"
+	"triad/internal/report"
 	"triad/internal/session"
 	"triad/internal/truth"
 )
@@ -38,9 +39,9 @@ func TestCataloguePage(t *testing.T) {
 	}
 }
 
-// Every operator with a backward states its formula, and ops show prints that.
+// Every operator with a backward states its formula, and what ops show prints of its spec has it. The command
+// as a whole, which asks a worker for the implementations, is run by testdata/script/verbs.txtar.
 func TestBackwardsHaveFormulas(t *testing.T) {
-	shown := false
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {
 			continue
@@ -49,14 +50,10 @@ func TestBackwardsHaveFormulas(t *testing.T) {
 		if formula == "" {
 			t.Errorf("%s: [backward] has no formula", o.Spec.Name)
 		}
-		if shown {
-			continue
-		}
-		shown = true
 		var out bytes.Buffer
-		code := newApp(nil, &out, &out).execute([]string{"ops", "show", o.Spec.Name})
-		if code != session.ExitGood || !strings.Contains(out.String(), "backward: "+formula) {
-			t.Errorf("exit %d, want %q in %s", code, formula, &out)
+		err := report.ShowOperator(&out, report.Style{}, detailed(o.Spec))
+		if err != nil || !strings.Contains(out.String(), "backward: "+formula) {
+			t.Errorf("%s: error %v, want %q in %s", o.Spec.Name, err, formula, &out)
 		}
 	}
 }

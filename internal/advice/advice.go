@@ -96,7 +96,7 @@ func For(f Facts) string {
 	}
 	if f.Transposed[0] != "" {
 		return fmt.Sprintf("it is right where %[1]s or %[2]s is 1 and wrong where both are larger: a "+
-			"matrix is taken column after column. %[3]s [%[1]s, %[2]s] lies row "+
+			"matrix is taken transposed, column after column. %[3]s [%[1]s, %[2]s] lies row "+
 			"after row: element (i, j) is at i * %[2]s + j, not at j * %[1]s + i", f.Transposed[0],
 			f.Transposed[1], f.Matrix)
 	}

@@ -102,7 +102,8 @@ type Implementation struct {
 	// the family of a library whose operations a function of the user's calls, "torch": what is known of them
 	// is no fault of the function
 	Calls string `json:"-"`
-	// "quick2": at most two cases a dtype with --quick (torch.compile)
+	// "quick1", "quick2": at most so many cases a pass and dtype with --quick, none of them trivial
+	// (torch.compile)
 	Limit string `json:"limit,omitempty"`
 }
 

@@ -94,6 +94,7 @@ type Binding struct {
 	rows    map[string]string
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square the lines have
+	vectors map[string]string   // what bounds the variable that a pointer is indexed with
 	// how it is called where its tensors do not lie as the operator has them (forms.go)
 	without  map[string]bool   // tensors without a parameter of their own
 	each     bool              // it is called once for each of a pair of tensors
@@ -249,6 +250,7 @@ func (b *Binding) readLines(file *File) {
 	} else {
 		b.rows, b.places = file.rowLengths(&b.Function)
 		b.squared = file.squares(&b.Function)
+		b.vectors = file.vectorLengths(&b.Function)
 	}
 	for _, f := range file.Functions {
 		if f.Kind == Kernel {

@@ -84,13 +84,22 @@ func (b *Binding) scoreRows(chosen []candidate) int {
 				sum -= scoreRows
 			}
 		}
-		if fits, known := b.fitsRows(b.Function.Params[i].Name, c.role, c.index, func(name string) string {
+		sum += b.scoreLengths(b.Function.Params[i].Name, c, func(name string) string {
 			at := slices.IndexFunc(b.Function.Params, func(p Param) bool { return p.Name == name })
 			if at < 0 || chosen[at].role != Size {
 				return ""
 			}
 			return chosen[at].target
-		}); known && fits {
+		})
+	}
+	return sum
+}
+
+// scoreLengths says how well what a pointer is taken for fits the lengths that the file shows of it.
+func (b *Binding) scoreLengths(pointer string, c candidate, target func(string) string) int {
+	sum := 0
+	for _, of := range []func(string, Role, int, func(string) string) (bool, bool){b.fitsRows, b.fitsVector} {
+		if fits, known := of(pointer, c.role, c.index, target); known && fits {
 			sum += scoreRows
 		} else if known {
 			sum -= scoreRows
@@ -182,11 +191,12 @@ func (b *Binding) shownByRows(a Argument) bool {
 	return shown[a.Name] || left == 1
 }
 
-// againstRows says whether the reading by names does not fit the row lengths that the file shows.
+// againstRows says whether the reading by names does not fit the row lengths that the file shows. A length
+// that bounds the index of a vector is the vector's, whatever a matrix is indexed with.
 func (b *Binding) againstRows() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		fits, known := b.fitsRows(a.Name, a.Role, a.Index, b.sizeTarget)
-		return known && !fits
+		return known && !fits && !b.shownByVectors(b.rows[a.Name])
 	})
 }
 

@@ -332,8 +332,15 @@ func (s *Spec) compileContract() error {
 
 // compileFormulas compiles conditions, costs and limits.
 func (s *Spec) compileFormulas() error {
+	anyNumber := func(name string) bool {
+		return s.isNumber(name) || slices.ContainsFunc(s.Attributes,
+			func(a AttributeSpec) bool { return a.Name == name && a.Type == "float" })
+	}
 	for _, text := range s.Require {
 		e, err := ParseExpression(text, s.isNumber, false)
+		if err != nil { // not of whole numbers alone
+			e, err = ParseExpression(text, anyNumber, true)
+		}
 		if err != nil {
 			return fmt.Errorf("require: %w", err)
 		}

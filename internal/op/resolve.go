@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -112,19 +113,39 @@ func sizes(dims Dims, attributes Attrs) func(string) (int64, bool) {
 	}
 }
 
+// holds says whether a condition does: of whole numbers, or of floats where it names such attributes.
+func (e Expression) holds(
+	whole func(string) (int64, bool),
+	number func(string) (float64, bool),
+) (bool, error) {
+	if e.float {
+		v, err := e.Float(number)
+		return v != 0, err
+	}
+	v, err := e.Int(whole)
+	return v != 0, err
+}
+
 // meets says which condition of the spec does not hold, with the values that break it.
 func (s *Spec) meets(dims Dims, attributes Attrs) error {
 	look := sizes(dims, attributes)
+	number := func(name string) (float64, bool) {
+		if v, ok := dims.Lookup(name); ok {
+			return float64(v), true
+		}
+		a, ok := attributes.Lookup(name)
+		return a.Number, ok
+	}
 	for _, condition := range s.require {
-		v, err := condition.Int(look)
+		holds, err := condition.holds(look, number)
 		if err != nil {
 			return usagef("%s: require %s: %v", s.Name, condition, err)
 		}
-		if v == 0 {
+		if !holds {
 			values := make([]string, len(condition.names))
 			for i, name := range condition.names {
-				x, _ := look(name)
-				values[i] = fmt.Sprintf("%s = %d", name, x)
+				x, _ := number(name)
+				values[i] = name + " = " + strconv.FormatFloat(x, 'f', -1, 64)
 			}
 			return usagef("%s: %s: want %s", s.Name, strings.Join(values, ", "), condition)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/backend"
@@ -13,9 +14,16 @@ import (
 	"triad/internal/truth"
 )
 
-// quickCompiled is how many cases a dtype and pass an implementation with the limit "quick2" gets on the
-// quick level.
-const quickCompiled = 2
+// quickCases is how many cases a pass and dtype an implementation gets on the quick level: two with the limit
+// "quick2", 0 where it has no limit.
+func quickCases(i backend.Implementation) int {
+	number, _ := strings.CutPrefix(i.Limit, "quick")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return 0
+	}
+	return n
+}
 
 // loaded is what one backend has for one operator.
 type loaded struct {
@@ -135,6 +143,7 @@ func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Reques
 	planned := make([]work, len(cases))
 	said := map[string]bool{}
 	compiled := map[string]int{}
+	quick := request.Options.Level == op.LevelQuick
 	for i, c := range cases {
 		planned[i] = work{operator: operator, Case: c}
 		group := fmt.Sprint(c.Pass, " ", c.DType)
@@ -149,8 +158,9 @@ func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Reques
 						continue
 					}
 					said[name+" "+group] = true
-				} else if e.implementation.Limit == "quick2" && request.Options.Level == op.LevelQuick {
-					if compiled[name+" "+group] >= quickCompiled {
+				} else if most := quickCases(e.implementation); most > 0 && quick {
+					// what every answer passes is not worth the time that it compiles
+					if compiled[name+" "+group] >= most || operator.Spec.Trivial(c) != "" {
 						continue
 					}
 					compiled[name+" "+group]++

@@ -183,3 +183,53 @@ func TestPlanOfAGradcheck(t *testing.T) {
 		t.Errorf("%d cases are launched more often", moderate)
 	}
 }
+
+// What compiles for each case gets so many of the quick cases of each pass as its limit says, and none that
+// every answer passes.
+func TestQuickCasesOfWhatCompiles(t *testing.T) {
+	request := Request{Options: op.Options{Level: op.LevelQuick}}
+	fewer := 0
+	for _, o := range truth.All() {
+		plan, err := o.Spec.Expand(request.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dtype := o.Spec.DTypes[0]
+		telling := 0
+		for _, c := range plan.Cases {
+			if c.Pass == op.Forward && c.DType == dtype && o.Spec.Trivial(c) == "" {
+				telling++
+			}
+		}
+		for limit, most := range map[string]int{"quick1": 1, "quick2": 2} {
+			all := []loaded{{
+				backend: fakes(map[string]way{"fake/right": right}),
+				implementations: []backend.Implementation{{
+					Name: "fake/right", Op: o.Spec.Name, Pass: op.Forward, DTypes: []string{dtype},
+					Limit: limit, Contract: o.Spec.DefaultContract(dtype),
+				}},
+			}}
+			got := 0
+			for _, w := range assign(o, plan, all, request) {
+				for _, e := range w.entries {
+					if w.Pass != op.Forward || w.DType != dtype || e.verdict != nil {
+						continue
+					}
+					got++
+					if why := o.Spec.Trivial(w.Case); why != "" {
+						t.Errorf("%s with the limit %s: %v is trivial: %s", o.Spec.Name, limit, w.Key(), why)
+					}
+				}
+			}
+			if got != min(most, telling) {
+				t.Errorf("%s with the limit %s: %d of %d cases", o.Spec.Name, limit, got, telling)
+			}
+			if telling > most {
+				fewer++
+			}
+		}
+	}
+	if fewer == 0 {
+		t.Error("no operator has more cases than the limits")
+	}
+}

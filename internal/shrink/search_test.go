@@ -88,7 +88,7 @@ func TestFindNamesTheFault(t *testing.T) {
 			"right where rows = cols",
 		},
 		{
-			"column after column", func(s Sizes) bool { return s[rows] > 1 && s[cols] > 1 },
+			"transposed, column after column", func(s Sizes) bool { return s[rows] > 1 && s[cols] > 1 },
 			Sizes{rows: 2, cols: 2},
 			"element (i, j) is at i * cols + j",
 		},
