@@ -33,35 +33,11 @@ __device__ inline Factor product_of_scales(float a, float b) {
 	return {x.mantissa * y.mantissa * __int_as_float((half + 127) << 23), __int_as_float((exponent - half + 127) << 23)};
 }
 
-// The scales that a thread needs under block scaling for one stage: of its two rows in each wave, and of the tile's columns.
-template <int Waves> struct BlockScales {
-	float a[Waves][2], b;
-};
-
-template <int Waves>
-__device__ inline BlockScales<Waves> block_scales(const Product &p, const float *const (&a_rows)[Waves][2], const float *b_row, int k_block) {
-	BlockScales<Waves> r;
-#pragma unroll
-	for (int w = 0; w < Waves; w++)
-#pragma unroll
-		for (int h = 0; h < 2; h++) r.a[w][h] = a_rows[w][h][k_block * p.scale_a.block_stride];
-	r.b = b_row[k_block * p.scale_b.block_stride];
-	return r;
-}
-
-// The factors of a thread's two rows in a wave; simple: those of the whole warp are plain.
+// The factors of a thread's two rows; simple: those of the whole warp are plain.
 struct RowFactors {
 	Factor row[2];
 	bool simple;
 };
-
-__device__ inline RowFactors row_factors(const float (&a)[2], float b) {
-	RowFactors r = {{product_of_scales(a[0], b), product_of_scales(a[1], b)}, false};
-	r.simple = __all_sync(0xffffffffu, plain(a[0] * b) && plain(a[1] * b));
-	hopper::finish(r.row[0].first);
-	hopper::finish(r.row[1].first);
-	return r;
-}
 
 // sum += part, times the factor of the row.
 template <int Count> __device__ inline void add_scaled(float (&sum)[Count], const float (&part)[Count], const RowFactors &by) {

@@ -12,13 +12,13 @@ class QuadFactors {
 public:
 	static constexpr int stages = 4;   // whose factors a quad has
 
-	// row: the first of this thread's two rows, in a; col0: the first column of the tile. Fetches the first scales of k_blocks.
-	__device__ QuadFactors(const Product &p, int64_t row, int64_t col0, int k_blocks) : left_(k_blocks) {
-		const int64_t lane = threadIdx.x % stages;
+	// row: the first of this thread's two rows, in a; col0: a column of the tile. Of the blocks of the reduction from k_begin to k_end.
+	__device__ QuadFactors(const Product &p, int64_t row, int64_t col0, int k_begin, int k_end) : left_(k_end - k_begin) {
+		const int64_t first = k_begin + static_cast<int64_t>(threadIdx.x % stages);
 #pragma unroll
 		for (int h = 0; h < 2; h++)
-			a_[h] = p.scale_a.scale + min(row + 8 * h, p.m - 1) * p.scale_a.row_stride + lane * p.scale_a.block_stride;
-		b_ = p.scale_b.scale + col0 / tile_n * p.scale_b.row_stride + lane * p.scale_b.block_stride;
+			a_[h] = p.scale_a.scale + min(row + 8 * h, p.m - 1) * p.scale_a.row_stride + first * p.scale_a.block_stride;
+		b_ = p.scale_b.scale + col0 / tile_n * p.scale_b.row_stride + first * p.scale_b.block_stride;
 		fetch(p);
 	}
 

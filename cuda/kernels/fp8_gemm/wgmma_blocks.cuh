@@ -76,13 +76,13 @@ __device__ inline void consume_blocks(const Product &p, const TileOrder &order, 
 	const auto col_of = [&](const TilePlace &place) { return place.n * static_cast<int64_t>(tile_n); };
 	BlockConsumer<FormatA, FormatB, Tile> own = {memory, consumer, {}, {}, {}};
 	TilePlace place = order.place(blockIdx.x);
-	QuadFactors factors(p, row_of(place), col_of(place), k_blocks);
+	QuadFactors factors(p, row_of(place), col_of(place), 0, k_blocks);
 	for (int64_t tile = blockIdx.x; tile < order.count(); tile += gridDim.x) {
 		own.add_up(p, factors, k_blocks);
 		const int64_t row = row_of(place), col0 = col_of(place);
 		if (tile + gridDim.x < order.count()) {
 			place = order.place(tile + gridDim.x);
-			factors = QuadFactors(p, row_of(place), col_of(place), k_blocks);
+			factors = QuadFactors(p, row_of(place), col_of(place), 0, k_blocks);
 		}
 		store_sums(p, row, col0, own.sum, wide);
 	}

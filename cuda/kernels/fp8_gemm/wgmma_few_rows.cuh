@@ -8,6 +8,7 @@
 //       ...                      schedule, scales and writes them
 #ifndef TRIAD_FP8_GEMM_WGMMA_FEW_ROWS_CUH
 #define TRIAD_FP8_GEMM_WGMMA_FEW_ROWS_CUH
+#include "block_factors.cuh"
 #include "wgmma.cuh"
 #include "hopper/arithmetic.cuh"
 #include "hopper/cluster.cuh"
@@ -61,19 +62,9 @@ template <int32_t FormatA, int32_t FormatB, bool Blocks>
 __device__ inline void sum_split(const Product &p, const SplitPlace &at, uint32_t memory, float (&sum)[FewRows::sums]) {
 	const int thread = static_cast<int>(threadIdx.x);
 	const int64_t row0 = at.row + hopper::accumulator_row(thread, 0);
-	const float *a_rows[1][2] = {}, *b_row = nullptr;
-	BlockScales<1> scales, next;
-	if constexpr (Blocks) {
-		for (int h = 0; h < 2; h++) a_rows[0][h] = p.scale_a.scale + min(row0 + 8 * h, p.m - 1) * p.scale_a.row_stride;
-		b_row = p.scale_b.scale + at.col / tile_n * p.scale_b.row_stride;
-		if (at.k_begin < at.k_end) next = block_scales<1>(p, a_rows, b_row, at.k_begin);
-	}
+	QuadFactors scales(p, row0, at.col, at.k_begin, Blocks ? at.k_end : at.k_begin);
 	RingPlace<FewRows::stages> ring;
 	for (int k_block = at.k_begin; k_block < at.k_end; k_block++, ring.next()) {
-		if constexpr (Blocks) {
-			scales = next;
-			if (k_block + 1 < at.k_end) next = block_scales<1>(p, a_rows, b_row, k_block + 1);
-		}
 		hopper::barrier_wait(memory + FewRows::full + 8 * ring.stage, ring.parity);
 		const uint64_t a = hopper::tile_descriptor(memory + ring.stage * FewRows::stage_bytes);
 		const uint64_t b = hopper::tile_descriptor(memory + ring.stage * FewRows::stage_bytes + FewRows::a_bytes);
@@ -84,7 +75,11 @@ __device__ inline void sum_split(const Product &p, const SplitPlace &at, uint32_
 			hopper::mma_fp8<FormatA, FormatB>(part, hopper::advanced(a, k), hopper::advanced(b, k), k > 0);
 		hopper::commit();
 		RowFactors factors;
-		if constexpr (Blocks) factors = row_factors(scales.a[0], scales.b);
+		if constexpr (Blocks) {
+			const int stage = (k_block - at.k_begin) % QuadFactors::stages;
+			if (stage == 0) scales.turn(p);
+			factors = scales.take(stage);
+		}
 		hopper::wait<0>(part);
 		if (thread % 32 == 0) hopper::barrier_arrive(memory + FewRows::empty + 8 * ring.stage);
 		if constexpr (Blocks) {

@@ -22,7 +22,8 @@ __global__ void write(Product p, int64_t row0, int64_t col0, bool wide, float bl
 	if (p.scaling == block_scaling) {
 		float sum[accumulators] = {};
 		const float a[2] = {block_a, 2 * block_a};   // the lower 8 rows of each 16 have another scale
-		add_scaled(sum, y, row_factors(a, block_b));
+		RowFactors by = {{product_of_scales(a[0], block_b), product_of_scales(a[1], block_b)}, plain(a[0] * block_b) && plain(a[1] * block_b)};
+		add_scaled(sum, y, by);
 		store_sums(p, row, col0, sum, wide);
 	} else {
 		scale_sums(p, row, col0, waves);
@@ -77,19 +78,19 @@ struct Taken {
 };
 
 // A warpgroup takes the factors of its 64 rows from row0 on, stage by stage.
-__global__ void take(Product p, int64_t row0, int64_t col0, int k_blocks, Taken *out) {
+__global__ void take(Product p, int64_t row0, int64_t col0, int k_begin, int k_blocks, Taken *out) {
 	const int first = hopper::accumulator_row(static_cast<int>(threadIdx.x), 0);
-	QuadFactors factors(p, row0 + first, col0, k_blocks);
-	for (int k = 0; k < k_blocks; k++) {
-		if (k % QuadFactors::stages == 0) factors.turn(p);
-		const RowFactors by = factors.take(k % QuadFactors::stages);
+	QuadFactors factors(p, row0 + first, col0, k_begin, k_blocks);
+	for (int k = k_begin; k < k_blocks; k++) {
+		if ((k - k_begin) % QuadFactors::stages == 0) factors.turn(p);
+		const RowFactors by = factors.take((k - k_begin) % QuadFactors::stages);
 		if (threadIdx.x % 4 == 3)
 			for (int h = 0; h < 2; h++) out[k * 64 + first + 8 * h] = {by.row[h].first, by.row[h].second, by.simple};
 	}
 }
 
 // odd: the one row whose scale is 2^-100 in stages 2, 7, 12 and so on, -1 for none.
-static void check_factors(int64_t m, int k_blocks, int64_t row0, int64_t col0, int64_t odd) {
+static void check_factors(int64_t m, int k_begin, int k_blocks, int64_t row0, int64_t col0, int64_t odd) {
 	float *a, *b;
 	Taken *out;
 	cudaMalloc(&a, m * k_blocks * sizeof(float));
@@ -101,14 +102,14 @@ static void check_factors(int64_t m, int k_blocks, int64_t row0, int64_t col0, i
 	for (int i = 0; i < 3 * k_blocks; i++) b[i] = static_cast<float>(ldexp(1.0, i % 7 - 3));
 	Product p = {};
 	p.scale_a = {a, 1, k_blocks, 1}, p.scale_b = {b, scale_block, k_blocks, 1}, p.m = m, p.n = 3 * tile_n, p.k = int64_t{k_blocks} * scale_block;
-	take<<<1, 128>>>(p, row0, col0, k_blocks, out);
+	take<<<1, 128>>>(p, row0, col0, k_begin, k_blocks, out);
 	if (cudaDeviceSynchronize() != cudaSuccess) wrong++, printf("wrong: the factors are not there\n");
-	for (int k = 0; k < k_blocks; k++)
+	for (int k = k_begin; k < k_blocks; k++)
 		for (int r = 0; r < 64; r++) {
 			const auto row_of = [&](int64_t i) { return row0 + i < m ? row0 + i : m - 1; };
 			bool simple = true;   // of a warp's 16 rows, in four stages
 			for (int i = r / 16 * 16; i < r / 16 * 16 + 16; i++)
-				for (int j = k / 4 * 4; j < k / 4 * 4 + 4 && j < k_blocks; j++) simple = simple && !is_odd(row_of(i), j);
+				for (int j = k - (k - k_begin) % 4, end = j + 4; j < end && j < k_blocks; j++) simple = simple && !is_odd(row_of(i), j);
 			const double want = static_cast<double>(a[row_of(r) * k_blocks + k]) * b[col0 / tile_n * k_blocks + k];
 			const Taken &got = out[k * 64 + r];
 			if ((static_cast<double>(got.first) * got.second != want || got.simple != simple) && wrong++ < 20)
@@ -131,8 +132,8 @@ int main() {
 			check(16, 40, dtype, scaling, 100, 100);      // infinity
 		}
 	for (int64_t odd : {-1, 64, 83, 127})   // none, and a row of three warps
-		for (int k_blocks : {1, 3, 4, 9}) check_factors(128, k_blocks, 64, 2 * tile_n, odd);
-	check_factors(100, 5, 64, 0, 99);   // the last row stands for those beyond it
+		for (int k_blocks : {1, 3, 4, 9}) check_factors(128, 0, k_blocks, 64, 2 * tile_n, odd), check_factors(128, k_blocks / 2, k_blocks, 0, tile_n, odd);
+	check_factors(100, 0, 5, 64, 0, 99);   // the last row stands for those beyond it
 	if (!wrong) printf("right\n");
 	return wrong != 0;
 }
