@@ -46,18 +46,24 @@ def without_metas() -> bool:
 
 
 class _First(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the first part of torch that is imported later, and imports the shapes before it."""
+    """Loads the first part of torch that is imported later, and the shapes before it. A part that somebody
+    only looks for is none."""
+
+    def __init__(self) -> None:
+        self.is_over = False
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if not name.startswith("torch."):
+        if self.is_over or name == METAS or not name.startswith("torch."):
             return None
-        sys.meta_path.remove(self)
-        return None if name == METAS else importlib.machinery.ModuleSpec(name, self)
+        found = (f.find_spec(name, path, target) for f in sys.meta_path if f is not self)
+        real = next(filter(None, found), None)
+        return real and importlib.machinery.ModuleSpec(name, self, origin=real.origin)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         """An empty one, which the real one replaces."""
 
     def exec_module(self, module: types.ModuleType) -> None:
+        self.is_over = True
         del sys.modules[module.__name__]
         importlib.import_module(METAS)
         importlib.import_module(module.__name__)  # what stands in sys.modules is what the import gives

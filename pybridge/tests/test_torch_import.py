@@ -60,6 +60,17 @@ class TorchImport(unittest.TestCase):
                     assert torch._decomp.decomposition_table and torch._meta_registrations.meta_index_Tensor
                 """)
 
+    def test_a_part_may_be_looked_for_first(self) -> None:
+        for name, is_there in (("torch.no_such_part", False), ("torch._inductor", True), ("torch._refs", True)):
+            with self.subTest(name):
+                self.run_in_new_process(f"""
+                    import importlib.util
+                    assert (importlib.util.find_spec({name!r}) is not None) == {is_there}
+                    import torch._refs, torch._decomp
+                    assert torch._refs.add and torch._meta_registrations.meta_index_Tensor
+                    assert torch._refs.__spec__.origin.endswith("torch/_refs/__init__.py")
+                """)
+
     def test_fake_tensors_have_their_shapes(self) -> None:
         self.run_in_new_process("""
             from torch._subclasses.fake_tensor import FakeTensorMode
