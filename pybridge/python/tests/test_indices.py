@@ -51,6 +51,25 @@ class Indices(unittest.TestCase):
                         else:
                             self.assertTrue(taken)
 
+    def test_classes_at_the_ends_of_their_type(self):
+        places = ops.linear_cross_entropy._looks
+        least, most = torch.iinfo(torch.int64).min, torch.iinfo(torch.int64).max
+        for ignored in (least, most):
+            tensors = [torch.empty(0), torch.empty(0), torch.tensor([1, ignored])]
+            indices.look("it", places, tensors, {"classes": 2}, {"ignore_index": ignored})
+            tensors[2][1] = -1
+            with self.assertRaisesRegex(triad.UsageError, "target has -1"):
+                indices.look("it", places, tensors, {"classes": 2}, {"ignore_index": ignored})
+
+    def test_what_is_kept_of_classes_is_no_one_elses(self):
+        """Where a mode of torch is on as they are first looked at, or memory is a CUDA graph's, which is the
+        thread's as well."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        with FakeTensorMode():
+            kept = indices._ends(17, -100, torch.int64, torch.device("cpu"))
+        self.assertIs(type(kept), torch.Tensor)
+        self.assertEqual(kept.tolist(), [-100, -99, 0, 17])
+
     def test_none_of_a_kind(self):
         self.assertEqual(ops.attention_mask(lengths(), lengths(), seq_q=4, seq_kv=8).shape, (0, 4, 8))
 

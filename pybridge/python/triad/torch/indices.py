@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -54,10 +55,14 @@ def look(op: str, found: Sequence[Place], tensors: Sequence[torch.Tensor], value
 
 @functools.lru_cache(maxsize=100)
 def _ends(n: int, ignored: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Where classes and the ignored one begin and end."""
-    alone = [] if 0 <= ignored < n else [ignored, ignored + 1]
-    with torch.inference_mode(False):
-        return torch.tensor(sorted([0, n, *alone]), dtype=dtype, device=device)
+    """Where classes and the ignored one begin and end. A thread of its own makes them: what this one
+    allocates may be a CUDA graph's of torch.compile, which nothing outlives, and modes of torch are this
+    one's too."""
+    known = torch.iinfo(dtype)
+    outside = not 0 <= ignored < n and known.min <= ignored <= known.max
+    alone = [end for end in (ignored, ignored + 1) if end <= known.max] if outside else []
+    with ThreadPoolExecutor(1) as one:
+        return one.submit(torch.tensor, sorted([0, n, *alone]), dtype=dtype, device=device).result()
 
 
 def _few(x: torch.Tensor) -> str:
