@@ -39,6 +39,7 @@ public:
 		copy(to, Tile::m, p.scale_a, place.m * Tile::m, p.m - 1);
 		copy(to + Tile::m, Tile::n, p.scale_b, place.n * Tile::n, p.n - 1);
 		simple = __all_sync(0xffffffffu, simple);
+		__syncwarp();   // a vote orders no memory, and one lane arrives for what all have written
 		if (thread % 32 == 0) {
 			reinterpret_cast<uint32_t *>(to)[Tile::m + Tile::n + thread / 32] = simple;
 			hopper::barrier_arrive(memory_ + Tile::scales_full(at_.stage));
