@@ -2,7 +2,9 @@ package kernelfile
 
 import (
 	"fmt"
+	"go/ast"
 	"go/constant"
+	"go/parser"
 	gotoken "go/token"
 	"go/types"
 	"maps"
@@ -67,12 +69,36 @@ func (e *TooManyError) Smaller(text string) (smaller, now string, ok bool) {
 // wholeNumber is what an expression of whole numbers comes to, as "(1 << 20)".
 func wholeNumber(text string) (int64, bool) {
 	text = wholeSuffix.ReplaceAllString(text, "$1")
+	if tree, err := parser.ParseExpr(text); err != nil || bindsOtherwise(tree) {
+		return 0, false
+	}
 	value, err := types.Eval(gotoken.NewFileSet(), nil, gotoken.NoPos, text)
 	if err != nil || value.Value == nil || value.Value.Kind() != constant.Int {
 		return 0, false
 	}
 	return constant.Int64Val(value.Value)
 }
+
+// bindsOtherwise says whether an expression has operators side by side of which C++ takes another one first
+// than Go: "1 << 2 + 3" is 32 there. Of + - * / % alone both take the same.
+func bindsOtherwise(tree ast.Expr) bool {
+	differs := false
+	ast.Inspect(tree, func(n ast.Node) bool {
+		outer, is := n.(*ast.BinaryExpr)
+		if !is {
+			return true
+		}
+		for _, side := range []ast.Expr{outer.X, outer.Y} {
+			inner, is := side.(*ast.BinaryExpr)
+			differs = differs || is && inner.Op != outer.Op &&
+				(isOfBits(inner.Op) || isOfBits(outer.Op))
+		}
+		return true
+	})
+	return differs
+}
+
+func isOfBits(o gotoken.Token) bool { return o >= gotoken.AND && o <= gotoken.AND_NOT }
 
 // wholeSuffix matches a whole number with the letters of its type.
 var wholeSuffix = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b`)

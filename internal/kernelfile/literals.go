@@ -30,14 +30,17 @@ func doubles(text string) []float64 {
 
 // WithSingles is a CUDA text in which the numbers of some values are floats: 0.01 becomes 0.01f.
 func WithSingles(text string, values []float64) string {
-	return doubleNumber.ReplaceAllStringFunc(text, func(found string) string {
-		at := doubleNumber.FindStringSubmatchIndex(found)
-		n, err := strconv.ParseFloat(found[at[2]:at[3]], 64)
-		if err != nil || !slices.Contains(values, n) {
-			return found
-		}
-		return found[:at[3]] + "f" + found[at[3]:]
-	})
+	for range 2 { // of two with one sign between them the first match takes that
+		text = doubleNumber.ReplaceAllStringFunc(text, func(found string) string {
+			at := doubleNumber.FindStringSubmatchIndex(found)
+			n, err := strconv.ParseFloat(found[at[2]:at[3]], 64)
+			if err != nil || !slices.Contains(values, n) {
+				return found
+			}
+			return found[:at[3]] + "f" + found[at[3]:]
+		})
+	}
+	return text
 }
 
 // literals are the numbers of a text outside of its comments, each once.

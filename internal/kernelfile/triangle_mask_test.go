@@ -78,20 +78,25 @@ func TestSmallerConstants(t *testing.T) {
 			t.Errorf("%s: %v %q, %q", name, ok, got, now)
 		}
 	}
-	for words, want := range map[string]int64{"(1 << 4)": 16, "8*1024": 8192, "12u": 12, "0x10UL": 16} {
+	for words, want := range map[string]int64{
+		"(1 << 4)": 16, "8*1024": 8192, "12u": 12, "0x10UL": 16, "(1 << (2 + 3)) | (1 << 2)": 36, "8*4 - 2": 30,
+	} {
 		if got, ok := wholeNumber(words); !ok || got != want {
 			t.Errorf("%s is %d, want %d", words, got, want)
 		}
 	}
-	if _, ok := wholeNumber("1.5"); ok {
-		t.Error("1.5 is taken for a whole number")
+	// those of bits are 32, 1 and 6 in C++, and others in Go
+	for _, words := range []string{"1.5", "1 << 2 + 3", "4 + 3 & 1", "6 & 3 * 2 + 0", ""} {
+		if got, ok := wholeNumber(words); ok {
+			t.Errorf("%q is taken for the whole number %d", words, got)
+		}
 	}
 }
 
 // Numbers of some values become floats, others and floats stay.
 func TestWithSingles(t *testing.T) {
-	got := WithSingles("x = 0.01 * y + 0.01f + 0.5 + 1e-2*z;", []float64{0.01})
-	if want := "x = 0.01f * y + 0.01f + 0.5 + 1e-2f*z;"; got != want {
+	got := WithSingles("x = 0.01 * y + 0.01f + 0.5 + 1e-2*z + f(0.01,0.01,0.01);", []float64{0.01})
+	if want := "x = 0.01f * y + 0.01f + 0.5 + 1e-2f*z + f(0.01f,0.01f,0.01f);"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
