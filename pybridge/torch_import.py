@@ -79,8 +79,8 @@ def complete() -> None:
 
 
 def may_ask(text: str) -> bool:
-    """Says whether a file speaks of the device meta."""
-    return re.search(r"\bmeta\b|[Ff]ake_?[Tt]ensor", text) is not None
+    """Says whether a file speaks of the device meta, or of torch.ops.prims, which only exist then."""
+    return re.search(r"\bmeta\b|[Ff]ake_?[Tt]ensor|\bprims\b", text) is not None
 
 
 def may_be_asked_by(modules: set[str]) -> bool:

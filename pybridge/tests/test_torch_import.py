@@ -97,6 +97,17 @@ class TorchImport(unittest.TestCase):
                 assert module.b.shape == (7, 5) and module.c.shape == (7, 7)
             """)
 
+    def test_a_file_that_names_prims_gets_them(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "prims.py"
+            path.write_text("import torch\ndef f(x):\n    return torch.ops.prims.exp2(x)\n")
+            self.run_in_new_process(f"""
+                import os
+                os.environ["TRITON_INTERPRET"] = "1"
+                import own_file
+                assert own_file.load({str(path)!r}).f(torch.ones(2)).tolist() == [2, 2]
+            """)
+
     def test_a_package_may_ask_for_it(self) -> None:
         self.assertFalse(torch_import.may_be_asked_by({"torch.optim", "triton.language.extra", "math"}))
         self.assertTrue(torch_import.may_be_asked_by({"math", "transformers.models"}))
