@@ -38,12 +38,17 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		return found && !strings.HasSuffix(before, "non") && !strings.HasSuffix(before, "no") &&
 			!strings.HasSuffix(before, "not") && !strings.HasSuffix(before, "without")
 	}
-	if says(b.Function.Name) || slices.ContainsFunc(spellings(a.Name), b.Function.maskedAlways) ||
-		b.masksTriangle(a.Name) {
+	if says(b.Function.Name) || slices.ContainsFunc(spellings(a.Name), b.Function.maskedAlways) {
 		return true
 	}
 	return slices.ContainsFunc(b.Function.body,
 		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
+}
+
+// setsSwitch says whether a name sets a switch, or lines that look like its mask do. Those may be read wrongly,
+// so that the value is a guess.
+func (b *Binding) setsSwitch(a op.AttributeSpec) bool {
+	return b.nameSetsSwitch(a) || a.Type == "bool" && b.masksTriangle(a.Name)
 }
 
 // spellings are a long word and what it is with two neighbouring letters exchanged: people write casual for
@@ -172,7 +177,7 @@ func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 		if decides, on := b.switched(a.Name); decides {
 			words = strconv.FormatBool(on)
 		}
-		if b.nameSetsSwitch(a) {
+		if b.setsSwitch(a) {
 			words = "true"
 		}
 		if value := b.literalSays(a); value != "" {

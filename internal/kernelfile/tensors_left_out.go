@@ -48,7 +48,7 @@ func (b *Binding) leftOut(t op.TensorSpec) bool {
 		return false
 	}
 	i := slices.IndexFunc(b.Spec.Attributes, func(a op.AttributeSpec) bool { return a.Name == name })
-	if b.nameSetsSwitch(b.Spec.Attributes[i]) {
+	if b.setsSwitch(b.Spec.Attributes[i]) {
 		return false
 	}
 	_, on := b.switched(name)

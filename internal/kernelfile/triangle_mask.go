@@ -27,8 +27,8 @@ var (
 		columnsOf + between + `[<>]=?` + between + rowsOf)
 	// triangle matches what torch makes such a mask of.
 	triangle = regexp.MustCompile(`\.(?:tril|triu)(?:_indices)?\(|\bis_causal\s*=`)
-	// given matches a mask of torch's that somebody else says whether it is there.
-	given = regexp.MustCompile(`^is_causal\s*=\s*(?:False|[a-z_])`)
+	// given matches a mask of torch's of which something else than this line says whether it is there.
+	given = regexp.MustCompile(`^is_causal\s*=\s*(?:[^T\s]|T[^r])`)
 	// shifted matches a difference of two sizes: where the last query sees the last key, whatever their
 	// numbers are, the mask is moved by it.
 	shifted = regexp.MustCompile(`(?i)` + aLength + `\s*-\s*\(?\s*` + aLength)
