@@ -45,8 +45,8 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
 }
 
-// setsSwitch says whether a name sets a switch, or lines that look like its mask do. Those may be read wrongly,
-// so that the value is a guess.
+// setsSwitch says whether a name sets a switch, or lines that look like its mask do. Those may be read
+// wrongly, so that the value is a guess.
 func (b *Binding) setsSwitch(a op.AttributeSpec) bool {
 	return b.nameSetsSwitch(a) || a.Type == "bool" && b.masksTriangle(a.Name)
 }

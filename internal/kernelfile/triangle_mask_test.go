@@ -82,7 +82,8 @@ func TestSmallerConstants(t *testing.T) {
 		}
 	}
 	for words, want := range map[string]int64{
-		"(1 << 4)": 16, "8*1024": 8192, "12u": 12, "0x10UL": 16, "(1 << (2 + 3)) | (1 << 2)": 36, "8*4 - 2": 30,
+		"(1 << 4)": 16, "8*1024": 8192, "12u": 12, "0x10UL": 16,
+		"(1 << (2 + 3)) | (1 << 2)": 36, "8*4 - 2": 30,
 	} {
 		if got, ok := wholeNumber(words); !ok || got != want {
 			t.Errorf("%s is %d, want %d", words, got, want)

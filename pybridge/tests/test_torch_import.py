@@ -61,7 +61,8 @@ class TorchImport(unittest.TestCase):
                 """)
 
     def test_a_part_may_be_looked_for_first(self) -> None:
-        for name, is_there in (("torch.no_such_part", False), ("torch._inductor", True), ("torch._refs", True)):
+        for name, is_there in (("torch.no_such_part", False), ("torch._inductor", True),
+                               ("torch._refs", True)):
             with self.subTest(name):
                 self.run_in_new_process(f"""
                     import importlib.util
