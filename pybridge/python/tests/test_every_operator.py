@@ -64,6 +64,12 @@ class EveryOperator(unittest.TestCase):
                             continue  # the implementation does not give it
                         torch.testing.assert_close(g.double(), want, rtol=1e-3, atol=1e-3)
 
+    def test_a_condition_of_floats(self):
+        """As hardtanh has one: its own defaults and others meet it."""
+        x = torch.linspace(-2, 2, 7)
+        torch.testing.assert_close(ops.hardtanh(x), x.clamp(-1, 1))
+        torch.testing.assert_close(ops.hardtanh(x, low=0.25, high=0.5), x.clamp(0.25, 0.5))
+
     def test_a_switch_times_a_symbolic_size(self):
         from torch.fx.experimental.symbolic_shapes import ShapeEnv
 

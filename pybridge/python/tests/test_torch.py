@@ -311,6 +311,7 @@ class BadInput(unittest.TestCase):
             ("heads_q is 4, heads_kv is 3", lambda: ops.flash_attention(draw(1, 4, 9, 16), draw(1, 3, 9, 16),
                 draw(1, 3, 9, 16))),
             ("offset + seq <= max_pos", lambda: ops.rope(*rope_inputs(torch.float32), offset=1)),
+            ("want low <= high: low is 2.0, high is 1.0", lambda: ops.hardtanh(x[0], low=2.0)),
             ("offset >= 0", lambda: ops.rope(*rope_inputs(torch.float32), offset=-1)),
             ("offset is 0.5: want a whole number", lambda: ops.rope(*rope_inputs(torch.float32), offset=0.5)),
             ("out is 'fp8': want 'bf16' or", lambda: ops.fp8_gemm(x.to(torch.float8_e4m3fn), draw(1),

@@ -31,6 +31,11 @@ def _compiled(text: str, whole: bool) -> Any:
     return compile(re.sub(r"(?<!/)/(?!/)", "//", text) if whole else text, f"<{text}>", "eval")
 
 
+@functools.cache
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z_][a-z_0-9]*", text))
+
+
 def evaluate(text: str, values: Mapping[str, Any], whole: bool = True) -> Any:
     """An expression of a spec, in whole numbers or not. A switch is 0 or 1, also times a symbolic size."""
     numbers = {name: int(v) if isinstance(v, bool) else v for name, v in values.items()}
@@ -63,6 +68,8 @@ class Signature:
         self.dims = [d["name"] for d in spec["dims"]]
         self.attributes = spec["attributes"] or []
         self.require: list[str] = spec["require"] or []
+        self._required_floats = [a for a in self.attributes if a["type"] == "float"
+                                 and any(a["name"] in _words(rule) for rule in self.require)]
 
     def shape_of(self, tensor: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[str]:
         """The expressions of a tensor's sizes: the spec may choose them by an attribute."""
@@ -113,10 +120,14 @@ class Signature:
             for text, size in zip(shape, tensor.shape):
                 for name, n in _size_of(text, size, self.dims, attributes).items():
                     values.setdefault(name, n)
+        given = {name: v for name, v in attributes.items() if v is not None}
+        floats = {a["name"]: given[a["name"]] if a["name"] in given else default(a, values)
+                  for a in self._required_floats}
         for rule in self.require:
-            words = [w for w in re.findall(r"[a-z_]+", rule) if w in values]
-            if not evaluate(rule, values):
-                raise UsageError(f"{self.op}: want {rule}: {', '.join(f'{w} is {values[w]}' for w in words)}")
+            known = {w: v for w, v in (values | floats).items() if w in _words(rule)}
+            if not evaluate(rule, known, whole=floats.keys().isdisjoint(known)):
+                said = ", ".join(f"{w} is {v}" for w, v in known.items())
+                raise UsageError(f"{self.op}: want {rule}: {said}")
         case = self.case_dtype(tensors, declared)
         for t, shape, tensor in zip(declared, shapes, tensors):
             for text, size in zip(shape, tensor.shape):
