@@ -1,12 +1,17 @@
 package kernelfile
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // presetAxis matches a parameter that is preset to a number below 0, as an axis is counted from the last.
 var presetAxis = regexp.MustCompile(`=\s*-\s*\d+\s*$`)
 
 // onlyRead says whether the lines of a kernel read what a pointer points to, and write others, as many as
-// there are outputs: it is none, whatever it is called.
+// there are outputs: it is none, whatever it is called. One that they hand on, or make an address of, may be
+// written there.
 func (b *Binding) onlyRead(p Param) bool {
 	written := 0
 	for _, other := range b.Function.Params {
@@ -14,5 +19,32 @@ func (b *Binding) onlyRead(p Param) bool {
 			written++
 		}
 	}
-	return b.Function.Kind == Kernel && !p.writing.any() && written >= len(b.outputs)
+	return b.Function.Kind == Kernel && readsAlone(b.Function.body, p.Name) && written >= len(b.outputs)
+}
+
+// readsAlone says whether a body reads an element of a pointer wherever it names it.
+func readsAlone(body []token, name string) bool {
+	for i := range body {
+		if body[i].text != name {
+			continue
+		}
+		end := i + 1
+		for end < len(body) && body[end].text == "[" {
+			end = closing(body, end) + 1
+		}
+		if end == i+1 || i > 0 && body[i-1].text == "&" {
+			return false
+		}
+		for end < len(body) && body[end].text == ")" { // FLOAT4(y[i]) = v
+			end++
+		}
+		assigns := func(at int) bool {
+			return at < len(body) && strings.HasSuffix(body[at].text, "=") &&
+				!slices.Contains([]string{"==", "!=", "<=", ">="}, body[at].text)
+		}
+		if assigns(end) || end < len(body) && strings.Contains("+-*/%&|^", body[end].text) && assigns(end+1) {
+			return false
+		}
+	}
+	return true
 }
