@@ -224,7 +224,8 @@ func (f *File) assertsSizes(outcome *backend.Outcome) {
 }
 
 // tookLong makes a hang neutral that is a run which the emulator or Triton's interpreter did not end in time:
-// blocks were finishing, else it would have said that none is, and a GPU is a thousand times as fast.
+// a GPU is a thousand times as fast. The emulator itself says where no block finishes; the interpreter
+// cannot, so that a kernel of Triton which never ends is neutral too.
 func (f *File) tookLong(outcome *backend.Outcome) {
 	if outcome.Status == op.StatusHang && !f.reading.Workers.GPU && (!f.IsPython() || f.interpreted) &&
 		strings.HasPrefix(outcome.Sentence, "no answer to run within ") {
