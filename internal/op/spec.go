@@ -286,7 +286,7 @@ var Distributions = []string{
 }
 
 // Layouts names every way the differentiable inputs may lie in memory.
-var Layouts = []string{"contiguous", "offset", "sliced", "transposed", "expanded"}
+var Layouts = []string{"contiguous", "offset", "sliced", "transposed", "expanded", "padded"}
 
 // Layouts are those that the operator's inputs can have: tensors of one dim have no rows to slice, transpose
 // or repeat.

@@ -39,11 +39,11 @@ const surveyedElements = 1 << 22
 func Surveyed(elements int64) bool { return elements > 0 && elements <= surveyedElements }
 
 // EveryKernel turns a request into one for the cases of which a survey chooses: every size of the spec once,
-// each with every attribute, on plain data.
+// each with every attribute, on plain data that lies together or in longer rows.
 func EveryKernel(r Request) Request {
 	r.Options.Level = op.LevelFull
 	r.Options.Distributions, r.Options.Layouts, r.Options.Upstreams = []string{"normal"},
-		[]string{"contiguous"}, []string{"normal"}
+		[]string{"contiguous", "padded"}, []string{"normal"}
 	r.Options.Saved = []string{"driver"} // no other kernel runs first
 	r.Single = true                      // further calls of a relation launch nothing new
 	return r

@@ -279,3 +279,14 @@ func TestFillsOfUnknownSizes(t *testing.T) {
 		}
 	}
 }
+
+// Rows of a padded view begin at multiples of 16 bytes where those of a contiguous tensor do.
+func TestPaddedRows(t *testing.T) {
+	s := loadIntegers(t)
+	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "uint8", Layout: "padded", Distribution: "zeros"},
+		map[string]int64{"rows": 4, "cols": 32}, nil)
+	x := inputs(t, s, c, defaultSeed)["x"]
+	if x.Stride[0] != 48 || x.Stride[1] != 1 || len(x.Data) != 4*48 {
+		t.Errorf("strides %v in %d bytes, want rows of 48", x.Stride, len(x.Data))
+	}
+}

@@ -9,6 +9,9 @@ import (
 	"triad/internal/tensor"
 )
 
+// vectorBytes is what kernels read at once where rows begin at multiples of it.
+const vectorBytes = 16
+
 // layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the
 // storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. A layout
 // that a shape cannot have (fewer than two dims, no element) leaves it contiguous.
@@ -22,9 +25,12 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	case "offset":
 		out.Offset = 1
 		storage++
-	case "sliced":
+	case "sliced", "padded":
 		wide := slices.Clone(t.Shape)
 		wide[rank-1]++
+		if layout == "padded" { // rows that begin at multiples of 16 bytes still do
+			wide[rank-1] += int64(vectorBytes/t.DType.Size() - 1)
+		}
 		out.Stride = tensor.Contiguous(wide)
 		storage = storage / t.Shape[rank-1] * wide[rank-1]
 	case "transposed":
@@ -40,7 +46,7 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 		}
 	}
 	out.Data = make([]byte, storage*t.DType.Size())
-	if layout == "offset" || layout == "sliced" {
+	if layout == "offset" || layout == "sliced" || layout == "padded" {
 		beside := tensor.PoisonPattern(t.DType, "a")
 		if t.DType.IsFloat() {
 			beside = tensor.Encode(t.DType, []float64{math.NaN()})

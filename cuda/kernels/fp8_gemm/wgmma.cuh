@@ -44,7 +44,7 @@ struct CopyLoader {
 };
 
 struct GuardedLoader {
-	static constexpr int arrivals = warpgroup, threads = warpgroup, block_registers = 40;
+	static constexpr int arrivals = warpgroup, threads = warpgroup, block_registers = 56;
 	Fp8Matrix a, b;
 	int64_t m, n, k;
 
