@@ -17,6 +17,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/run"
 	"triad/internal/tensor"
+	"triad/internal/workload"
 )
 
 // recordLaunches is the variable that names the file to which the launches of a process are recorded.
@@ -162,7 +163,13 @@ func launchOne(spec *op.Spec, k *kernel, c op.Case) error {
 		attributes[i] = backend.AttrRef{Name: a.Name, Number: a.Number}
 	}
 	const somewhere = 1 << 20
-	call := newCall(k, attributes, describedAs(inputs), describedAs(outputs))
+	refs := describedAs(inputs)
+	for i, t := range inputs {
+		if c.Layout == "padded" && len(t.Shape) > 1 && t.Strided {
+			refs[i].Stride = workload.Padded(t)
+		}
+	}
+	call := newCall(k, attributes, refs, describedAs(outputs))
 	defer call.free()
 	for i := range call.in {
 		place(&call.in[i], somewhere)

@@ -12,6 +12,17 @@ import (
 // vectorBytes is what kernels read at once where rows begin at multiples of it.
 const vectorBytes = 16
 
+// longerRows are the strides of a tensor whose rows are parts of longer ones.
+func longerRows(shape []int64, more int64) []int64 {
+	wide := slices.Clone(shape)
+	wide[len(wide)-1] += more
+	return tensor.Contiguous(wide)
+}
+
+// Padded are the strides of an input of at least two dims in the layout "padded": rows that begin at
+// multiples of 16 bytes in a contiguous tensor still do.
+func Padded(t op.TensorType) []int64 { return longerRows(t.Shape, int64(vectorBytes/t.DType.Size())) }
+
 // layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the
 // storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. A layout
 // that a shape cannot have (fewer than two dims, no element) leaves it contiguous.
@@ -26,13 +37,11 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 		out.Offset = 1
 		storage++
 	case "sliced", "padded":
-		wide := slices.Clone(t.Shape)
-		wide[rank-1]++
-		if layout == "padded" { // rows that begin at multiples of 16 bytes still do
-			wide[rank-1] += int64(vectorBytes/t.DType.Size() - 1)
+		out.Stride = longerRows(t.Shape, 1)
+		if layout == "padded" {
+			out.Stride = Padded(t)
 		}
-		out.Stride = tensor.Contiguous(wide)
-		storage = storage / t.Shape[rank-1] * wide[rank-1]
+		storage = storage / t.Shape[rank-1] * out.Stride[rank-2]
 	case "transposed":
 		swapped := slices.Clone(t.Shape)
 		swapped[rank-1], swapped[rank-2] = swapped[rank-2], swapped[rank-1]
