@@ -11,6 +11,11 @@ Limits   m, n, k of any size; k = 0 gives zeros.
 Source   Micikevicius et al. 2022, arXiv:2209.05433; DeepSeek-V3 2024, arXiv:2412.19437 (block scaling)
   triton/tiled          a tile of c per program, programs grouped so that neighbours share operands in L2
   triton/splitk         k in parts, summed by a second kernel in the order of the parts: deterministic
+  triton/persistent     two programs for each multiprocessor, which take every so-manieth tile; operands are
+                        read through tensor descriptors, on Hopper by the copy engine. A tile is summed in two
+                        halves, so that the sums and what the tensor core gave fit in registers. Costs: rows
+                        of 16 bytes
+  triton/persistent_fast  one program for each, whose tiles the tensor core sums to the end (contract fast)
   torch/scaled_mm       torch._scaled_mm without fast accumulation, where this build does not refuse the sizes
   torch/scaled_mm_fast  the same with fast accumulation (contract fast); registered on a GPU only
   torch/dequant         operands scaled in fp32, then multiplied in fp32
@@ -26,6 +31,7 @@ DIFFERENTIABLE = (0, 2)  # of the inputs of reference
 BLOCK_K = 128  # the granule of block scaling and of promotion to fp32
 TILE_MAX = 256 if INTERPRETED else 128  # of m and n
 GROUP = 8  # rows of tiles that are walked together
+PLACES = 3 if INTERPRETED else 132  # multiprocessors that are there: those of a Hopper GPU
 SPLITS = 4 if INTERPRETED else 16  # at most; a GPU fills up with about 132 programs
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 CASES = ("e4m3", "e5m2_e4m3", "e4m3_e5m2")
@@ -65,28 +71,109 @@ def _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS: tl.co
 
 
 @triton.jit
-def _fp8_gemm_tiled_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, c_ptr, m, n, k, a_m, a_k, b_n, b_k, sa_m,
-                           sa_k, sb_n, sb_k, GROUP: tl.constexpr,
-                           BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
-                           K: tl.constexpr):
-    """One [M, N] tile of c. Programs walk GROUP rows of tiles column by column, so that those in flight share
-    what L2 holds."""
-    program = tl.program_id(0)
-    tiles_m = tl.cdiv(m, M)
+def _place(tile, m, n, GROUP: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """The first row and column of an [M, N] tile of c. Tiles walk GROUP rows of tiles column by column, so
+    that those in flight share what L2 holds."""
     per_group = GROUP * tl.cdiv(n, N)
-    first_m = (program // per_group) * GROUP
-    height = tl.minimum(tiles_m - first_m, GROUP)
-    tile_m = first_m + (program % per_group) % height
-    tile_n = (program % per_group) // height
-    rm = (tile_m * M + tl.arange(0, M)).to(tl.int64)
-    rn = (tile_n * N + tl.arange(0, N)).to(tl.int64)
-    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, 0, tl.cdiv(k, K), a_m, a_k,
-                      b_n, b_k, sa_m, sa_k, sb_n, sb_k,
-                      BLOCKS, M, N, K)
+    first = (tile // per_group) * GROUP
+    height = tl.minimum(tl.cdiv(m, M) - first, GROUP)
+    return (first + (tile % per_group) % height) * M, (tile % per_group) // height * N
+
+
+@triton.jit
+def _store_scaled(acc, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n,
+                  BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Stores the [M, N] tile of c at (row, col): its sums, with the scales that those do not have yet."""
+    rm = (row + tl.arange(0, M)).to(tl.int64)
+    rn = (col + tl.arange(0, N)).to(tl.int64)
     if not BLOCKS:
         acc = _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS)
     tl.store(c_ptr + rm[:, None] * n + rn[None, :], acc.to(c_ptr.dtype.element_ty),
              mask=(rm < m)[:, None] & (rn < n)[None, :])
+
+
+@triton.jit
+def _fp8_gemm_tiled_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, c_ptr, m, n, k, a_m, a_k, b_n, b_k, sa_m,
+                           sa_k, sb_n, sb_k, GROUP: tl.constexpr,
+                           BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+                           K: tl.constexpr):
+    """One [M, N] tile of c."""
+    row, col = _place(tl.program_id(0), m, n, GROUP, M, N)
+    rm = (row + tl.arange(0, M)).to(tl.int64)
+    rn = (col + tl.arange(0, N)).to(tl.int64)
+    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, 0, tl.cdiv(k, K), a_m, a_k,
+                      b_n, b_k, sa_m, sa_k, sb_n, sb_k,
+                      BLOCKS, M, N, K)
+    _store_scaled(acc, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, BLOCKS, ROWS, M, N)
+
+
+@triton.jit
+def _halves_of_rows(a, b, row, col, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """The fp32 sums of the upper and the lower half of a tile; a is described in blocks of [M / 2, K]."""
+    upper = tl.zeros([M // 2, N], tl.float32)
+    lower = tl.zeros([M // 2, N], tl.float32)
+    for k0 in range(0, k, K):
+        right = b.load([col, k0]).T
+        upper += tl.dot(a.load([row, k0]), right, out_dtype=tl.float32)
+        lower += tl.dot(a.load([row + M // 2, k0]), right, out_dtype=tl.float32)
+    return upper, lower
+
+
+@triton.jit
+def _halves_of_columns(a, b, scale_a_ptr, scale_b_ptr, row, col, m, k, sa_m, sa_k, sb_n, sb_k,
+                       M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """The fp32 sums of the left and the right half of a tile whose blocks have their scales; b is described
+    in blocks of [N / 2, K]. Both halves take the same scales, which are read a block ahead: a product is shorter
+    than a read."""
+    left = tl.zeros([M, N // 2], tl.float32)
+    right = tl.zeros([M, N // 2], tl.float32)
+    scales_a = scale_a_ptr + tl.minimum(row + tl.arange(0, M), m - 1).to(tl.int64) * sa_m
+    scales_b = scale_b_ptr + (col // 128) * sb_n
+    blocks = tl.cdiv(k, K)
+    scale = tl.load(scales_a) * tl.load(scales_b)
+    for block in range(0, blocks):
+        following = tl.minimum(block + 1, blocks - 1)
+        ahead = tl.load(scales_a + following * sa_k) * tl.load(scales_b + following * sb_k)
+        rows = a.load([row, block * K])
+        left += tl.dot(rows, b.load([col, block * K]).T, out_dtype=tl.float32) * scale[:, None]
+        right += tl.dot(rows, b.load([col + N // 2, block * K]).T, out_dtype=tl.float32) * scale[:, None]
+        scale = ahead
+    return left, right
+
+
+@triton.jit
+def _fp8_gemm_persistent_kernel(a, b, c_ptr, scale_a_ptr, scale_b_ptr, tiles, m, n, k, sa_m, sa_k, sb_n,
+                                sb_k, GROUP: tl.constexpr, BLOCKS: tl.constexpr, ROWS: tl.constexpr,
+                                M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Every so-manieth [M, N] tile of c, each in two halves; N is at most 128. a and b are descriptors."""
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=BLOCKS):
+        row, col = _place(tile, m, n, GROUP, M, N)
+        if BLOCKS:
+            left, right = _halves_of_columns(a, b, scale_a_ptr, scale_b_ptr, row, col, m, k, sa_m, sa_k,
+                                             sb_n, sb_k, M, N, K)
+            _store_scaled(left, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, BLOCKS, ROWS,
+                          M, N // 2)
+            _store_scaled(right, c_ptr, scale_a_ptr, scale_b_ptr, row, col + N // 2, m, n, sa_m, sb_n,
+                          BLOCKS, ROWS, M, N // 2)
+        else:
+            upper, lower = _halves_of_rows(a, b, row, col, k, M, N, K)
+            _store_scaled(upper, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, BLOCKS, ROWS,
+                          M // 2, N)
+            _store_scaled(lower, c_ptr, scale_a_ptr, scale_b_ptr, row + M // 2, col, m, n, sa_m, sb_n,
+                          BLOCKS, ROWS, M // 2, N)
+
+
+@triton.jit
+def _fp8_gemm_persistent_fast_kernel(a, b, c_ptr, scale_a_ptr, scale_b_ptr, tiles, m, n, k, sa_m, sb_n,
+                                     GROUP: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr,
+                                     N: tl.constexpr, K: tl.constexpr):
+    """Every so-manieth [M, N] tile of c, whose products over k are summed in the tensor core alone."""
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
+        row, col = _place(tile, m, n, GROUP, M, N)
+        acc = tl.zeros([M, N], tl.float32)
+        for k0 in range(0, k, K):
+            acc = tl.dot(a.load([row, k0]), b.load([col, k0]).T, acc, out_dtype=tl.float32)
+        _store_scaled(acc, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, False, ROWS, M, N)
 
 
 @triton.jit
@@ -159,6 +246,42 @@ def forward_splitk(a, scale_a, b, scale_b, *, scaling, out):
     _fp8_gemm_sum_kernel[grid](partial, scale_a, scale_b, c, m, n, splits, scale_a.stride(0),
                                scale_b.stride(0), BLOCKS=block, ROWS=row,
                                M=tile_m, N=tile_n, num_warps=warps)
+    return c
+
+
+def _described(x, rows: int):
+    """A descriptor of x [rows of x, k] for blocks of [rows, BLOCK_K]."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [rows, BLOCK_K])
+
+
+def forward_persistent(a, scale_a, b, scale_b, *, scaling, out):
+    """a [m, k], b [n, k] and their scales -> c [m, n] in the dtype named by out; of what _accepts_persistent
+    lets through."""
+    (m, k), n = a.shape, b.shape[0]
+    c = torch.empty((m, n), dtype=DTYPES[out], device=a.device)
+    tile_m, tile_n = (max(2, tile_side(size, BLOCK_K)) if INTERPRETED else BLOCK_K for size in (m, n))
+    tiles, block = ceildiv(m, tile_m) * ceildiv(n, tile_n), scaling == "block"
+    # Two programs of a multiprocessor share its 65,536 registers.
+    _fp8_gemm_persistent_kernel[(min(2 * PLACES, tiles),)](
+        _described(a, tile_m if block else tile_m // 2), _described(b, tile_n // 2 if block else tile_n), c,
+        scale_a, scale_b, tiles, m, n, k, *_strides(scale_a), *_strides(scale_b), GROUP=GROUP, BLOCKS=block,
+        ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_stages=3,
+        **({"num_warps": 8, "maxnreg": 128} if block else {"num_warps": 4}))
+    return c
+
+
+def forward_persistent_fast(a, scale_a, b, scale_b, *, scaling, out):
+    """a [m, k], b [n, k] and their scales, of tensors or rows -> c [m, n] in the dtype named by out; of what
+    _accepts_persistent lets through."""
+    (m, k), n = a.shape, b.shape[0]
+    c = torch.empty((m, n), dtype=DTYPES[out], device=a.device)
+    tile_m, tile_n = (tile_side(m, 128), tile_side(n, 128)) if INTERPRETED else (128, 256)
+    tiles = ceildiv(m, tile_m) * ceildiv(n, tile_n)
+    _fp8_gemm_persistent_fast_kernel[(min(PLACES, tiles),)](
+        _described(a, tile_m), _described(b, tile_n), c, scale_a, scale_b, tiles, m, n, k, scale_a.stride(0),
+        scale_b.stride(0), GROUP=GROUP, ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_stages=3,
+        num_warps=8)
     return c
 
 
@@ -240,6 +363,20 @@ def _accepts_triton(direction, a, *rest, scaling, out):
     return too_old(a.device, "Triton's e4m3", (8, 9))
 
 
+def _accepts_persistent(name: str, blocks: bool):
+    """What triton/NAME takes: operands that the copy engine reads, with scales of blocks or without."""
+    def accepts(direction, *inputs, scaling, out):
+        if scaling == "block" and not blocks:
+            return f"fp8_gemm/triton/{name}: every block has its scales, so that nothing is summed further"
+        for x in inputs[::2]:
+            if 0 in x.shape:
+                return f"fp8_gemm/triton/{name}: an operand is empty"
+            if x.stride(1) != 1 or x.stride(0) <= 0 or x.stride(0) % 16 or x.data_ptr() % 16:
+                return f"fp8_gemm/triton/{name}: an operand's rows do not begin at 16 bytes"
+        return too_old(inputs[0].device, "a tile of 128 x 128 in the tensor cores' shared memory", (9, 0))
+    return accepts
+
+
 def _accepts_scaled_mm(fast: bool):
     def accepts(direction, *inputs, scaling, out):
         name = "fp8_gemm/torch/scaled_mm_fast" if fast else "fp8_gemm/torch/scaled_mm"
@@ -272,11 +409,17 @@ def _row(name: str, function, contract: str = "promoted", **more) -> Implementat
 
 _NEWER = "a GPU of compute capability 8.9 or newer, or none"
 
+_ROWS = "rows that begin at 16 bytes; no size 0; on a GPU, 9.0 or newer"
+
 _TAKEN = "sizes that this build of torch does not refuse, from a multiple of 16 bytes on"
 
 IMPLEMENTATIONS = [
     _row("triton/tiled", forward_tiled, accepts=_accepts_triton, constraint=_NEWER),
     _row("triton/splitk", forward_splitk, accepts=_accepts_triton, constraint=_NEWER),
+    _row("triton/persistent", forward_persistent, accepts=_accepts_persistent("persistent", True),
+         constraint=_ROWS),
+    _row("triton/persistent_fast", forward_persistent_fast, contract="fast",
+         accepts=_accepts_persistent("persistent_fast", False), constraint=f"no scales of blocks; {_ROWS}"),
     _row("torch/scaled_mm", _forward_scaled_mm(False), accepts=_accepts_scaled_mm(False), constraint=_TAKEN),
     _row("torch/dequant", forward_dequant),
 ]
