@@ -123,8 +123,8 @@ def _halves_of_rows(a, b, row, col, k, M: tl.constexpr, N: tl.constexpr, K: tl.c
 def _halves_of_columns(a, b, scale_a_ptr, scale_b_ptr, row, col, m, k, sa_m, sa_k, sb_n, sb_k,
                        M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     """The fp32 sums of the left and the right half of a tile whose blocks have their scales; b is described
-    in blocks of [N / 2, K]. Both halves take the same scales, which are read a block ahead: a product is shorter
-    than a read."""
+    in blocks of [N / 2, K]. Both halves take the same scales, which are read a block ahead: a product is
+    shorter than a read."""
     left = tl.zeros([M, N // 2], tl.float32)
     right = tl.zeros([M, N // 2], tl.float32)
     scales_a = scale_a_ptr + tl.minimum(row + tl.arange(0, M), m - 1).to(tl.int64) * sa_m
@@ -277,6 +277,8 @@ def forward_persistent_fast(a, scale_a, b, scale_b, *, scaling, out):
     (m, k), n = a.shape, b.shape[0]
     c = torch.empty((m, n), dtype=DTYPES[out], device=a.device)
     tile_m, tile_n = (tile_side(m, 128), tile_side(n, 128)) if INTERPRETED else (128, 256)
+    if out == "fp32":  # the tile waits in shared memory before it is stored
+        tile_n = min(tile_n, 128)
     tiles = ceildiv(m, tile_m) * ceildiv(n, tile_n)
     _fp8_gemm_persistent_fast_kernel[(min(PLACES, tiles),)](
         _described(a, tile_m), _described(b, tile_n), c, scale_a, scale_b, tiles, m, n, k, scale_a.stride(0),

@@ -13,12 +13,14 @@
 //   splitk  as tiled, with the reduction divided among blocks; the partial results go to the workspace and a second kernel adds them in
 //           a fixed order, so that the bits do not depend on the schedule
 //   sm90_wgmma  products on the tensor cores of Hopper, summed there over 128 of the reduction; see fp8_gemm/wgmma.cuh
+//   sm90_tma_fast  the same, summed there to the end (contract fast); see fp8_gemm/sm90_tma_fast.cuh. Costs: rows of 16 bytes
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "capability.cuh"
 #include "element.cuh"
 #include "fp8_gemm/product.cuh"
+#include "fp8_gemm/sm90_tma_fast.cuh"
 #include "fp8_gemm/wgmma_launch.cuh"
 #include "register.cuh"
 #include "spec/fp8_gemm.cuh"
@@ -30,6 +32,7 @@ using triad::Fp8Matrix;
 using triad::Fp8Scale;
 using triad::Product;
 using triad::SplitScale;
+using triad::TmaFast;
 using triad::Wgmma;
 using triad::block_scaling;
 using triad::ceil_div;
@@ -271,5 +274,18 @@ TRIAD_KERNEL(fp8_gemm, sm90_wgmma, forward,
              .asynchronous().contract("promoted").dtypes(forward_dtypes).outputs(1).limits(wgmma).launch(launch<Wgmma>))
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, backward,
              .asynchronous().contract("promoted").dtypes(backward_dtypes).outputs(3).limits(wgmma).launch(launch<Wgmma>))
+
+// A scale for each 128 of the reduction cannot wait until its end.
+void check_whole(triad::Check &check, const triad_call *call) {
+	check.that(call->attr[scaling_attribute] != block_scaling, "scaling is block: want tensor or row");
+}
+
+const triad::Limits fast = {triad::wgmma_capability(), triad::limit("a scale a tensor or a row", check_whole),
+	triad::limit("rows that begin at multiples of 16 bytes; no size 0; an even number of sums", TmaFast::check)};
+
+TRIAD_KERNEL(fp8_gemm, sm90_tma_fast, forward,
+             .asynchronous().contract("fast").dtypes(forward_dtypes).outputs(1).limits(fast).launch(launch<TmaFast>))
+TRIAD_KERNEL(fp8_gemm, sm90_tma_fast, backward,
+             .asynchronous().contract("fast").dtypes(backward_dtypes).outputs(3).limits(fast).launch(launch<TmaFast>))
 
 } // namespace

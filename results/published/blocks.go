@@ -20,16 +20,18 @@ func tables(p published) map[string][]string {
 	all := groups(p.records)
 	rows := cold(all, rowOperators...)
 	flash, scaled, plain := cold(all, "flash_attention"), cold(all, "fp8_gemm"), cold(all, "gemm")
+	roof := share{title: "share of the roofline (CUDA)", of: roofline}
 	return map[string][]string{
-		"machine":    machines(p),
-		"rulers":     rulers(p),
-		"rows":       timesTable(rows, rowTable, "share of the roofline (CUDA)", roofline),
-		"attention":  timesTable(flash, attention, "share of cuDNN's rate", ofVendor),
-		"products":   timesTable(scaled, products, "share of cuBLASLt's rate", ofVendor),
-		"gemm":       timesTable(plain, matrices, "share of cuBLAS's rate", ofVendor),
+		"machine":   machines(p),
+		"rulers":    rulers(p),
+		"rows":      timesTable(rows, rowTable, roof),
+		"attention": timesTable(flash, attention, share{title: "share of cuDNN's rate", of: ofVendor}),
+		"products": timesTable(scaled, products, share{title: "share of cuBLASLt's rate", of: ofVendor},
+			share{title: "with fast sums", of: ofVendorFast, optional: true}),
+		"gemm":       timesTable(plain, matrices, share{title: "share of cuBLAS's rate", of: ofVendor}),
 		"ladder":     ladder(p.records),
 		"order":      programOrder(p),
-		"catalogue":  timesTable(others(all), rowTable, "share of the roofline (CUDA)", roofline),
+		"catalogue":  timesTable(others(all), rowTable, roof),
 		"under load": underLoad(all, p),
 		"goals":      goals(all),
 		"words":      words(p),

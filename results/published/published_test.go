@@ -183,7 +183,7 @@ func TestRowsAreOfOneCommand(t *testing.T) {
 	}
 	records[2].Timing.Mode = "events"
 	all := groups(records)
-	got := strings.Join(timesTable(cold(all, "softmax"), rowTable, "share", roofline), "\n")
+	got := strings.Join(timesTable(cold(all, "softmax"), rowTable, share{title: "share", of: roofline}), "\n")
 	want := "| softmax backward 8 x 4 | 1.000 us | 1.100 us at 1605 MHz | 9.000 us* |  | 1980 MHz |\n\n" +
 		"* timed between events, the host's time included, where no graph could capture the calls."
 	if !strings.HasSuffix(got, want) {
@@ -191,8 +191,8 @@ func TestRowsAreOfOneCommand(t *testing.T) {
 	}
 	// now both commands have one implementation: the later counts
 	records[3].Timing.MedianNS, records[1], records[2] = 600, record{}, record{}
-	if got := strings.Join(timesTable(cold(groups(records), "softmax"), rowTable, "share", roofline),
-		"\n"); !strings.Contains(got, "| 0.6000 us |") {
+	if got := strings.Join(timesTable(cold(groups(records), "softmax"), rowTable,
+		share{title: "share", of: roofline}), "\n"); !strings.Contains(got, "| 0.6000 us |") {
 		t.Errorf("the later command is not there:\n%s", got)
 	}
 	s := published{sessions: []session{{ID: "2"}}}
@@ -216,7 +216,8 @@ func TestPairStandsBesideSums(t *testing.T) {
 		one("backward", "torch/cudnn", 2000, new(pair)), one("backward", "fa4/forward", 1500,
 			new("retained graph")), one("backward", "torch/flash", 7000, nil),
 	})
-	got := strings.Join(timesTable(cold(all, "flash_attention"), attention, "share", ofVendor), "\n")
+	got := strings.Join(timesTable(cold(all, "flash_attention"), attention,
+		share{title: "share", of: ofVendor}), "\n")
 	for _, want := range []string{
 		"| attention forward 0 x 0 heads, 0 x 0, 0 | 1.000 us |  |  |  |  | 1900 MHz |",
 		"| attention backward 0 x 0 heads, 0 x 0, 0 | 3.000 us |  |  | 1.500 us |  | 1900 MHz |",

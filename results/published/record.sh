@@ -142,7 +142,7 @@ for step in "$@"; do
 		# a backward of 16,384 queries has eight rounds in a second, in which the clock sways
 		BUDGET=4s bench attention attention-backward $ours ,fa4 flash_attention --dtype bf16 --pass backward
 		;;
-	fp8_gemm) bench fp8_gemm fp8_gemm cuda/sm90_wgmma,triton,torch/scaled_mm,torch/scaled_mm_fast "" fp8_gemm ;;
+	fp8_gemm) bench fp8_gemm fp8_gemm cuda/sm90_wgmma,cuda/sm90_tma_fast,triton,torch/scaled_mm,torch/scaled_mm_fast "" fp8_gemm ;;
 	gemm) bench gemm gemm cuda/sm90_tma,cuda/sm80_mma,cuda/cublas,cuda/cublaslt,triton,torch "" gemm --pass forward --dtype bf16 ;;
 	ladder) bench ladder ladder cuda,triton/tiled,triton/persistent,torch "" gemm --pass forward --dtype fp32 --dims batch=1,m=4096,n=4096,k=4096 ;;
 	order) once order "${PYTHON:-python3}" "$(dirname "$0")/program_order.py" "$out/figure-order.json" ;;

@@ -32,6 +32,8 @@ func (f family) has(impl string) bool {
 	})
 }
 
+const tritonFastName = "triton/persistent_fast"
+
 var (
 	cuda     = family{title: "best CUDA", impls: []string{"cuda/"}, but: "cuda/cublas"} // of our own
 	triton   = family{title: "best Triton", impls: []string{"triton/"}}
@@ -47,6 +49,10 @@ var (
 	promoted = family{title: "cuBLASLt, promoted sums", impls: []string{"torch/scaled_mm"}}
 	fast     = family{title: "cuBLASLt, fast sums", impls: []string{"torch/scaled_mm_fast"}}
 
+	tritonPromoted = family{title: "Triton", impls: []string{"triton/"}, but: tritonFastName}
+	tritonFast     = family{title: "Triton, fast sums", impls: []string{tritonFastName}}
+	hopperFast     = family{title: "CUDA, fast sums", impls: []string{"cuda/sm90_tma_fast"}}
+
 	cublas   = family{title: "cuBLAS", impls: []string{"cuda/cublas"}}
 	cublasLt = family{title: "cuBLASLt", impls: []string{"cuda/cublaslt"}}
 
@@ -54,7 +60,7 @@ var (
 
 	rowTable  = []family{cuda, triton, cublas, eager, compiled, liger, quack}
 	attention = []family{hopper, ampere, triton, cudnn, flash, flash4}
-	products  = []family{hopper, triton, promoted, fast}
+	products  = []family{hopper, tritonPromoted, promoted, hopperFast, tritonFast, fast}
 	matrices  = []family{hopper, ampere, triton, cublas, cublasLt, eager}
 )
 
@@ -294,8 +300,16 @@ func (g group) title() string {
 	return fmt.Sprintf("%s %s %s", name, g.pass, g.shape)
 }
 
+// share is a column of what a row's first implementation reaches; an optional one that no row has is left
+// out.
+type share struct {
+	title    string
+	of       func(group, row) string
+	optional bool
+}
+
 // timesTable is a table of the cold times of groups; what no group has is no column.
-func timesTable(all []group, families []family, share string, shareOf func(group, row) string) []string {
+func timesTable(all []group, families []family, shares ...share) []string {
 	families = slices.DeleteFunc(slices.Clone(families), func(f family) bool {
 		return !slices.ContainsFunc(all, func(g group) bool { _, there := g.best(f); return there })
 	})
@@ -306,7 +320,16 @@ func timesTable(all []group, families []family, share string, shareOf func(group
 	for _, f := range families {
 		header += " " + f.title + " |"
 	}
-	out := []string{header + " " + share + " | clock |", "|---|" + strings.Repeat("--:|", len(families)+2)}
+	shares = slices.DeleteFunc(slices.Clone(shares), func(s share) bool {
+		return s.optional && !slices.ContainsFunc(all, func(g group) bool {
+			first, there := g.best(families[0])
+			return there && s.of(g, first) != ""
+		})
+	})
+	for _, s := range shares {
+		header += " " + s.title + " |"
+	}
+	out := []string{header + " clock |", "|---|" + strings.Repeat("--:|", len(families)+len(shares)+1)}
 	for _, g := range all {
 		first, there := g.best(families[0])
 		if !there {
@@ -316,7 +339,10 @@ func timesTable(all []group, families []family, share string, shareOf func(group
 		for _, f := range families {
 			line += " " + g.cell(f, first) + " |"
 		}
-		out = append(out, fmt.Sprintf("%s %s | %.0f MHz |", line, shareOf(g, first), first.clock()))
+		for _, s := range shares {
+			line += " " + s.of(g, first) + " |"
+		}
+		out = append(out, fmt.Sprintf("%s %.0f MHz |", line, first.clock()))
 	}
 	if slices.ContainsFunc(out, func(line string) bool { return strings.Contains(line, "*") }) {
 		out = append(out, "",
@@ -336,7 +362,20 @@ func roofline(_ group, first row) string {
 // ofVendor is the share of the vendor's rate: at the same sizes, in the same command, with a word where the
 // clocks differ.
 func ofVendor(g group, first row) string {
-	vendor, there := g.best(vendorOf(g))
+	return ofRate(g, first, vendorOf(g))
+}
+
+// ofVendorFast is the same of products that are summed in the tensor cores alone.
+func ofVendorFast(g group, _ row) string {
+	first, there := g.best(hopperFast)
+	if !there {
+		return ""
+	}
+	return ofRate(g, first, fast)
+}
+
+func ofRate(g group, first row, of family) string {
+	vendor, there := g.best(of)
 	if !there {
 		return ""
 	}

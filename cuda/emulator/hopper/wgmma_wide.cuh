@@ -1,6 +1,7 @@
 // Stands in for cuda/include/hopper/wgmma_wide.cuh: wgmma of 256 columns (async_products.cc).
 #ifndef TRIAD_HOPPER_WGMMA_WIDE_CUH
 #define TRIAD_HOPPER_WGMMA_WIDE_CUH
+#include "hopper/wgmma.cuh"
 #include "hopper/wgmma_half.cuh"
 
 namespace triad {
@@ -9,6 +10,13 @@ namespace hopper {
 template <class T, int AcrossA, int AcrossB>
 CUEMU_UNWATCHED inline void multiply_wide(float (&d)[32][4], uint64_t a, uint64_t b, int add, CUEMU_HERE) {
 	cuemu::Issued lane = {&d[0][0], nullptr, nullptr, nullptr, &cuemu::FormatOf<T>::type::decode, a, b, AcrossA != 0, AcrossB != 0, add != 0, 256,
+	                      cuemu::this_warp(), file, line};
+	cuemu::warp_call(&cuemu_wgmma_issue, &lane, file, line);
+}
+
+template <int32_t FormatA, int32_t FormatB>
+CUEMU_UNWATCHED inline void multiply_wide_fp8(float (&d)[32][4], uint64_t a, uint64_t b, int add, CUEMU_HERE) {
+	cuemu::Issued lane = {&d[0][0], nullptr, cuemu::values_of<FormatA>(), cuemu::values_of<FormatB>(), nullptr, a, b, false, false, add != 0, 256,
 	                      cuemu::this_warp(), file, line};
 	cuemu::warp_call(&cuemu_wgmma_issue, &lane, file, line);
 }

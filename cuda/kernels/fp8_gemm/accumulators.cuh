@@ -24,13 +24,15 @@ __device__ inline bool plain(float factor) {
 	return size >= 0x1p-80f && size <= 0x1p80f;
 }
 
-// The product of two scales. Where it is not plain the exponent is spread over both factors; beyond +-240 the result is 0 or infinite anyway.
-__device__ inline Factor product_of_scales(float a, float b) {
-	const float product = a * b;
-	if (plain(product)) return {product, 1.0f};
-	const SplitScale x = split_scale(a), y = split_scale(b);
+// The product of two scales, its exponent spread over both factors; beyond +-240 the result is 0 or infinite anyway.
+__device__ inline Factor joined(const SplitScale &x, const SplitScale &y) {
 	const int exponent = max(-240, min(240, x.exponent + y.exponent)), half = exponent / 2;
 	return {x.mantissa * y.mantissa * __int_as_float((half + 127) << 23), __int_as_float((exponent - half + 127) << 23)};
+}
+
+__device__ inline Factor product_of_scales(float a, float b) {
+	const float product = a * b;
+	return plain(product) ? Factor{product, 1.0f} : joined(split_scale(a), split_scale(b));
 }
 
 // The factors of a thread's two rows; simple: those of the whole warp are plain.

@@ -30,6 +30,28 @@ class Fp8Gemm(Rows):
                 ]
                 self.assertTrue(torch.equal(c, torch.zeros(3, 5, dtype=torch.bfloat16)))
 
+    def test_what_the_copy_engine_cannot_read_is_refused(self):
+        accepts = {i.name: i.accepts for i in reference_of(self.op).IMPLEMENTATIONS}
+        e4m3 = torch.float8_e4m3fn
+        scales = torch.ones(1), torch.ones(1)
+        whole, short, empty = (torch.ones(4, k).to(e4m3) for k in (32, 20, 0))
+        for name, operand, scaling, sentence in (
+            ("persistent", whole, "tensor", None),
+            ("persistent", whole, "block", None),
+            ("persistent_fast", whole, "block", "every block has its scales"),
+            ("persistent", short, "tensor", "do not begin at 16 bytes"),
+            ("persistent", whole.T.contiguous().T, "tensor", "do not begin at 16 bytes"),
+            ("persistent_fast", empty, "row", "an operand is empty"),
+        ):
+            with self.subTest(name, shape=operand.shape, scaling=scaling):
+                why = accepts[f"triton/{name}"](
+                    "forward", operand, scales[0], operand, scales[1], scaling=scaling, out="bf16"
+                )
+                if sentence is None:
+                    self.assertIsNone(why)
+                else:
+                    self.assertIn(sentence, why or "")
+
     def test_scaled_mm_is_unsupported_where_torch_refuses(self):
         if self.worker.greeting["device"] == "gpu":
             self.skipTest("what the CPU build refuses")
