@@ -25,32 +25,62 @@ __device__ inline void multiply_fast(FastSums &d, uint32_t a_tile, uint32_t b_ti
 		hopper::multiply_wide_fp8<FormatA, FormatB>(d, hopper::advanced(a, k), hopper::advanced(b, k), add || k > 0);
 }
 
-// scale_fast multiplies a thread's sums by the scales of their rows and columns; `row` is its first row, the other one is 8 below, col its first column.
-// All scales are fetched before the first is used. One branch for all sums: the code of both ways is longer than what an SM keeps of code.
-__device__ inline void scale_fast(FastSums &d, const Product &p, int64_t row, int64_t col) {
+// ColumnScales are the scales of a tile's columns, eight a lane: with g and q a lane's group of four and its place there, those of the columns
+// 8 (g + 8 t) + 2 q + e. A lane needs two of each eight columns, 64 loads; so it fetches eight, and shuffles give it the others.
+struct ColumnScales {
+	float own[4][2];
+
+	__device__ ColumnScales(const Product &p, int64_t col0) {
+		const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+		for (int t = 0; t < 4; t++)
+#pragma unroll
+			for (int e = 0; e < 2; e++) {
+				const int64_t col = col0 + 8 * (lane / 4 + 8 * t) + lane % 4 * 2 + e;
+				own[t][e] = p.scale_b.scale[min(col, p.n - 1) * p.scale_b.row_stride];
+			}
+	}
+	__device__ bool moderate() const {
+		bool all = true;
+#pragma unroll
+		for (int t = 0; t < 4; t++) all = all && triad::moderate(own[t][0]) && triad::moderate(own[t][1]);
+		return all;
+	}
+	// of: the scale of this lane's column e of the eight columns j. By whole warps.
+	__device__ float of(int j, int e) const {
+		return __shfl_sync(0xffffffffu, own[j / 8][e], j % 8 * 4 + static_cast<int>(threadIdx.x) % 4);
+	}
+};
+
+// scale_fast multiplies a thread's sums by the scales of their rows and columns; `row` is its first row, the other one is 8 below, col0 the tile's
+// first column. One branch for all sums: the code of both ways is longer than what an SM keeps of code.
+__device__ inline void scale_fast(FastSums &d, const Product &p, int64_t row, int64_t col0) {
 	constexpr int eights = FastTile::n / 8;
-	float a[2], b[eights][2];
-	bool simple = true;
-#pragma unroll
-	for (int j = 0; j < eights; j++)
-#pragma unroll
-		for (int e = 0; e < 2; e++) b[j][e] = p.scale_b.scale[min(col + 8 * j + e, p.n - 1) * p.scale_b.row_stride];
-#pragma unroll
-	for (int half = 0; half < 2; half++) a[half] = p.scale_a.scale[min(row + 8 * half, p.m - 1) * p.scale_a.row_stride];
-#pragma unroll
-	for (int j = 0; j < eights; j++) simple = simple && moderate(b[j][0]) && moderate(b[j][1]);
-	simple = __all_sync(0xffffffffu, simple && moderate(a[0]) && moderate(a[1]));
-	if (simple) {
+	const float one = p.scale_a.scale[0] * p.scale_b.scale[0];
+	if (p.scaling == tensor_scaling && plain(one)) {
 #pragma unroll
 		for (int j = 0; j < eights; j++)
 #pragma unroll
-			for (int i = 0; i < 4; i++) d[j][i] *= a[i / 2] * b[j][i % 2];
+			for (int i = 0; i < 4; i++) d[j][i] *= one;
+		return;
+	}
+	float a[2];
+#pragma unroll
+	for (int half = 0; half < 2; half++) a[half] = p.scale_a.scale[min(row + 8 * half, p.m - 1) * p.scale_a.row_stride];
+	const ColumnScales b(p, col0);
+	if (__all_sync(0xffffffffu, b.moderate() && moderate(a[0]) && moderate(a[1]))) {
+#pragma unroll
+		for (int j = 0; j < eights; j++) {
+			const float columns[2] = {b.of(j, 0), b.of(j, 1)};
+#pragma unroll
+			for (int i = 0; i < 4; i++) d[j][i] *= a[i / 2] * columns[i % 2];
+		}
 		return;
 	}
 	const SplitScale rows[2] = {split_scale(a[0]), split_scale(a[1])};
 #pragma unroll
 	for (int j = 0; j < eights; j++) {
-		const SplitScale columns[2] = {split_scale(b[j][0]), split_scale(b[j][1])};
+		const SplitScale columns[2] = {split_scale(b.of(j, 0)), split_scale(b.of(j, 1))};
 #pragma unroll
 		for (int i = 0; i < 4; i++) {
 			const Factor f = joined(rows[i / 2], columns[i % 2]);
@@ -98,7 +128,7 @@ template <class T> __device__ inline void store_each(const FastSums &d, const Pr
 // store_fast scales and writes a thread's sums; `row` is its first row, col0 the tile's first column.
 __device__ inline void store_fast(FastSums &d, const Product &p, int64_t row, int64_t col0, bool wide) {
 	const int64_t col = col0 + static_cast<int64_t>(threadIdx.x % 4) * 2;
-	scale_fast(d, p, row, col);
+	scale_fast(d, p, row, col0);
 	if (p.out == TRIAD_F32) store_each<float>(d, p, row, col);
 	else if (p.out == TRIAD_F16) wide ? store_wide<__half>(d, p, row, col0) : store_each<__half>(d, p, row, col);
 	else wide ? store_wide<__nv_bfloat16>(d, p, row, col0) : store_each<__nv_bfloat16>(d, p, row, col);
