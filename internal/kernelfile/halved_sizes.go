@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // usualHalved is what a size is that lines halve, where neither a constant nor the user says how long it is:
@@ -84,7 +85,7 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 			return !constant
 		})
 		for at, argument := range split(inside(body, open)) {
-			if at < len(callee.Params) && slices.Contains(names, join(argument)) {
+			if at < len(callee.Params) && slices.Contains(names, join(withoutCast(argument))) {
 				handed = append(handed, callee.Params[at].Name)
 			}
 		}
@@ -93,6 +94,29 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 		}
 	}
 	return false
+}
+
+// withoutCast is what a conversion converts: n of "(int) n", "(const size_t) n", "static_cast<int>(n)" and
+// "int(n)".
+func withoutCast(words []token) []token {
+	if len(words) > 3 && words[0].text == "static_cast" {
+		if open := slices.IndexFunc(words, func(t token) bool { return t.text == "(" }); open > 0 {
+			return inside(words, open)
+		}
+	}
+	isType := func(t token) bool {
+		return slices.Contains(builtin, t.text) || t.text == "const" || strings.HasSuffix(t.text, "_t")
+	}
+	if len(words) > 3 && words[0].text == "(" {
+		if close := closing(words, 0); close > 1 && close < len(words)-1 &&
+			!slices.ContainsFunc(words[1:close], func(t token) bool { return !isType(t) }) {
+			return withoutCast(words[close+1:])
+		}
+	}
+	if len(words) > 3 && isType(words[0]) && words[1].text == "(" && closing(words, 1) == len(words)-1 {
+		return inside(words, 1)
+	}
+	return words
 }
 
 // halvedSizes are the conditions that a case has the odd sizes that a function is judged with.

@@ -209,6 +209,9 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
 		options.Arguments = file.launchedArguments(fn)
 	}
+	if fn.Kind == Host && len(options.Arguments) == 0 {
+		options.Arguments = file.calledArguments(fn)
+	}
 	var numbers []string
 	if fn.Kind == Kernel && len(options.Arguments) == 0 {
 		numbers = fn.proposedNumbers()
