@@ -47,12 +47,15 @@ func (c callSite) numbers(arguments [][]token) map[string]int64 {
 // beside each other, such as rows, may be what blocks count, so it is read so for an operator of one size.
 func (b *Binding) asLaunched() (Alternative, bool) {
 	o := b.Options
-	if b.Launch == nil || len(b.Spec.Dims) != 1 || o.Grid != "" || o.Block != "" || len(o.Bound) > 0 {
+	if b.Launch == nil || o.Grid != "" || o.Block != "" || len(o.Bound) > 0 {
 		return Alternative{}, false
 	}
 	k := body{b: b, file: b.file, tokens: b.Function.body}
 	found := k.ownLaunch()
-	if found == nil || !found.oneBlock || found.block[0] == "" {
+	if found != nil && !b.givesAnySize() {
+		return k.threadForEach(found)
+	}
+	if found == nil || len(b.Spec.Dims) != 1 || !found.oneBlock || found.block[0] == "" {
 		return Alternative{}, false
 	}
 	name := b.Spec.Dims[0].Name
@@ -71,6 +74,44 @@ func (b *Binding) asLaunched() (Alternative, bool) {
 		Options: Options{Grid: "1", Block: block, Bound: map[string]int64{name: n}},
 	}, true
 }
+
+// threadForEach is the reading of a kernel without any size that its file launches with numbers: "add<<<1,
+// 256>>>(a, b, c)". It has a thread for each element, and is judged with as many as there are threads.
+func (k body) threadForEach(found *foundLaunch) (Alternative, bool) {
+	dims := k.b.Spec.Dims
+	if len(k.b.Options.Dims) > 0 || len(dims) > 2 || found.block[0] == "" {
+		return Alternative{}, false
+	}
+	threads := int64(1)
+	for axis := range found.blocks {
+		side, known := k.number(strings.Trim(found.block[axis], "()"))
+		if !known || side < 1 || found.blocks[axis] < 1 {
+			return Alternative{}, false
+		}
+		threads *= int64(side) * found.blocks[axis]
+	}
+	if threads < 2 || threads > manyThreads {
+		return Alternative{}, false
+	}
+	dimensions := map[string]int64{dims[0].Name: 1}
+	dimensions[dims[len(dims)-1].Name] = threads
+	numbers := func(sides [3]int64) string {
+		return strings.TrimSuffix(strings.TrimSuffix(fmt.Sprintf("%d, %d, %d", sides[0], sides[1], sides[2]),
+			", 1"), ", 1")
+	}
+	grid, block := numbers(found.blocks), sizes(found.block)
+	var said []string
+	for _, d := range dims {
+		said = append(said, fmt.Sprintf("%s=%d", d.Name, dimensions[d.Name]))
+	}
+	return Alternative{
+		Flags:   fmt.Sprintf("--grid %q --block %q --dims %s", grid, block, strings.Join(said, ",")),
+		Options: Options{Grid: grid, Block: block, Dims: dimensions},
+	}, true
+}
+
+// manyThreads is how many elements a file of fixed size is judged with at most.
+const manyThreads = 1 << 20
 
 // rowOfABlock is the reading of a lone kernel in which every block makes one number of its own elements of a
 // row, and the row is longer than a block: it is written for rows of one block, and is judged with these.
