@@ -64,8 +64,12 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 		}
 		return body[i].text
 	}
+	names = slices.Clone(names)
 	for i, t := range body {
 		if slices.Contains(names, t.text) {
+			if copied := copiedTo(body, i); copied != "" {
+				names = append(names, copied)
+			}
 			at := i + 1
 			if text(at) == "-" && text(at+1) == "1" && text(at+2) == ")" {
 				at += 3
@@ -94,6 +98,26 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 		}
 	}
 	return false
+}
+
+// copiedTo is the variable that a name stands behind alone, "const int K = (int) size;"; "" where there is none.
+func copiedTo(body []token, at int) string {
+	if at+1 >= len(body) || body[at+1].text != ";" && body[at+1].text != ")" {
+		return ""
+	}
+	begin := at
+	for begin > 0 && begin > at-8 && body[begin-1].text != "=" && body[begin-1].text != ";" {
+		begin--
+	}
+	end := at + 1
+	if body[end].text == ")" {
+		end++
+	}
+	if begin < 2 || body[begin-1].text != "=" || end >= len(body) || body[end].text != ";" ||
+		join(withoutCast(body[begin:end])) != body[at].text {
+		return ""
+	}
+	return body[begin-2].text
 }
 
 // withoutCast is what a conversion converts: n of "(int) n", "(const size_t) n", "static_cast<int>(n)" and

@@ -19,6 +19,7 @@ type foundLaunch struct {
 	blocks      [3]int64 // of the grid, where they are numbers
 	// the numbers that the kernel's parameters are handed there, by their names
 	handed map[string]int64
+	bytes  map[string]int64 // of what pointers point to there, where the file allocates numbers of them
 }
 
 // ownLaunch looks for kernel<<<grid, block>>>(arguments) in the file, such as in its main; nil where there is
@@ -43,14 +44,15 @@ func (k body) ownLaunch() *foundLaunch {
 				c.stands[argument[0].text] = k.b.Args[at].Name
 			}
 		}
-		found := &foundLaunch{handed: c.numbers(split(tokens[end+2 : close]))}
+		arguments := split(tokens[end+2 : close])
+		found := &foundLaunch{handed: c.numbers(arguments), bytes: c.allocated(arguments)}
 		if len(parts) >= 2 {
 			found.grid, found.block = c.sizes(parts[0]), c.sizes(parts[1])
 			for axis, text := range found.grid {
 				found.blocks[axis], _ = numberOf(text)
 			}
 			n, number := k.number(strings.Trim(product(found.grid), "()"))
-			if _, numbers := numberOf(product(found.grid)); number || numbers && k.b.givesAnySize() {
+			if _, numbers := numberOf(product(found.grid)); number || numbers && !k.ofNumbers() {
 				found.grid = [3]string{} // of the caller's own sizes
 				found.oneBlock = number && n == 1
 			}

@@ -222,7 +222,8 @@ func (k body) grid() (grid [3]string, said bool) {
 			continue
 		}
 		name, made := k.index(k.tokens, axis)
-		if len(made) == 3 { // bx = blockIdx.x: what counts is the index that is made of it and a thread's
+		// bx = blockIdx.x, or tid = threadIdx.x: what counts is the index that is made of both
+		if k.threadOf(made, axis) == "" {
 			if n, m := k.index(k.expandAliases(), axis); len(m) > 3 && k.threadOf(m, axis) != "" {
 				name, made = n, m
 			}
