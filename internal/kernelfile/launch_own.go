@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -114,9 +115,9 @@ func (f *File) launchedArguments(fn Function) []string {
 }
 
 // calledArguments are the arguments of a host function's template where the file calls or instantiates it,
-// name<256>(...); none where a type alone has to be said, which is that of the elements, or where the file
-// says none.
-func (f *File) calledArguments(fn Function) []string {
+// name<256>(...), those with the largest numbers first; none where a type alone has to be said, which is that of
+// the elements, or where the file says none.
+func (f *File) calledArguments(fn Function) (lists [][]string) {
 	open := func(t TemplateParam) bool { return !t.Type && t.Default == "" }
 	if !slices.ContainsFunc(fn.Template, open) {
 		return nil
@@ -135,13 +136,24 @@ func (f *File) calledArguments(fn Function) []string {
 				depth--
 			}
 		}
-		if close < len(f.tokens) && f.tokens[close].text == "(" {
-			if all := f.argumentsBetween(i+1, close-1); all != nil {
-				return all
-			}
+		if close >= len(f.tokens) || f.tokens[close].text != "(" {
+			continue
+		}
+		all := f.argumentsBetween(i+1, close-1)
+		same := func(other []string) bool { return slices.Equal(other, all) }
+		if all != nil && !slices.ContainsFunc(lists, same) {
+			lists = append(lists, all)
 		}
 	}
-	return nil
+	largest := func(list []string) (n int64) {
+		for _, text := range list {
+			number, _ := strconv.ParseInt(text, 10, 64)
+			n += number
+		}
+		return n
+	}
+	slices.SortStableFunc(lists, func(a, b []string) int { return cmp.Compare(largest(b), largest(a)) })
+	return lists
 }
 
 // argumentsBetween are the arguments between the < and the > of a template; none where one is neither a type
