@@ -359,6 +359,9 @@ func (b *Binding) checkSizes(file *File) error {
 			continue
 		}
 		n, constant := b.constantSize(file, d.Name)
+		if block, one := b.ofOneBlock(file); one && !constant {
+			n, constant = block, true
+		}
 		list, _ := b.inputs[0].Shape.([]any)
 		if !constant && (len(list) == 0 || list[len(list)-1] == d.Name || !b.givesAnySize()) {
 			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s, or "+
