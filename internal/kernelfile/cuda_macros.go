@@ -92,7 +92,8 @@ func macrosOf(text string) map[string]macro {
 // of is the body of a macro with its arguments.
 func (m macro) of(arguments []string) string {
 	const paste = "\x01" // a # before a parameter would make a literal of it
-	body := wordOfMacro.ReplaceAllStringFunc(pasted.ReplaceAllString(m.body, paste), func(word string) string {
+	body := pasted.ReplaceAllString(m.body, paste)
+	body = wordOfMacro.ReplaceAllStringFunc(body, func(word string) string {
 		name, quoted := strings.CutPrefix(word, "#")
 		i := slices.Index(m.params, name)
 		switch {

@@ -100,7 +100,8 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 	return false
 }
 
-// copiedTo is the variable that a name stands behind alone, "const int K = (int) size;"; "" where there is none.
+// copiedTo is the variable that a name stands behind alone, "const int K = (int) size;"; "" where there is
+// none.
 func copiedTo(body []token, at int) string {
 	if at+1 >= len(body) || body[at+1].text != ";" && body[at+1].text != ")" {
 		return ""

@@ -2,9 +2,10 @@ package kernelfile
 
 import "slices"
 
-// ofOneBlock is how many elements a lone kernel without a size works on whose lines know one block alone: as many
-// as its file allocates where it launches it, else one for each of its threads, or two where they say so, "i = 2
-// * threadIdx.x" or "x[t] + x[t + blockDim.x]". It is a guess, and the kernel is judged with that many.
+// ofOneBlock is how many elements a lone kernel without a size works on whose lines know one block alone: as
+// many as its file allocates where it launches it, else one for each of its threads, or two where they say
+// so, "i = 2 * threadIdx.x" or "x[t] + x[t + blockDim.x]". It is a guess, and the kernel is judged with that
+// many.
 func (b *Binding) ofOneBlock(file *File) (n int64, is bool) {
 	k := body{b: b, file: file, tokens: b.Function.body}
 	if b.Function.Kind != Kernel || b.givesAnySize() || len(b.Spec.Dims) != 1 {

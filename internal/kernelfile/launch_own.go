@@ -115,8 +115,8 @@ func (f *File) launchedArguments(fn Function) []string {
 }
 
 // calledArguments are the arguments of a host function's template where the file calls or instantiates it,
-// name<256>(...), those with the largest numbers first; none where a type alone has to be said, which is that of
-// the elements, or where the file says none.
+// name<256>(...), those with the largest numbers first; none where a type alone has to be said, which is
+// that of the elements, or where the file says none.
 func (f *File) calledArguments(fn Function) (lists [][]string) {
 	open := func(t TemplateParam) bool { return !t.Type && t.Default == "" }
 	if !slices.ContainsFunc(fn.Template, open) {
@@ -357,8 +357,7 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 			if !known || depth >= 4 {
 				return "", false
 			}
-			all = append(all, token{"(" + inner + ")", t.line})
-			i += 2
+			all, i = append(all, token{"(" + inner + ")", t.line}), i+2
 			continue
 		}
 		target, handed := c.stands[t.text]

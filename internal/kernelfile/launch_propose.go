@@ -247,8 +247,8 @@ func (k body) grid() (grid [3]string, said bool) {
 	return grid, said
 }
 
-// rowOfEachBlock says whether a block counts rows, as it is multiplied by the length of one: "x[blockIdx.x * n
-// + i]".
+// rowOfEachBlock says whether a block counts rows, as it is multiplied by the length of one: "x[blockIdx.x *
+// n + i]".
 func (k body) rowOfEachBlock(axis string) bool {
 	tokens := k.expandAliases()
 	length := func(at int) bool {

@@ -75,8 +75,8 @@ func (b *Binding) asLaunched() (Alternative, bool) {
 	}, true
 }
 
-// allocated are the bytes that a caller allocates for the pointers that it hands to a kernel, by the names of the
-// kernel's parameters, where these are numbers: "cudaMalloc(&d_x, N * sizeof(float))".
+// allocated are the bytes that a caller allocates for the pointers that it hands to a kernel, by the names
+// of the kernel's parameters, where these are numbers: "cudaMalloc(&d_x, N * sizeof(float))".
 func (c callSite) allocated(arguments [][]token) map[string]int64 {
 	alone := callSite{k: c.k, before: c.before}
 	room := map[string]int64{}

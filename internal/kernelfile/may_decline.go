@@ -18,7 +18,8 @@ func (b *Binding) MayDecline() bool {
 	if b.Function.Kind == Python {
 		return declinesInPython.MatchString(b.Function.text + b.Function.kernels)
 	}
-	if b.extension && (strings.Contains(b.file.words, "throw") || strings.Contains(b.file.words, "torch_check")) {
+	words := b.file.words
+	if b.extension && (strings.Contains(words, "throw") || strings.Contains(words, "torch_check")) {
 		return true // a macro may say so, of the file or of what it includes
 	}
 	return b.Function.refuses || b.asserts || slices.ContainsFunc(b.file.tokens, func(t token) bool {

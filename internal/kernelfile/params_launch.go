@@ -52,8 +52,8 @@ func (fn *Function) launchedWith(param string) (grid, block bool) {
 	return grid, block
 }
 
-// kernelLaunch is the launch that the lines of the kernels say which the function launches; nil where they say
-// none, or one another than the other.
+// kernelLaunch is the launch that the lines of the kernels say which the function launches; nil where they
+// say none, or one another than the other.
 func (b *Binding) kernelLaunch() (launch *Launch) {
 	for i, t := range b.Function.body {
 		if t.text != "<<<" {

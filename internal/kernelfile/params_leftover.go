@@ -138,7 +138,8 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 	return b.checkRung()
 }
 
-// takeElements takes the only number of a function of elements, whatever it is called, for how many there are.
+// takeElements takes the only number of a function of elements, whatever it is called, for how many there
+// are.
 func (b *Binding) takeElements(a *Argument, numbers []int) bool {
 	var all []string
 	for _, d := range b.Spec.Dims {
