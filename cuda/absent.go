@@ -14,7 +14,8 @@ var absentLibraries = regexp.MustCompile(`^(thrust|cub/|cutlass|cute/|cudnn|cubl
 	`cusolver|nccl|nvrtc|npp|cudaGL|cuda_gl|GL)`)
 
 // presentOfLibraries are the headers of such libraries that the emulator has, with the part that kernels use.
-var presentOfLibraries = regexp.MustCompile(`^cub/(cub|block/block_(reduce|scan)|warp/warp_(reduce|scan))\.cuh$`)
+var presentOfLibraries = regexp.MustCompile(`^cub/(cub|block/block_(reduce|scan)|` +
+	`warp/warp_(reduce|scan))\.cuh$`)
 
 // noSuchFile matches what compilers say of an include that is not there.
 var noSuchFile = regexp.MustCompile(`(?:^|fatal error: )'?([^\s:']+)'?(?:: No such file| file not found)`)
@@ -71,9 +72,10 @@ var absentFeatures = []struct {
 			"in __shfl_down_sync(0xffffffff, value, 1)",
 	},
 	{
-		regexp.MustCompile(`\bcub::(Device|Grid|Thread|Caching)\w+|\bcub::Block(Radix|Load|Store|Merge|Exchange|` +
-			`Histogram|Shuffle|Adjacent|Discontinuity|Run)\w*|[‘'](Device|Grid|Thread|Block|Caching)\w+[’'] is not a ` +
-			`member of [‘']cub[’']|no (type|template|member) named '\w+' in namespace 'cub'`),
+		regexp.MustCompile(`\bcub::(Device|Grid|Thread|Caching)\w+|` +
+			`\bcub::Block(Radix|Load|Store|Merge|Exchange|Histogram|Shuffle|Adjacent|Discontinuity|Run)\w*|` +
+			`[‘'](Device|Grid|Thread|Block|Caching)\w+[’'] is not a member of [‘']cub[’']|` +
+			`no (type|template|member) named '\w+' in namespace 'cub'`),
 		"of CUB the emulator has the reductions and scans of warps and blocks alone: check a file with " +
 			"kernels of your own in place of the rest",
 	},

@@ -391,7 +391,7 @@ func (b *Binding) lastOffset(dim string) bool {
 // asksAnyTensor says whether the lines of an extension ask a tensor for its sizes, or hand one on.
 func (b *Binding) asksAnyTensor() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.tensor && b.Function.asksSizes(a.Name)
+		return a.tensor && b.Function.asksSizes(a.Name, -1, 0)
 	})
 }
 
