@@ -63,8 +63,8 @@ func (b *Binding) asksSize(dim string) bool {
 	})
 }
 
-// asksSizes says whether the lines of a function ask a tensor of so many sizes for that at a place, or for all
-// of them, or hand it on whole. Macros that check it ask for none.
+// asksSizes says whether the lines of a function ask a tensor of so many sizes for that at a place, or for
+// all of them, or hand it on whole. Macros that check it ask for none.
 func (fn *Function) asksSizes(name string, place, rank int) bool {
 	for i, t := range fn.body {
 		if t.text != name || i+2 >= len(fn.body) {
@@ -76,7 +76,7 @@ func (fn *Function) asksSizes(name string, place, rank int) bool {
 			return true
 		}
 		member := fn.body[i+2].text
-		if member == "size" && i+5 < len(fn.body) && fn.body[i+5].text == ")" { // k.size(2): of another place
+		if member == "size" && i+5 < len(fn.body) && fn.body[i+5].text == ")" { // of another place
 			n, err := strconv.Atoi(fn.body[i+4].text)
 			if err == nil && n != place && n < rank {
 				continue

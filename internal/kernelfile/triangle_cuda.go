@@ -16,7 +16,8 @@ var maskUnderSwitch = regexp.MustCompile(`(?i)\b\w*causal\w* ?&& ?\(?\w+ ?[<>]=?
 func (b *Binding) squareUnderSwitch() []condition {
 	var all []condition
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {
-		i := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Role == Attribute && a.Target == name })
+		is := func(a Argument) bool { return a.Role == Attribute && a.Target == name }
+		i := slices.IndexFunc(b.Args, is)
 		if _, said := b.Options.Attrs[name]; said || i < 0 ||
 			!b.file.countsFromTheFirst(&b.Function, namedDepth) {
 			continue
