@@ -11,7 +11,11 @@ import (
 
 // absentLibraries are the beginnings of includes that the emulator has nothing for.
 var absentLibraries = regexp.MustCompile(`^(thrust|cub/|cutlass|cute/|cudnn|cublas|cufft|curand|cusparse|` +
-	`cusolver|nccl|nvrtc|npp|nvToolsExt|nvtx3|cudaGL|cuda_gl|GL)`)
+	`cusolver|nccl|nvrtc|npp|cudaGL|cuda_gl|GL)`)
+
+// presentOfLibraries are the headers of such libraries that the emulator has, with the part that kernels use.
+var presentOfLibraries = regexp.MustCompile(`^cub/(cub|block/block_(reduce|scan)|` +
+	`warp/warp_(reduce|scan))\.cuh$`)
 
 // noSuchFile matches what compilers say of an include that is not there.
 var noSuchFile = regexp.MustCompile(`(?:^|fatal error: )'?([^\s:']+)'?(?:: No such file| file not found)`)
@@ -21,7 +25,6 @@ var absentNames = map[string]string{
 	"thrust": "Thrust", "cub": "CUB", "cutlass": "CUTLASS", "cute": "CuTe", "cudnn": "cuDNN",
 	"cublas": "cuBLAS", "cufft": "cuFFT", "curand": "cuRAND", "cusparse": "cuSPARSE",
 	"cusolver": "cuSOLVER", "nccl": "NCCL", "nvrtc": "NVRTC", "npp": "NPP",
-	"nvToolsExt": "NVTX", "nvtx3": "NVTX",
 }
 
 // absentLibrary says which library a text includes that the emulator does not have, and where; "": none. What
@@ -38,7 +41,7 @@ func absentLibrary(text []byte) (sentence string, line int) {
 // libraryOf is the sentence for an include of a library that is not there; "" for another.
 func libraryOf(include string) string {
 	name := absentLibraries.FindString(include)
-	if name == "" {
+	if name == "" || presentOfLibraries.MatchString(include) {
 		return ""
 	}
 	return fmt.Sprintf("%s is included, a library for GPUs that the emulator does not have: check a file "+
@@ -67,6 +70,14 @@ var absentFeatures = []struct {
 			`'__(shfl\w*|ballot|any|all)'`),
 		"warp functions without a mask are gone from every GPU since sm_70: write the one with _sync, as " +
 			"in __shfl_down_sync(0xffffffff, value, 1)",
+	},
+	{
+		regexp.MustCompile(`\bcub::(Device|Grid|Thread|Caching)\w+|` +
+			`\bcub::Block(Radix|Load|Store|Merge|Exchange|Histogram|Shuffle|Adjacent|Discontinuity|Run)\w*|` +
+			`[‘'](Device|Grid|Thread|Block|Caching)\w+[’'] is not a member of [‘']cub[’']|` +
+			`no (type|template|member) named '\w+' in namespace 'cub'`),
+		"of CUB the emulator has the reductions and scans of warps and blocks alone: check a file with " +
+			"kernels of your own in place of the rest",
 	},
 	{
 		regexp.MustCompile(`\bcudaIpc\w+`),

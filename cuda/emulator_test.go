@@ -242,6 +242,8 @@ var hostLines = []string{
 		"100 bytes",
 	"recurse kind=1 .*stack overflow: a thread has 65536 bytes",
 	"spin kind=4 code=0 kernel=spin place=1 block=3 thread=0",
+	"starved kind=0 code=0 ", // a machine with other work is no hang
+	"asleep kind=4 ",
 	"own faults handled",
 }
 

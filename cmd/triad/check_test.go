@@ -68,7 +68,7 @@ var badInputs = map[string]badInput{
 		"#define WITH_THRUST\n#ifdef WITH_THRUST\n#include <thrust/sort.h>\n#endif\n" + with(""),
 		"program.cu:3: Thrust is included", 2, nil,
 	},
-	"cub":     {"#include <cub/cub.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
+	"cub":     {"#include <cub/device/scan.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
 	"cublas":  {"\n#include \"cublas_v2.h\"\n" + with(""), "program.cu:2: cuBLAS is included", 2, nil},
 	"cutlass": {"#include <cutlass/gemm.h>\n" + with(""), "program.cu:1: CUTLASS is included", 2, nil},
 	"file not there": {

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,7 +104,7 @@ func (p *prober) options(probe shrink.Probe) op.Options {
 	base := p.base.Case
 	o := op.Options{
 		Level: op.LevelFull, DTypes: []string{base.DType}, Passes: []op.Pass{base.Pass},
-		Dims: probe.Sizes, Attributes: map[string]string{}, Distributions: []string{probe.Distribution},
+		Dims: p.sizes(probe), Attributes: map[string]string{}, Distributions: []string{probe.Distribution},
 		Layouts: []string{base.Layout}, Device: p.request.Options.Device, Memory: p.request.Options.Memory,
 	}
 	if base.Upstream != "" {
@@ -120,6 +122,19 @@ func (p *prober) options(probe shrink.Probe) op.Options {
 		}
 	}
 	return o
+}
+
+// sizes are those of a probe, with those that have a number for their default as they are in the wrong case:
+// the shapes of the operator give them values that would be judged each, of any size.
+func (p *prober) sizes(probe shrink.Probe) map[string]int64 {
+	all := maps.Clone(probe.Sizes)
+	for _, d := range p.request.Operators[0].Spec.Dims {
+		_, asked := all[d.Name]
+		if _, err := strconv.ParseInt(d.Default, 10, 64); err == nil && !asked {
+			all[d.Name] = p.base.Case.Dims.Get(d.Name)
+		}
+	}
+	return all
 }
 
 // discard is the recorder of runs that are not recorded.

@@ -33,5 +33,6 @@
 #include "cuemu/ptx_memory.h"
 
 #include "cuemu/names_back.h"
+#include "math_constants.h"   // as nvcc does
 
 #endif

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -19,6 +20,7 @@
 #include "cuemu/fiber_hooks.h"
 #include "cuemu/runtime_api.h"
 #include "cuemu/scheduler.h"
+#include "cuemu/stillness.h"
 
 namespace cuemu {
 
@@ -32,16 +34,15 @@ bool prepare_worker(Worker &w, bool guards) {
 }
 
 LaunchState current_launch;
+Worker *workers[MAX_WORKERS];
+std::atomic<unsigned> worker_count{0};
 
 namespace {
 
-const unsigned MAX_WORKERS = 256;
 const size_t HOST_STACK = 8u << 20;
 Order order = {FORWARD, 0};
 double watchdog_seconds = 30;
 unsigned wanted_workers;
-Worker *workers[MAX_WORKERS];                  // workers[0] launches, the others help
-std::atomic<unsigned> worker_count{0};
 
 // Never destroyed: at exit the helpers still wait on them, and destroying a condition variable waits for its waiters.
 std::mutex &mutex = *new std::mutex;
@@ -78,6 +79,7 @@ Worker *new_worker() {
 	Worker *w = new (memory) Worker();
 	if (!prepare_worker(*w)) return nullptr;
 	w->os_thread = pthread_self();
+	w->system_thread = static_cast<int>(syscall(SYS_gettid));
 	this_worker = w;
 	if (!use_signal_stack()) return nullptr;
 	return w;
@@ -233,16 +235,22 @@ void stop_workers() {
 bool await(std::unique_lock<std::mutex> &lock) {
 	using clock = std::chrono::steady_clock;
 	uint64_t seen = progress();
-	clock::time_point since = clock::now();
+	clock::time_point last = clock::now();
+	Stillness stillness;
+	stillness.moved();
 	bool stopped = false;
 	while (!request.done) {
 		request_changed.wait_for(lock, std::chrono::milliseconds(50));
 		uint64_t now = progress();
+		clock::time_point here = clock::now();
+		double idle = 0;
 		if (now != seen && !stopped) {
 			seen = now;
-			since = clock::now();
+			stillness.moved();
+		} else {
+			idle = stillness.after(std::chrono::duration<double>(here - last).count());
 		}
-		double idle = std::chrono::duration<double>(clock::now() - since).count();
+		last = here;
 		if (!stopped && watchdog_seconds > 0 && idle >= watchdog_seconds) {
 			stopped = true;
 			watchdog_fired.store(true);
@@ -290,11 +298,15 @@ static void watch_for_hangs() {
 		const char *asked = getenv("CUEMU_LIMIT");
 		const double limit = asked ? atof(asked) : 0;   // seconds from the program's start; 0: there is none
 		uint64_t seen = 0;
-		for (double idle = 0, quiet = 0;; usleep(50 * 1000), idle += 0.05, quiet += 0.05) {
+		Stillness stillness;
+		stillness.moved();
+		for (double quiet = 0;; usleep(50 * 1000), quiet += 0.05) {
 			const Worker *w = workers[0];
 			const bool busy = w && w->busy.load();
 			const uint64_t at = progress();
-			if (at != seen || !busy) idle = 0;
+			double idle = 0;
+			if (at != seen || !busy) stillness.moved();
+			else idle = stillness.after(0.05);
 			if (at != seen) quiet = 0;
 			seen = at;
 			if (limit > 0 && busy && at > 0 && quiet < watchdog_seconds / 2 && seconds_from_start() > limit) end_unfinished();

@@ -68,6 +68,10 @@ func (o Options) With(a Alternative) Options {
 // proposed last.
 func (b *Binding) Alternatives() []Alternative {
 	var all []Alternative
+	launched, own := b.asLaunched()
+	if own && !b.givesAnySize() { // its file alone says how many elements there are
+		all = append(all, launched)
+	}
 	tensors := func(a Argument) bool { return a.Role == Input || a.Role == Output }
 	for _, some := range []func(Argument) bool{tensors, func(a Argument) bool { return a.Role == Size }} {
 		all = append(all, b.reordered(some)...)
@@ -99,6 +103,9 @@ func (b *Binding) Alternatives() []Alternative {
 			Options: Options{Shared: mostShared},
 		})
 	}
+	if own && b.givesAnySize() { // what the file does goes before what others do
+		all = append(all, launched)
+	}
 	if b.Launch != nil && b.Launch.guessed && b.Options.Block == "" {
 		for _, block := range []string{"1024", "128", "512", "64", "32", b.lastSize()} {
 			if block == "1" { // one thread has nobody to be wrong with
@@ -110,7 +117,7 @@ func (b *Binding) Alternatives() []Alternative {
 			})
 		}
 	}
-	for _, reading := range []func() (Alternative, bool){b.asLaunched, b.rowOfABlock, b.swapped} {
+	for _, reading := range []func() (Alternative, bool){b.rowOfABlock, b.swapped} {
 		if other, is := reading(); is {
 			all = append(all, other)
 		}

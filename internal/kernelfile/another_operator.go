@@ -32,8 +32,39 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		return []Assumption{{
 			What: "it computes " + b.Spec.Name + ", though its name has " + word, Flag: flag,
 		}}
+	case b.launchesOther() != "":
+		return []Assumption{{
+			What: "it computes " + b.Spec.Name + ", though what it launches is called " + b.launchesOther(),
+			Flag: flag,
+		}}
 	}
 	return nil
+}
+
+// operatorWords are names of operators that a kernel of another one is not called by.
+var operatorWords = strings.Fields(`attention convolution cross_entropy gelu geglu histogram layernorm
+	layer_norm relu rmsnorm rms_norm rope silu softmax swiglu transpose`)
+
+// launchesOther is the kernel that a host function launches, the only one, where its name is that of another
+// operator and not of this one; "" otherwise.
+func (b *Binding) launchesOther() string {
+	own, kernel := strings.ReplaceAll(snake(b.Spec.Name), "_", ""), ""
+	for i := range b.Function.body {
+		callee, _ := b.file.called(&b.Function, i)
+		if callee == nil || callee.Kind != Kernel || callee.Name == kernel {
+			continue
+		}
+		if kernel != "" {
+			return ""
+		}
+		kernel = callee.Name
+	}
+	name := snake(kernel)
+	if strings.Contains(strings.ReplaceAll(name, "_", ""), own) || !slices.ContainsFunc(operatorWords,
+		func(w string) bool { return strings.Contains("_"+name+"_", "_"+w+"_") }) {
+		return ""
+	}
+	return kernel
 }
 
 // saysOther is the word in a function's name that is none of the operator's; "" where there is none.
@@ -51,7 +82,9 @@ func (b *Binding) saysOther() string {
 }
 
 // mayBeOther says whether a function is to be tried though nothing of it was assumed.
-func (b *Binding) mayBeOther() bool { return b.Function.Kind == Python || b.saysOther() != "" }
+func (b *Binding) mayBeOther() bool {
+	return b.Function.Kind == Python || b.saysOther() != "" || b.launchesOther() != ""
+}
 
 // Launches says whether a function launches a kernel of Triton of that name.
 func (b *Binding) Launches(name string) bool {

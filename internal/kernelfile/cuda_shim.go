@@ -139,7 +139,7 @@ func (b *Binding) conditions() []condition {
 			})
 		}
 	}
-	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes())
+	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes(), b.squareUnderSwitch())
 	for i, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue

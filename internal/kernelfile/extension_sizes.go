@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -57,13 +58,14 @@ func (b *Binding) asksSize(dim string) bool {
 		if b.Function.Kind == Python {
 			return b.pythonAsks(b.Function, a.Name, asksDepth)
 		}
-		return a.tensor && b.Function.asksSizes(a.Name)
+		place := slices.Index(b.shape(b.tensor(a)), any(dim))
+		return a.tensor && b.Function.asksSizes(a.Name, place, len(b.shape(b.tensor(a))))
 	})
 }
 
-// asksSizes says whether the lines of a function ask a tensor for its sizes, or hand it on whole. Macros that
-// check it ask for none.
-func (fn *Function) asksSizes(name string) bool {
+// asksSizes says whether the lines of a function ask a tensor of so many sizes for that at a place, or for
+// all of them, or hand it on whole. Macros that check it ask for none.
+func (fn *Function) asksSizes(name string, place, rank int) bool {
 	for i, t := range fn.body {
 		if t.text != name || i+2 >= len(fn.body) {
 			continue
@@ -74,6 +76,12 @@ func (fn *Function) asksSizes(name string) bool {
 			return true
 		}
 		member := fn.body[i+2].text
+		if member == "size" && i+5 < len(fn.body) && fn.body[i+5].text == ")" { // of another place
+			n, err := strconv.Atoi(fn.body[i+4].text)
+			if err == nil && n != place && n < rank {
+				continue
+			}
+		}
 		if next == "." && (strings.HasPrefix(member, "size") || strings.Contains(member, "accessor") ||
 			slices.Contains([]string{"numel", "dim", "ndimension", "view", "reshape"}, member)) {
 			return true

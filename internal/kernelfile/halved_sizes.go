@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // usualHalved is what a size is that lines halve, where neither a constant nor the user says how long it is:
@@ -63,8 +64,12 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 		}
 		return body[i].text
 	}
+	names = slices.Clone(names)
 	for i, t := range body {
 		if slices.Contains(names, t.text) {
+			if copied := copiedTo(body, i); copied != "" {
+				names = append(names, copied)
+			}
 			at := i + 1
 			if text(at) == "-" && text(at+1) == "1" && text(at+2) == ")" {
 				at += 3
@@ -84,7 +89,7 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 			return !constant
 		})
 		for at, argument := range split(inside(body, open)) {
-			if at < len(callee.Params) && slices.Contains(names, join(argument)) {
+			if at < len(callee.Params) && slices.Contains(names, join(withoutCast(argument))) {
 				handed = append(handed, callee.Params[at].Name)
 			}
 		}
@@ -93,6 +98,50 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 		}
 	}
 	return false
+}
+
+// copiedTo is the variable that a name stands behind alone, "const int K = (int) size;"; "" where there is
+// none.
+func copiedTo(body []token, at int) string {
+	if at+1 >= len(body) || body[at+1].text != ";" && body[at+1].text != ")" {
+		return ""
+	}
+	begin := at
+	for begin > 0 && begin > at-8 && body[begin-1].text != "=" && body[begin-1].text != ";" {
+		begin--
+	}
+	end := at + 1
+	if body[end].text == ")" {
+		end++
+	}
+	if begin < 2 || body[begin-1].text != "=" || end >= len(body) || body[end].text != ";" ||
+		join(withoutCast(body[begin:end])) != body[at].text {
+		return ""
+	}
+	return body[begin-2].text
+}
+
+// withoutCast is what a conversion converts: n of "(int) n", "(const size_t) n", "static_cast<int>(n)" and
+// "int(n)".
+func withoutCast(words []token) []token {
+	if len(words) > 3 && words[0].text == "static_cast" {
+		if open := slices.IndexFunc(words, func(t token) bool { return t.text == "(" }); open > 0 {
+			return inside(words, open)
+		}
+	}
+	isType := func(t token) bool {
+		return slices.Contains(builtin, t.text) || t.text == "const" || strings.HasSuffix(t.text, "_t")
+	}
+	if len(words) > 3 && words[0].text == "(" {
+		if close := closing(words, 0); close > 1 && close < len(words)-1 &&
+			!slices.ContainsFunc(words[1:close], func(t token) bool { return !isType(t) }) {
+			return withoutCast(words[close+1:])
+		}
+	}
+	if len(words) > 3 && isType(words[0]) && words[1].text == "(" && closing(words, 1) == len(words)-1 {
+		return inside(words, 1)
+	}
+	return words
 }
 
 // halvedSizes are the conditions that a case has the odd sizes that a function is judged with.

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,6 +20,7 @@ type foundLaunch struct {
 	blocks      [3]int64 // of the grid, where they are numbers
 	// the numbers that the kernel's parameters are handed there, by their names
 	handed map[string]int64
+	bytes  map[string]int64 // of what pointers point to there, where the file allocates numbers of them
 }
 
 // ownLaunch looks for kernel<<<grid, block>>>(arguments) in the file, such as in its main; nil where there is
@@ -38,18 +40,20 @@ func (k body) ownLaunch() *foundLaunch {
 		close := k.file.matching(end+1, len(tokens))
 		c := callSite{k: k, before: tokens[:i], stands: map[string]string{}}
 		for at, argument := range split(tokens[end+2 : close]) {
+			argument = withoutCast(argument)
 			if at < len(k.b.Args) && len(argument) == 1 && argument[0].isName() {
 				c.stands[argument[0].text] = k.b.Args[at].Name
 			}
 		}
-		found := &foundLaunch{handed: c.numbers(split(tokens[end+2 : close]))}
+		arguments := split(tokens[end+2 : close])
+		found := &foundLaunch{handed: c.numbers(arguments), bytes: c.allocated(arguments)}
 		if len(parts) >= 2 {
 			found.grid, found.block = c.sizes(parts[0]), c.sizes(parts[1])
 			for axis, text := range found.grid {
 				found.blocks[axis], _ = numberOf(text)
 			}
 			n, number := k.number(strings.Trim(product(found.grid), "()"))
-			if _, numbers := numberOf(product(found.grid)); number || numbers && k.b.givesAnySize() {
+			if _, numbers := numberOf(product(found.grid)); number || numbers && !k.ofNumbers() {
 				found.grid = [3]string{} // of the caller's own sizes
 				found.oneBlock = number && n == 1
 			}
@@ -105,23 +109,70 @@ func (f *File) launchedArguments(fn Function) []string {
 		for open > 0 && f.tokens[open-1].text != name {
 			open--
 		}
-		k := body{b: &Binding{}, file: f}
-		c := callSite{k: k, before: f.tokens[:i], stands: map[string]string{}}
-		var all []string
-		for _, part := range split(f.tokens[open+1 : i-1]) {
-			text := join(part)
-			if _, isType := elementTypes[f.resolve(text)]; !isType {
-				n, known := c.value(part)
-				if !known {
-					return nil
-				}
-				text = fmt.Sprint(n)
-			}
-			all = append(all, text)
-		}
-		return all
+		return f.argumentsBetween(open, i-1)
 	}
 	return nil
+}
+
+// calledArguments are the arguments of a host function's template where the file calls or instantiates it,
+// name<256>(...), those with the largest numbers first; none where a type alone has to be said, which is
+// that of the elements, or where the file says none.
+func (f *File) calledArguments(fn Function) (lists [][]string) {
+	open := func(t TemplateParam) bool { return !t.Type && t.Default == "" }
+	if !slices.ContainsFunc(fn.Template, open) {
+		return nil
+	}
+	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]
+	for i := 0; i+1 < len(f.tokens); i++ {
+		if f.tokens[i].text != name || f.tokens[i+1].text != "<" {
+			continue
+		}
+		close := i + 2
+		for depth := 1; close < len(f.tokens) && depth > 0; close++ {
+			switch f.tokens[close].text {
+			case "<":
+				depth++
+			case ">":
+				depth--
+			}
+		}
+		if close >= len(f.tokens) || f.tokens[close].text != "(" {
+			continue
+		}
+		all := f.argumentsBetween(i+1, close-1)
+		same := func(other []string) bool { return slices.Equal(other, all) }
+		if all != nil && !slices.ContainsFunc(lists, same) {
+			lists = append(lists, all)
+		}
+	}
+	largest := func(list []string) (n int64) {
+		for _, text := range list {
+			number, _ := strconv.ParseInt(text, 10, 64)
+			n += number
+		}
+		return n
+	}
+	slices.SortStableFunc(lists, func(a, b []string) int { return cmp.Compare(largest(b), largest(a)) })
+	return lists
+}
+
+// argumentsBetween are the arguments between the < and the > of a template; none where one is neither a type
+// nor a number.
+func (f *File) argumentsBetween(open, close int) []string {
+	c := callSite{k: body{b: &Binding{}, file: f}, before: f.tokens[:open], stands: map[string]string{}}
+	var all []string
+	for _, part := range split(f.tokens[open+1 : close]) {
+		text := join(part)
+		if _, isType := elementTypes[f.resolve(text)]; !isType {
+			n, known := c.value(part)
+			if !known {
+				return nil
+			}
+			text = fmt.Sprint(n)
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 // callSite is where a file launches a kernel: the tokens before it, and which of the kernel's parameters the
@@ -244,6 +295,23 @@ func (c callSite) defined(name string) []token {
 	return nil
 }
 
+// side is what stands for "block.x" where block is a dim3 of the caller: its first, second or third size; nil
+// where the words do not begin so.
+func (c callSite) side(words []token) []token {
+	if len(words) < 3 || words[1].text != "." || !words[0].isName() {
+		return nil
+	}
+	axis := strings.Index("xyz", words[2].text)
+	made := c.defined(words[0].text)
+	if len(words[2].text) != 1 || axis < 0 || len(made) < 3 || made[0].text != "dim3" {
+		return nil
+	}
+	if parts := split(made[2 : len(made)-1]); axis < len(parts) {
+		return parts[axis]
+	}
+	return []token{{"1", words[0].line}}
+}
+
 // depthOf is how many parentheses are open at the end of some tokens.
 func depthOf(words []token) int {
 	depth := 0
@@ -283,6 +351,14 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 				i += 3
 				continue
 			}
+		}
+		if side := c.side(words[i:]); side != nil { // block.x
+			inner, known := c.expression(side, depth+1)
+			if !known || depth >= 4 {
+				return "", false
+			}
+			all, i = append(all, token{"(" + inner + ")", t.line}), i+2
+			continue
 		}
 		target, handed := c.stands[t.text]
 		number, constant := c.k.number(t.text)

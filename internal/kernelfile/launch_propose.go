@@ -222,12 +222,17 @@ func (k body) grid() (grid [3]string, said bool) {
 			continue
 		}
 		name, made := k.index(k.tokens, axis)
-		if len(made) == 3 { // bx = blockIdx.x: what counts is the index that is made of it and a thread's
+		// bx = blockIdx.x, or tid = threadIdx.x: what counts is the index that is made of both
+		if k.threadOf(made, axis) == "" {
 			if n, m := k.index(k.expandAliases(), axis); len(m) > 3 && k.threadOf(m, axis) != "" {
 				name, made = n, m
 			}
 		}
 		limit := k.limit(name)
+		if limit == "" && used == 1 && k.rowOfEachBlock(axis) {
+			grid[i] = k.defaultLimit(i, used, false)
+			continue
+		}
 		if limit == "" {
 			said = said && used == 1
 			limit = k.defaultLimit(i, used, len(made) > 0 && k.uses(made, "threadIdx", axis))
@@ -240,6 +245,27 @@ func (k body) grid() (grid [3]string, said bool) {
 		}
 	}
 	return grid, said
+}
+
+// rowOfEachBlock says whether a block counts rows, as it is multiplied by the length of one: "x[blockIdx.x *
+// n + i]".
+func (k body) rowOfEachBlock(axis string) bool {
+	tokens := k.expandAliases()
+	length := func(at int) bool {
+		if at < 0 || at >= len(tokens) {
+			return false
+		}
+		a := slices.IndexFunc(k.b.Args, func(a Argument) bool { return a.Name == tokens[at].text })
+		return a >= 0 && k.b.Args[a].Role == Size && k.b.Args[a].Target == k.b.lastSize()
+	}
+	for i := 0; i+2 < len(tokens); i++ {
+		if tokens[i].text == "blockIdx" && tokens[i+2].text == axis &&
+			(i+3 < len(tokens) && tokens[i+3].text == "*" && length(i+4) ||
+				i > 0 && tokens[i-1].text == "*" && length(i-2)) {
+			return true
+		}
+	}
+	return false
 }
 
 // index finds "NAME = ... blockIdx.axis ...;": the name, and the tokens after "=".

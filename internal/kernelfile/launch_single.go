@@ -47,12 +47,15 @@ func (c callSite) numbers(arguments [][]token) map[string]int64 {
 // beside each other, such as rows, may be what blocks count, so it is read so for an operator of one size.
 func (b *Binding) asLaunched() (Alternative, bool) {
 	o := b.Options
-	if b.Launch == nil || len(b.Spec.Dims) != 1 || o.Grid != "" || o.Block != "" || len(o.Bound) > 0 {
+	if b.Launch == nil || o.Grid != "" || o.Block != "" || len(o.Bound) > 0 {
 		return Alternative{}, false
 	}
 	k := body{b: b, file: b.file, tokens: b.Function.body}
 	found := k.ownLaunch()
-	if found == nil || !found.oneBlock || found.block[0] == "" {
+	if found != nil && !b.givesAnySize() {
+		return k.threadForEach(found)
+	}
+	if found == nil || len(b.Spec.Dims) != 1 || !found.oneBlock || found.block[0] == "" {
 		return Alternative{}, false
 	}
 	name := b.Spec.Dims[0].Name
@@ -71,6 +74,102 @@ func (b *Binding) asLaunched() (Alternative, bool) {
 		Options: Options{Grid: "1", Block: block, Bound: map[string]int64{name: n}},
 	}, true
 }
+
+// allocated are the bytes that a caller allocates for the pointers that it hands to a kernel, by the names
+// of the kernel's parameters, where these are numbers: "cudaMalloc(&d_x, N * sizeof(float))".
+func (c callSite) allocated(arguments [][]token) map[string]int64 {
+	alone := callSite{k: c.k, before: c.before}
+	room := map[string]int64{}
+	for at, argument := range arguments {
+		if at >= len(c.k.b.Args) || !c.k.b.Args[at].Pointer || len(argument) != 1 {
+			continue
+		}
+		for i := range c.before {
+			if t := c.before[i].text; t != "cudaMalloc" && t != "cudaMallocManaged" || i+1 >= len(c.before) {
+				continue
+			}
+			parts := split(inside(c.before, i+1))
+			if len(parts) < 2 || len(parts[0]) == 0 || parts[0][len(parts[0])-1].text != argument[0].text {
+				continue
+			}
+			if n, known := alone.value(parts[1]); known {
+				room[c.k.b.Args[at].Name] = n
+			}
+		}
+	}
+	return room
+}
+
+// ofNumbers says whether a kernel has no size, but constants of the file that its lines are written for, or
+// the grid itself.
+func (k body) ofNumbers() bool {
+	if k.b.givesAnySize() {
+		return false
+	}
+	if k.b.tileOfGrid(k.file) != 0 {
+		return true
+	}
+	return slices.ContainsFunc(k.b.Spec.Dims, func(d op.DimSpec) bool {
+		_, constant := k.b.constantSize(k.file, d.Name)
+		return constant
+	})
+}
+
+// threadForEach is the reading of a kernel without any size that its file launches with numbers: "add<<<1,
+// 256>>>(a, b, c)". It is judged with as many elements as it has threads there, or as its file allocates for
+// each of the blocks; of many blocks with a few.
+func (k body) threadForEach(found *foundLaunch) (Alternative, bool) {
+	dims := k.b.Spec.Dims
+	if len(k.b.Options.Dims) > 0 || len(dims) > 2 || found.block[0] == "" {
+		return Alternative{}, false
+	}
+	grid := found.blocks
+	each, blocks := int64(1), int64(1)
+	for axis := range grid {
+		side, known := k.number(strings.Trim(found.block[axis], "()"))
+		if !known || side < 1 || grid[axis] < 1 {
+			return Alternative{}, false
+		}
+		each, blocks = each*int64(side), blocks*grid[axis]
+	}
+	if n := k.elementsThere(found); n >= blocks && n%blocks == 0 {
+		each = n / blocks
+	}
+	if grid[1]*grid[2] == 1 && blocks > fewBlocks {
+		grid[0], blocks = fewBlocks, fewBlocks
+	}
+	if n := each * blocks; n < 2 || n > manyElements {
+		return Alternative{}, false
+	}
+	all, said := map[string]int64{dims[0].Name: 1}, []string{}
+	all[dims[len(dims)-1].Name] = each * blocks
+	for _, d := range dims {
+		said = append(said, fmt.Sprintf("%s=%d", d.Name, all[d.Name]))
+	}
+	o := Options{Grid: sizes([3]string{
+		fmt.Sprint(grid[0]), fmt.Sprint(grid[1]), fmt.Sprint(grid[2]),
+	}), Block: sizes(found.block), Dims: all}
+	return Alternative{
+		Flags:   fmt.Sprintf("--grid %q --block %q --dims %s", o.Grid, o.Block, strings.Join(said, ",")),
+		Options: o,
+	}, true
+}
+
+// elementsThere is how many elements the first input has where the file launches the kernel; 0 where it does
+// not say.
+func (k body) elementsThere(found *foundLaunch) int64 {
+	for _, a := range k.b.Args {
+		d, known := elementTypes[a.Base]
+		if a.Role == Input && a.Index == 0 && known {
+			return found.bytes[a.Name] / d.Size()
+		}
+	}
+	return 0
+}
+
+// fewBlocks are judged of a kernel whose file launches more; manyElements are the most that a file of fixed
+// size is judged with.
+const fewBlocks, manyElements = 16, 1 << 20
 
 // rowOfABlock is the reading of a lone kernel in which every block makes one number of its own elements of a
 // row, and the row is longer than a block: it is written for rows of one block, and is judged with these.

@@ -1,6 +1,9 @@
 package kernelfile
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+)
 
 // swapped is the reading of a lone kernel with the two sides of its file's own grid exchanged, where that
 // calls it for a square, or for sizes that nobody can tell: its author cannot have seen which is which. A
@@ -25,5 +28,25 @@ func (b *Binding) swapped() (Alternative, bool) {
 		return Alternative{}, false
 	}
 	grid := fmt.Sprintf("%s, %s", l.Grid[1], l.Grid[0])
+	if x, y := b.onlyDim(l.Grid[0]), b.onlyDim(l.Grid[1]); x != "" && y != "" && x != y {
+		put := func(side, dim, other string) string {
+			return regexp.MustCompile(`\b`+dim+`\b`).ReplaceAllString(side, other)
+		}
+		grid = put(l.Grid[0], x, y) + ", " + put(l.Grid[1], y, x) // the block stays as it is
+	}
 	return Alternative{Flags: fmt.Sprintf("--grid %q", grid), Options: Options{Grid: grid}}, true
+}
+
+// onlyDim is the size that stands in a side of a grid, "" where there are none or several.
+func (b *Binding) onlyDim(side string) (found string) {
+	for _, d := range b.Spec.Dims {
+		if !regexp.MustCompile(`\b` + d.Name + `\b`).MatchString(side) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = d.Name
+	}
+	return found
 }

@@ -21,6 +21,40 @@ func (f *File) passLaunchesOn() {
 			}
 		}
 	}
+	f.templatesOfCallers()
+}
+
+// templatesOfCallers leaves templates of numbers that launch a kernel to the host functions of the file that
+// call them, name<128, 8>(a, b, c): these are what can be called, and they say the numbers.
+func (f *File) templatesOfCallers() {
+	numbers := func(fn *Function) bool {
+		return fn.Kind == Host && fn.Launches && slices.ContainsFunc(fn.Template, func(t TemplateParam) bool {
+			return !t.Type && t.Default == ""
+		})
+	}
+	for i := range f.Functions {
+		caller := &f.Functions[i]
+		if caller.Kind != Host || len(caller.Template) > 0 || helps(caller.Name) || !slices.ContainsFunc(
+			caller.Params, func(p Param) bool { return p.Pointer }) {
+			continue
+		}
+		for k := 0; k+1 < len(caller.body); k++ {
+			callee := f.named(caller.body[k].text)
+			if caller.body[k+1].text == "<" && callee != nil && numbers(callee) {
+				caller.Launches, callee.launcher = true, true
+			}
+		}
+	}
+}
+
+// named is the host function of a name, nil where the file has none.
+func (f *File) named(name string) *Function {
+	for i := range f.Functions {
+		if fn := &f.Functions[i]; fn.Kind == Host && fn.Name == name {
+			return fn
+		}
+	}
+	return nil
 }
 
 // launchesParameter says whether the lines launch one of the function's own parameters: "kernel<<<".

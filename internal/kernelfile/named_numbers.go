@@ -19,7 +19,8 @@ const namedDepth = 3
 func (b *Binding) nameNumbers(file *File) {
 	b.named = map[string]string{}
 	for _, a := range b.Spec.Attributes {
-		if !isTuned(a) || b.has(Attribute, a.Name) {
+		tuned := isTuned(a)
+		if a.Type != "float" || !tuned && b.Function.Kind == Python || b.has(Attribute, a.Name) {
 			continue
 		}
 		says := func(name string) bool {
@@ -27,7 +28,10 @@ func (b *Binding) nameNumbers(file *File) {
 				score(b.Spec, b.Pass, strings.TrimPrefix(snake(name), "k_"), a.Name) > scoreWeak
 		}
 		var found []string
-		if b.Function.Kind == Python {
+		if !tuned { // a 0 or a 1 says something where a parameter of that name is handed it
+			says = func(name string) bool { return snake(name) == a.Name }
+			found = file.handedInCUDA(&b.Function, says, namedDepth)
+		} else if b.Function.Kind == Python {
 			found = file.namedInPython(b.Function, says)
 		} else {
 			found = file.namedInCUDA(&b.Function, says, namedDepth)
@@ -70,16 +74,31 @@ func (f *File) namedInCUDA(fn *Function, says func(string) bool, depth int) (all
 			add(f.defines[t.text])
 			add(join(assigned(body[i:], t.text)))
 		}
+		if callee, _ := f.anyCalled(fn, i); callee != nil && depth > 0 {
+			all = append(all, f.namedInCUDA(callee, says, depth-1)...)
+		}
+	}
+	return append(all, f.handedInCUDA(fn, says, 0)...)
+}
+
+// handedInCUDA lists the numbers that a function, and those that it calls, hand to parameters of a kind.
+func (f *File) handedInCUDA(fn *Function, says func(string) bool, depth int) (all []string) {
+	for i := range fn.body {
 		callee, open := f.anyCalled(fn, i)
-		if callee == nil || depth == 0 {
+		if callee == nil {
 			continue
 		}
-		for at, argument := range split(inside(body, open)) {
-			if at < len(callee.Params) && says(callee.Params[at].Name) {
-				add(join(argument))
+		for at, argument := range split(inside(fn.body, open)) {
+			if at >= len(callee.Params) || !says(callee.Params[at].Name) {
+				continue
+			}
+			if value := plainValue(join(argument)); value != "" {
+				all = append(all, value)
 			}
 		}
-		all = append(all, f.namedInCUDA(callee, says, depth-1)...)
+		if depth > 0 {
+			all = append(all, f.handedInCUDA(callee, says, depth-1)...)
+		}
 	}
 	return all
 }

@@ -16,8 +16,9 @@ var gridNames = []string{
 // block, for what the lines of the kernel that it launches say: the caller chooses them so.
 func (b *Binding) takeLaunch(a *Argument) bool {
 	name := snake(a.Name)
-	grid := slices.Contains(gridNames, name)
-	block := slices.Contains(blockNames, name) || name == "block"
+	first, second := b.Function.launchedWith(a.Name)
+	grid := slices.Contains(gridNames, name) || first
+	block := slices.Contains(blockNames, name) || name == "block" || second
 	if b.Function.Kind != Host || !grid && !block || !a.isInteger() && !a.isDim3() {
 		return false
 	}
@@ -35,9 +36,25 @@ func (b *Binding) takeLaunch(a *Argument) bool {
 	return true
 }
 
-// kernelLaunch is the launch that the lines of the first kernel that the function launches say; nil where
-// they say none.
-func (b *Binding) kernelLaunch() *Launch {
+// launchedWith says whether a function hands a parameter on as the grid, or as the block, of its launches.
+func (fn *Function) launchedWith(param string) (grid, block bool) {
+	for i, t := range fn.body {
+		if t.text != "<<<" {
+			continue
+		}
+		parts := split(fn.body[i+1 : configurationEnd(fn.body, i)])
+		for at := range min(len(parts), 2) {
+			if len(parts[at]) == 1 && parts[at][0].text == param {
+				grid, block = grid || at == 0, block || at == 1
+			}
+		}
+	}
+	return grid, block
+}
+
+// kernelLaunch is the launch that the lines of the kernels say which the function launches; nil where they
+// say none, or one another than the other.
+func (b *Binding) kernelLaunch() (launch *Launch) {
 	for i, t := range b.Function.body {
 		if t.text != "<<<" {
 			continue
@@ -46,14 +63,46 @@ func (b *Binding) kernelLaunch() *Launch {
 		if kernel == nil {
 			continue
 		}
-		options := Options{Attrs: b.Options.Attrs, Dims: b.Options.Dims, Several: true, alone: true}
+		options := Options{
+			Attrs: b.Options.Attrs, Dims: b.Options.Dims, Several: true, alone: true,
+			Arguments: b.handedArguments(i),
+		}
 		alone, err := Match(b.file, *kernel, b.Spec, b.Pass, options)
 		if err != nil || alone.Launch == nil || alone.Launch.guessed {
 			continue
 		}
-		return alone.Launch
+		if launch != nil && (launch.Grid != alone.Launch.Grid || launch.Block != alone.Launch.Block) {
+			return nil
+		}
+		launch = alone.Launch
 	}
-	return nil
+	return launch
+}
+
+// handedArguments are the arguments of the kernel's template that a function of a template launches at a <<<,
+// its own ones handed on; none where one is neither a type nor a number.
+func (b *Binding) handedArguments(at int) (all []string) {
+	tokens := b.Function.body
+	if at < 2 || tokens[at-1].text != ">" {
+		return nil
+	}
+	open := at - 2
+	for open > 0 && tokens[open].text != "<" {
+		open--
+	}
+	k := body{b: b, file: b.file}
+	for _, part := range split(tokens[open+1 : at-1]) {
+		text := join(part)
+		if _, isType := elementTypes[b.file.resolve(text)]; !isType {
+			n, known := k.number(text)
+			if !known {
+				return nil
+			}
+			text = fmt.Sprint(n)
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 // isDim3 says whether a parameter is a dim3.

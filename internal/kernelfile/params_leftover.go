@@ -122,7 +122,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 				open = append(open, candidate{role: Attribute, target: t.Name, index: k})
 			}
 		}
-		if b.takeStride(a) || b.takePlainFactor(a) || b.takeLaunch(a) {
+		if b.takeStride(a) || b.takePlainFactor(a) || b.takeLaunch(a) || b.takeElements(a, numbers) {
 			continue
 		}
 		if len(open) > 0 { // of several the first, as people write rows before columns
@@ -136,6 +136,22 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 		}
 	}
 	return b.checkRung()
+}
+
+// takeElements takes the only number of a function of elements, whatever it is called, for how many there
+// are.
+func (b *Binding) takeElements(a *Argument, numbers []int) bool {
+	var all []string
+	for _, d := range b.Spec.Dims {
+		all = append(all, d.Name)
+	}
+	product := strings.Join(all, " * ")
+	if _, counted := b.Spec.Synonyms[product]; !counted || len(all) < 2 || len(numbers) != 1 ||
+		!a.isInteger() || b.givesAnySize() || len(b.Options.Dims) > 0 && len(b.unmatchedSizes(a.Param)) < 2 {
+		return false
+	}
+	a.Role, a.Target = Size, product
+	return true
 }
 
 // weightsBeside are the weights of a module among some arguments, "" where it has none.
@@ -344,6 +360,9 @@ func (b *Binding) checkSizes(file *File) error {
 			continue
 		}
 		n, constant := b.constantSize(file, d.Name)
+		if block, one := b.ofOneBlock(file); one && !constant {
+			n, constant = block, true
+		}
 		list, _ := b.inputs[0].Shape.([]any)
 		if !constant && (len(list) == 0 || list[len(list)-1] == d.Name || !b.givesAnySize()) {
 			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s, or "+
@@ -372,7 +391,7 @@ func (b *Binding) lastOffset(dim string) bool {
 // asksAnyTensor says whether the lines of an extension ask a tensor for its sizes, or hand one on.
 func (b *Binding) asksAnyTensor() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.tensor && b.Function.asksSizes(a.Name)
+		return a.tensor && b.Function.asksSizes(a.Name, -1, 0)
 	})
 }
 

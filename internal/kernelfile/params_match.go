@@ -210,6 +210,12 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 		options.Arguments = file.launchedArguments(fn)
 	}
 	var numbers []string
+	if lists := file.calledArguments(fn); fn.Kind == Host && len(options.Arguments) == 0 && len(lists) > 0 {
+		options.Arguments = lists[0]
+		if len(lists) > 1 { // it may be written for some of them alone
+			numbers = saidNumbers(fn.Template, lists[0])
+		}
+	}
 	if fn.Kind == Kernel && len(options.Arguments) == 0 {
 		numbers = fn.proposedNumbers()
 	}

@@ -73,7 +73,7 @@ func TestSizesThatAreNeverAsked(t *testing.T) {
 	} {
 		text := "#include <torch/extension.h>\n" +
 			"torch::Tensor f(torch::Tensor Q, torch::Tensor K) { " + body + " }\n"
-		if fn := ReadCUDA(text).Functions[0]; fn.asksSizes("K") != asks {
+		if fn := ReadCUDA(text).Functions[0]; fn.asksSizes("K", -1, 0) != asks {
 			t.Errorf("%s: asks K for its sizes %v, want %v", body, !asks, asks)
 		}
 	}

@@ -246,6 +246,10 @@ func (f *File) rowOf(body, index []token, size func(string) bool, depth int) str
 		if len(factors) < 2 || len(factors) >= least {
 			continue
 		}
+		if slices.ContainsFunc(factors, func(factor []token) bool { return f.ofWidth(lone(factor)) }) {
+			found, least = "", len(factors) // rows are as long as the constant
+			continue
+		}
 		for _, factor := range factors {
 			if word := lone(factor); word != "" && size(word) {
 				found, least = word, len(factors)
@@ -253,6 +257,19 @@ func (f *File) rowOf(body, index []token, size func(string) bool, depth int) str
 		}
 	}
 	return found
+}
+
+// widthName matches what people call a constant that is the length of rows, such as those of a head.
+var widthName = regexp.MustCompile(`(?i)^(k?_?head_?dim|d|dim|hd|d_?head|d_?k|d_?model|` +
+	`hidden(_?size|_?dim)?|embed(ding)?_?dim)$`)
+
+// ofWidth says whether a name is that of a constant of the file, or of a number of a template, that rows are
+// as long as.
+func (f *File) ofWidth(name string) bool {
+	_, constant := f.defines[name]
+	ofTemplate := func(t TemplateParam) bool { return t.Name == name && !t.Type }
+	return widthName.MatchString(name) && (constant || slices.ContainsFunc(f.Functions,
+		func(fn Function) bool { return slices.ContainsFunc(fn.Template, ofTemplate) }))
 }
 
 // cutAt cuts tokens at signs of depth 0.

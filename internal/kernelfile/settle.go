@@ -66,9 +66,13 @@ func Settle(b *Binding, t Trial) Settled {
 		return settled // the reading is right: it is the function that is wrong at other sizes
 	}
 	untried := map[string]bool{} // attributes of which a value could not be tried in time
+	left := ""                   // the first reading that there was no time for
 	inSingles := false           // it is wrong with floats for its doubles too
 	for _, other := range b.Alternatives() {
 		tally := t.Read(&other)
+		if left == "" && t.Late() {
+			left = other.Flags
+		}
 		untried[other.Attribute] = untried[other.Attribute] || tally == Tally{}
 		inSingles = inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
@@ -82,8 +86,12 @@ func Settle(b *Binding, t Trial) Settled {
 			return settled
 		}
 	}
-	left := leftOpen{b, t, first, untried, inSingles}
-	settled.Doubt = doubt(slices.DeleteFunc(assumed, left.cannotBe))
+	known := leftOpen{b, t, first, untried, inSingles}
+	settled.Doubt = doubt(slices.DeleteFunc(assumed, known.cannotBe))
+	if settled.Doubt == "" && left != "" {
+		settled.Doubt = "wrong as triad reads it, and there was no time to read it otherwise: say " + left +
+			" if it is meant so, or give it longer with --limit readings=5m"
+	}
 	return settled
 }
 

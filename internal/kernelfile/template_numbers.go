@@ -54,11 +54,21 @@ func (b *Binding) assumedNumbers() []Assumption {
 	}}
 }
 
+// saidNumbers says what the parameters of a template stand for, "BLOCK is 256".
+func saidNumbers(params []TemplateParam, arguments []string) (all []string) {
+	for i, argument := range arguments[:min(len(arguments), len(params))] {
+		all = append(all, params[i].Name+" is "+argument)
+	}
+	return all
+}
+
 // withArguments is the kernel with the template arguments that were proposed, as --add takes it.
 func (b *Binding) withArguments() string {
 	var words []string
-	for _, t := range b.Function.Template {
-		if word := t.Default; word != "" {
+	for i, t := range b.Function.Template {
+		if i < len(b.Options.Arguments) {
+			words = append(words, b.Options.Arguments[i])
+		} else if word := t.Default; word != "" {
 			words = append(words, word)
 		} else {
 			words = append(words, "float")

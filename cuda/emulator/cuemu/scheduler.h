@@ -99,6 +99,7 @@ struct Worker {
 	std::atomic<uint64_t> progress;             // blocks finished
 	std::atomic<bool> busy;
 	unsigned long os_thread;
+	int system_thread;                          // its number for the system
 	Cluster *cluster, own_cluster;              // of the block that runs
 	unsigned rank;                              // of the block in its cluster
 	uint3 at;                                   // the block's index, where it is one of several

@@ -1,5 +1,13 @@
 // Launch functions that go wrong, one symbol each, for a host that runs them with cuemu_run.
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 
 struct Call {
 	float *x, *y;
@@ -18,6 +26,13 @@ __global__ void store(float *y, int at) {
 __global__ void spin(volatile float *y) {
 	while (blockIdx.x == 3 && *y != 12345.0f) {   // BUG(spin)
 	}
+}
+
+// computes until its own thread has had so much time
+__global__ void compute(long nanoseconds) {
+	timespec t;
+	do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	while (t.tv_sec * 1000000000 + t.tv_nsec < nanoseconds);
 }
 
 __device__ __noinline__ float deep(float x, int n) {
@@ -69,6 +84,29 @@ int run_front(const void *p) {
 int run_spin(const void *p) {
 	spin<<<8, 32>>>(static_cast<const Call *>(p)->y);
 	return cudaGetLastError();
+}
+// run_starved has the launching thread yield nearly all of its processor to another one: a block takes long by the clock, and little of its own time.
+int run_starved(const void *) {
+	timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	cpu_set_t one;
+	CPU_ZERO(&one);
+	CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+	std::atomic<bool> over{false};
+	std::thread other([&] {
+		sched_setaffinity(0, sizeof one, &one);
+		while (!over) {
+		}
+	});
+	sched_setaffinity(0, sizeof one, &one);
+	setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 19);
+	compute<<<1, 1>>>(t.tv_sec * 1000000000 + t.tv_nsec + 40000000);
+	over = true;
+	other.join();
+	return cudaGetLastError();
+}
+int run_asleep(const void *) {
+	for (;;) pause();
 }
 int run_recurse(const void *p) {
 	recurse<<<2, 64>>>(static_cast<const Call *>(p)->y, 100000);

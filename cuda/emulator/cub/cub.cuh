@@ -1,0 +1,181 @@
+// Stands in for the part of NVIDIA's CUB that threads of a warp and of a block use together: reductions and scans. As there, a reduction is whole in
+// thread 0 alone, storage must not be used again before a barrier, and nothing is synchronised behind the last read of it.
+#ifndef CUEMU_CUB
+#define CUEMU_CUB
+
+#include "../cuda_runtime.h"
+
+#include "../cuemu/names_aside.h"
+
+namespace cub {
+
+struct Sum {
+	template <class T> __host__ __device__ T operator()(const T &a, const T &b) const { return a + b; }
+};
+struct Max {
+	template <class T> __host__ __device__ T operator()(const T &a, const T &b) const { return b > a ? b : a; }
+};
+struct Min {
+	template <class T> __host__ __device__ T operator()(const T &a, const T &b) const { return b < a ? b : a; }
+};
+
+enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS };
+enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+
+inline unsigned cuemu_cub_thread() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+
+// The lanes beside each other that this thread is one of, as far as the block has them.
+inline unsigned cuemu_cub_lanes(int lanes) {
+	const unsigned thread = cuemu_cub_thread(), lane = thread % 32, all = blockDim.x * blockDim.y * blockDim.z;
+	const unsigned left = all - (thread - lane), there = left < 32 ? (1u << left) - 1 : ~0u;
+	return lanes == 32 ? there : there & (((1u << lanes) - 1) << (lane - lane % static_cast<unsigned>(lanes)));
+}
+
+// The value of another lane, of any type that can be copied byte by byte.
+template <class T> inline T cuemu_cub_lane(unsigned mask, const T &value, int from) {
+	static_assert(__is_trivially_copyable(T), "values of a warp are copied byte by byte");
+	unsigned words[(sizeof(T) + 3) / 4] = {};
+	__builtin_memcpy(words, &value, sizeof(T));
+	for (unsigned &word : words) word = __shfl_sync(mask, word, from);
+	T there = value;
+	__builtin_memcpy(&there, words, sizeof(T));
+	return there;
+}
+
+template <class T, int Lanes = 32> class WarpReduce {
+public:
+	struct TempStorage {
+		char none;
+	};
+	explicit WarpReduce(TempStorage &) {}
+	template <class Op> T Reduce(T value, Op op, int valid = Lanes) {
+		const int lane = static_cast<int>(cuemu_cub_thread() % 32), own = lane % Lanes;
+		const unsigned mask = cuemu_cub_lanes(Lanes);
+		for (int step = 1; step < Lanes; step *= 2) {
+			const bool there = own + step < Lanes && (mask >> (lane + step)) & 1;
+			const T other = cuemu_cub_lane(mask, value, there ? lane + step : lane);
+			if (there && own + step < valid) value = op(value, other);
+		}
+		return value;
+	}
+	T Sum(T value) { return Reduce(value, cub::Sum()); }
+	T Sum(T value, int valid) { return Reduce(value, cub::Sum(), valid); }
+};
+
+template <class T, int Lanes = 32> class WarpScan {
+public:
+	struct TempStorage {
+		char none;
+	};
+	explicit WarpScan(TempStorage &) {}
+	template <class Op> void InclusiveScan(T value, T &result, Op op) {
+		const int lane = static_cast<int>(cuemu_cub_thread() % 32), own = lane % Lanes;
+		const unsigned mask = cuemu_cub_lanes(Lanes);
+		for (int step = 1; step < Lanes; step *= 2) {
+			const T other = cuemu_cub_lane(mask, value, own >= step ? lane - step : lane);
+			if (own >= step) value = op(other, value);
+		}
+		result = value;
+	}
+	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op) {
+		const int lane = static_cast<int>(cuemu_cub_thread() % 32), own = lane % Lanes;
+		InclusiveScan(value, value, op);
+		const T before = cuemu_cub_lane(cuemu_cub_lanes(Lanes), value, own > 0 ? lane - 1 : lane);
+		result = own > 0 ? op(first, before) : first;
+	}
+	void InclusiveSum(T value, T &result) { InclusiveScan(value, result, cub::Sum()); }
+	void ExclusiveSum(T value, T &result) { ExclusiveScan(value, result, T(), cub::Sum()); }
+};
+
+template <class T, int SizeX, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int SizeY = 1, int SizeZ = 1> class BlockReduce {
+	static const int Threads = SizeX * SizeY * SizeZ, Warps = (Threads + 31) / 32;
+
+public:
+	struct TempStorage {
+		T warps[Warps];
+	};
+	explicit BlockReduce(TempStorage &room) : room_(room) {}
+	template <class Op> T Reduce(T value, Op op, int valid = Threads) {
+		const int thread = static_cast<int>(cuemu_cub_thread()), warp = thread / 32;
+		typename WarpReduce<T>::TempStorage none;
+		const int rest = valid - 32 * warp;
+		value = WarpReduce<T>(none).Reduce(value, op, rest < 32 ? rest : 32);
+		if (thread % 32 == 0) room_.warps[warp] = value;
+		__syncthreads();
+		if (thread == 0)
+			for (int i = 1; i < Warps && 32 * i < valid; i++) value = op(value, room_.warps[i]);
+		return value;
+	}
+	T Sum(T value) { return Reduce(value, cub::Sum()); }
+	T Sum(T value, int valid) { return Reduce(value, cub::Sum(), valid); }
+	template <int Items, class Op> T Reduce(T (&values)[Items], Op op) {
+		T all = values[0];
+		for (int i = 1; i < Items; i++) all = op(all, values[i]);
+		return Reduce(all, op);
+	}
+	template <int Items> T Sum(T (&values)[Items]) { return Reduce(values, cub::Sum()); }
+
+private:
+	TempStorage &room_;
+};
+
+template <class T, int SizeX, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int SizeY = 1, int SizeZ = 1> class BlockScan {
+	static const int Threads = SizeX * SizeY * SizeZ, Warps = (Threads + 31) / 32;
+
+public:
+	struct TempStorage {
+		T warps[Warps];
+	};
+	explicit BlockScan(TempStorage &room) : room_(room) {}
+	template <class Op> void InclusiveScan(T value, T &result, Op op, T &total) {
+		const int thread = static_cast<int>(cuemu_cub_thread()), warp = thread / 32;
+		typename WarpScan<T>::TempStorage none;
+		WarpScan<T>(none).InclusiveScan(value, value, op);
+		if (thread % 32 == 31 || thread == Threads - 1) room_.warps[warp] = value;
+		__syncthreads();
+		total = room_.warps[0];
+		T before = total;
+		for (int i = 1; i < Warps; i++) {
+			if (i == warp) before = total;
+			total = op(total, room_.warps[i]);
+		}
+		result = warp > 0 ? op(before, value) : value;
+	}
+	template <class Op> void InclusiveScan(T value, T &result, Op op) {
+		T total;
+		InclusiveScan(value, result, op, total);
+	}
+	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op, T &total) {
+		const int thread = static_cast<int>(cuemu_cub_thread()), warp = thread / 32;
+		typename WarpScan<T>::TempStorage none;
+		T through = value, before;
+		WarpScan<T>(none).InclusiveScan(value, through, op);
+		WarpScan<T>(none).ExclusiveScan(value, before, first, op);
+		if (thread % 32 == 31 || thread == Threads - 1) room_.warps[warp] = through;
+		__syncthreads();
+		total = room_.warps[0];
+		T warps = total;
+		for (int i = 1; i < Warps; i++) {
+			if (i == warp) warps = total;
+			total = op(total, room_.warps[i]);
+		}
+		if (warp == 0) result = before;
+		else result = thread % 32 == 0 ? op(first, warps) : op(warps, before);
+	}
+	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op) {
+		T total;
+		ExclusiveScan(value, result, first, op, total);
+	}
+	void InclusiveSum(T value, T &result) { InclusiveScan(value, result, cub::Sum()); }
+	void InclusiveSum(T value, T &result, T &total) { InclusiveScan(value, result, cub::Sum(), total); }
+	void ExclusiveSum(T value, T &result) { ExclusiveScan(value, result, T(), cub::Sum()); }
+	void ExclusiveSum(T value, T &result, T &total) { ExclusiveScan(value, result, T(), cub::Sum(), total); }
+
+private:
+	TempStorage &room_;
+};
+
+}  // namespace cub
+
+#include "../cuemu/names_back.h"
+#endif

@@ -1,0 +1,56 @@
+// How long a launch stands still, by what its threads did and not by the clock alone.
+#include "cuemu/stillness.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace cuemu {
+namespace {
+
+double processor_seconds(const Worker *w) {
+	clockid_t clock;
+	timespec t;
+	if (!w || pthread_getcpuclockid(w->os_thread, &clock) || clock_gettime(clock, &t)) return 0;
+	return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+// wants_processor says whether a thread would run if it could, or waits for memory that is on a disk. Where the system does not tell, it sleeps.
+bool wants_processor(const Worker *w) {
+	char name[64], text[256];
+	snprintf(name, sizeof name, "/proc/self/task/%d/stat", w->system_thread);
+	FILE *f = fopen(name, "r");
+	if (!f) return false;
+	const size_t n = fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	text[n] = 0;
+	const char *state = strrchr(text, ')');   // the name before it may hold anything
+	return state && (state[1] == ' ') && (state[2] == 'R' || state[2] == 'D');
+}
+
+}  // namespace
+
+void Stillness::moved() {
+	computed = asleep = 0;
+	for (unsigned i = 0; i < MAX_WORKERS; i++) computed += begun[i] = i < worker_count.load() ? processor_seconds(workers[i]) : 0;
+}
+
+double Stillness::after(double seconds) {
+	double longest = 0, sum = 0;
+	bool wanting = false;
+	const unsigned count = worker_count.load();
+	for (unsigned i = 0; i < count; i++) {
+		const double now = processor_seconds(workers[i]);
+		sum += now;
+		if (now - begun[i] > longest) longest = now - begun[i];
+	}
+	if (sum <= computed)
+		for (unsigned i = 0; i < count && !wanting; i++) wanting = workers[i] && wants_processor(workers[i]);
+	asleep = sum > computed || wanting ? 0 : asleep + seconds;
+	computed = sum;
+	return longest > asleep ? longest : asleep;
+}
+
+}  // namespace cuemu

@@ -1,0 +1,70 @@
+package kernelfile
+
+import "slices"
+
+// ofOneBlock is how many elements a lone kernel without a size works on whose lines know one block alone: as
+// many as its file allocates where it launches it, else one for each of its threads, or two where they say
+// so, "i = 2 * threadIdx.x" or "x[t] + x[t + blockDim.x]". It is a guess, and the kernel is judged with that
+// many.
+func (b *Binding) ofOneBlock(file *File) (n int64, is bool) {
+	k := body{b: b, file: file, tokens: b.Function.body}
+	if b.Function.Kind != Kernel || b.givesAnySize() || len(b.Spec.Dims) != 1 {
+		return 0, false
+	}
+	for _, axis := range axes {
+		if k.uses(k.tokens, "blockIdx", axis) {
+			return 0, false
+		}
+	}
+	threads, known := k.number(product(b.Launch.Block))
+	if !known {
+		var all int64
+		all, known = numberOf(product(b.Launch.Block))
+		threads = int(all)
+	}
+	if !known || threads < 2 || !k.uses(k.tokens, "threadIdx", "x") {
+		return 0, false
+	}
+	b.Launch.guessed = true
+	if found := k.ownLaunch(); found != nil && k.elementsThere(found) > 1 {
+		return k.elementsThere(found), true
+	}
+	if k.takesTwo(threads) {
+		threads *= 2
+	}
+	return int64(threads), true
+}
+
+// takesTwo says whether a thread of a block of so many begins with two elements.
+func (k body) takesTwo(threads int) bool {
+	tokens := k.expandAliases()
+	text := func(i int) string {
+		if i < 0 || i >= len(tokens) {
+			return ""
+		}
+		return tokens[i].text
+	}
+	return slices.ContainsFunc(indexes(tokens), func(i int) bool {
+		switch {
+		case text(i) == "threadIdx": // 2 * threadIdx.x, threadIdx.x * 2
+			return text(i-2) == "2" && text(i-1) == "*" || text(i+3) == "*" && text(i+4) == "2"
+		case text(i) == "+" && text(i+1) == "blockDim":
+			return text(i+4) == "]"
+		case text(i) == "=" && text(i+1) == "blockDim": // the first stride
+			return text(i+4) == ";"
+		case text(i) == "+" && text(i+2) == "]":
+			n, known := k.number(text(i + 1))
+			return known && n == threads
+		}
+		return false
+	})
+}
+
+// indexes are the places of some tokens.
+func indexes(tokens []token) []int {
+	all := make([]int, len(tokens))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

@@ -1,0 +1,57 @@
+package kernelfile
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+)
+
+// maskUnderSwitch matches a mask of two indices below its switch: "causal && key > query".
+var maskUnderSwitch = regexp.MustCompile(`(?i)\b\w*causal\w* ?&& ?\(?\w+ ?[<>]=? ?\w+ ?(?:\)|&&|\|\|)`)
+
+// squareUnderSwitch are the conditions under which a mask of a CUDA file is the operator's, where it counts
+// queries and keys from the first and a parameter says whether it is there: as many of both. The user may
+// say that the switch is on.
+func (b *Binding) squareUnderSwitch() []condition {
+	var all []condition
+	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {
+		is := func(a Argument) bool { return a.Role == Attribute && a.Target == name }
+		i := slices.IndexFunc(b.Args, is)
+		if _, said := b.Options.Attrs[name]; said || i < 0 ||
+			!b.file.countsFromTheFirst(&b.Function, namedDepth) {
+			continue
+		}
+		dims := dimsOf(b.Spec.Own.Triangle[name])
+		all = append(all, condition{
+			fmt.Sprintf("triad_own::attribute(triad_own_call, %d) == 0 || %s == %s", b.Args[i].Index,
+				b.dimCode(dims[0]), b.dimCode(dims[1])),
+			fmt.Sprintf("with %s and %s other than %s its mask counts from the first of both, and its lines "+
+				"say nothing of that: say --attr %[1]s=true", name, dims[0], dims[1]),
+		})
+	}
+	return all
+}
+
+// countsFromTheFirst says whether the lines of a function, or of those that it calls or launches, hold such a
+// mask, and none of them moves it by the difference of two of their sizes.
+func (f *File) countsFromTheFirst(fn *Function, depth int) bool {
+	size := func(t token) bool {
+		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.isInteger() && p.Name == t.text })
+	}
+	for i := 1; i+1 < len(fn.body); i++ {
+		if fn.body[i].text == "-" && size(fn.body[i-1]) && size(fn.body[i+1]) {
+			return false
+		}
+	}
+	if maskUnderSwitch.MatchString(join(fn.body)) {
+		return true
+	}
+	for i := range fn.body {
+		callee, _ := f.anyCalled(fn, i)
+		if callee != nil && depth > 0 && f.countsFromTheFirst(callee, depth-1) {
+			return true
+		}
+	}
+	return false
+}
