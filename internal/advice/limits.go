@@ -46,6 +46,9 @@ var (
 	notEmulated = regexp.MustCompile(`: (the emulator has no [^\n]*)`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
 		`no CUDA-capable device|0 active drivers`)
+	// what torch says of an extension that is compiled when a file is imported
+	wantsCompiler = regexp.MustCompile(`CUDA_HOME environment variable is not set|` +
+		`Ninja is required to load C\+\+ extensions|Error building extension`)
 	notLinked = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
 	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
 	looksAtValues = regexp.MustCompile(
@@ -103,6 +106,11 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			firstLine(
 				message,
 			) + ")", true
+	}
+	if emulated && wantsCompiler.MatchString(message) {
+		return op.StatusUnavailable, "it compiles an extension when it is imported, which wants nvcc and a " +
+			"GPU: judge the .cu that it loads, with --add, or run it where a GPU is (" + firstLine(message) +
+			")", true
 	}
 	if m := notEmulated.FindStringSubmatch(": " + text); m != nil && emulated {
 		return op.StatusUnsupported, m[1] + ", or run it where a GPU is", true

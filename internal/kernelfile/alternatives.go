@@ -74,10 +74,10 @@ func (b *Binding) Alternatives() []Alternative {
 	}
 	all = slices.Concat(all, b.withSingles(), b.exchanged(), b.otherForms())
 	all = append(all, b.otherSizes()...)
-	if flat := b.Spec.Own.Flat; b.Function.Kind == Python && len(flat) > 0 && !b.takesSizes() {
+	for _, sizes := range b.perhapsWithout() {
 		all = append(all, Alternative{
-			Flags:   "tensors without " + strings.Join(flat, ", "),
-			Options: Options{Without: flat},
+			Flags:   "tensors without " + strings.Join(sizes, ", "),
+			Options: Options{Without: sizes},
 		})
 	}
 	if b.Function.Kind == Python && b.takesSizes() && !b.flat() && len(b.shape(b.inputs[0])) > 1 {

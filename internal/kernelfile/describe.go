@@ -70,5 +70,11 @@ func (b *Binding) limits() []string {
 	if b.inPlace() {
 		all = append(all, inPlaceSentence)
 	}
+	for _, a := range b.Args {
+		if b.returnsItself(a) {
+			all = append(all, fmt.Sprintf("it returns %s, which it takes: it gets a copy of it for each call, "+
+				"and the copy is timed", a.Name))
+		}
+	}
 	return all
 }

@@ -54,6 +54,9 @@ func (b *Binding) pythonValue(a Argument) string {
 		if b.stacked(a) {
 			return pythonTensor(a) + "[None]" + pointer
 		}
+		if b.returnsItself(a) {
+			return pythonTensor(a) + ".clone()" + pointer
+		}
 		return pythonTensor(a) + pointer
 	case Output:
 		return "out_" + a.Target + pointer

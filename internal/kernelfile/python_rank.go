@@ -53,8 +53,36 @@ func (b *Binding) takeRank() {
 		b.Options.Without = []string{first}
 	} else if flat := b.Spec.Own.Flat; len(flat) > 0 && said == b.rankWithout(flat) {
 		b.Options.Without = flat
+	} else if some := b.withoutHeads(); len(some) > 0 && said == b.rankWithout(some) && !b.unpacksHeads() {
+		b.Options.Without = some
 	}
 }
+
+// withoutHeads are the sizes that tensors of a batch without heads do not have, where an operator has both:
+// what is done with each head is done with each part of the batch.
+func (b *Binding) withoutHeads() []string {
+	if flat := b.Spec.Own.Flat; b.Spec.Own.TokenSize != "" && len(flat) > 1 {
+		return flat[1:]
+	}
+	return nil
+}
+
+// unpacksHeads says whether the lines call a size of a tensor a number of heads: "seq, heads, d = q.shape".
+func (b *Binding) unpacksHeads() bool {
+	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	for _, m := range unpacksShape.FindAllStringSubmatch(text, -1) {
+		for _, name := range strings.Split(m[1], ",") {
+			if namesHeads.MatchString(strings.TrimSpace(name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesHeads matches what people call a number of heads, and not the size of one.
+var namesHeads = regexp.MustCompile(`(?i)^(?:n?_?h|h_?q|nh|(?:n|num|nb|total)?_?heads?(?:_?(?:q|k|kv))?|` +
+	`[a-z]+_heads?)$`)
 
 // rankWithout is how many sizes the first input has, some of them left out.
 func (b *Binding) rankWithout(sizes []string) int {
@@ -110,6 +138,9 @@ func (b *Binding) saidRank() (said, rank int) {
 	if ofMatrix.MatchString(text) { // torch takes nothing else there
 		add(2)
 	}
+	if n := passesStrides(text, quoted); said == 0 && n > 0 {
+		add(n)
+	}
 	asks := regexp.MustCompile(`\b` + quoted + `\.(?:ndim\b|dim\(\))|len\(` + quoted + `\.shape\)`)
 	if said == 0 && !asks.MatchString(text) { // a size beyond the operator's is asked for, whatever is given
 		said = rank
@@ -120,6 +151,30 @@ func (b *Binding) saidRank() (said, rank int) {
 		}
 	}
 	return max(said, 0), rank
+}
+
+// passesStrides is how many sizes a tensor has whose strides are handed on one by one, "a.stride(0),
+// a.stride(1)", and of which the lines ask for no other size and make no other shape; 0 where they do not. quoted
+// is its name, as a pattern.
+func passesStrides(text, quoted string) int {
+	asked := map[int]bool{} // the sizes, and whether it is their stride that is asked for
+	of := regexp.MustCompile(`\b` + quoted + `\.(shape\[|size\(|stride\()[ \t]*(\d)[ \t]*[\])]`)
+	rest := of.ReplaceAllString(text, "")
+	for _, m := range of.FindAllStringSubmatch(text, -1) {
+		at, _ := strconv.Atoi(m[2])
+		asked[at] = asked[at] || m[1] == "stride("
+	}
+	other := regexp.MustCompile(`\b` + quoted + `(?:\.(?:shape|size|stride|view|reshape|flatten|squeeze|` +
+		`unsqueeze|transpose|permute|ndim|dim|T|mT|t)\b|\[)`)
+	if other.MatchString(rest) {
+		return 0
+	}
+	for n := range len(asked) {
+		if !asked[n] {
+			return 0
+		}
+	}
+	return len(asked)
 }
 
 // leads says whether a tensor of these sizes gets one more in front. Vectors beside a matrix get none.
@@ -137,3 +192,22 @@ func (b *Binding) leads(sizes []any) bool {
 // keepsShape matches what makes a tensor of the same sizes of one.
 var keepsShape = regexp.MustCompile(
 	`^\s*\w+(?:\.(?:contiguous|to|float|half|cuda|detach|clone|type_as)\([^()]*\))+\s*$`)
+
+// perhapsWithout lists the sizes that the tensors of a function of Python which takes none may do without.
+func (b *Binding) perhapsWithout() (all [][]string) {
+	if b.Function.Kind != Python || b.takesSizes() {
+		return nil
+	}
+	shape := b.shape(b.inputs[0])
+	for _, d := range b.Spec.Dims {
+		if len(shape) > 2 && shape[0] == any(d.Name) && d.Default == "1" && !b.givesSize(d.Name) {
+			all = append(all, []string{d.Name})
+		}
+	}
+	for _, sizes := range [][]string{b.Spec.Own.Flat, b.withoutHeads()} {
+		if len(sizes) > 0 {
+			all = append(all, sizes)
+		}
+	}
+	return slices.DeleteFunc(all, func(sizes []string) bool { return slices.Equal(sizes, b.Options.Without) })
+}
