@@ -34,10 +34,18 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 		}
 		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, data)
 	}
+	// A decorator around a function, such as torch.amp.custom_fwd, may want tensors by their positions.
 	var words []string
+	named := false
 	for _, a := range args {
-		if value := b.pythonValue(a); value != "" {
+		value := b.pythonValue(a)
+		named = named || value == "" || a.byName
+		switch {
+		case value == "":
+		case named:
 			words = append(words, a.Name+"="+value)
+		default:
+			words = append(words, value)
 		}
 	}
 	return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(words, ", "))

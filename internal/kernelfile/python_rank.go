@@ -104,16 +104,14 @@ func (b *Binding) saidRank() (said, rank int) {
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
 	}
-	name := b.Args[first].Name
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
-	// what stands behind another assignment to it speaks of another tensor
-	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*=([^=].*)$`)
-	for _, at := range assigned.FindAllStringSubmatchIndex(text, -1) {
-		if !keepsShape.MatchString(text[at[2]:at[3]]) {
-			text = text[:at[0]]
-			break
-		}
-	}
+	said = b.rankSaidBy(b.Function, b.Args[first].Name, rank, asksDepth)
+	return max(said, 0), rank
+}
+
+// rankSaidBy is how many sizes the lines of a function say that a tensor has, 0 where they say nothing, -1 where they
+// say two things. Functions of the file that get the tensor are looked into where it says nothing itself.
+func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said int) {
+	text := untilRenamed(pythonComment.ReplaceAllString(fn.text, ""), name)
 	add := func(n int) {
 		if said != 0 && said != n {
 			n = -1
@@ -141,16 +139,50 @@ func (b *Binding) saidRank() (said, rank int) {
 	if n := passesStrides(text, quoted); said == 0 && n > 0 {
 		add(n)
 	}
+	if said == 0 && depth > 0 {
+		said = b.rankSaidInside(fn, name, rank, depth)
+	}
 	asks := regexp.MustCompile(`\b` + quoted + `\.(?:ndim\b|dim\(\))|len\(` + quoted + `\.shape\)`)
 	if said == 0 && !asks.MatchString(text) { // a size beyond the operator's is asked for, whatever is given
-		said = rank
 		for _, m := range indexesShape.FindAllStringSubmatch(text, -1) {
-			if n, err := strconv.Atoi(m[2] + m[3]); err == nil && m[1] == name {
+			if n, err := strconv.Atoi(m[2] + m[3]); err == nil && m[1] == name && n >= rank {
 				said = max(said, n+1)
 			}
 		}
 	}
-	return max(said, 0), rank
+	return said
+}
+
+// rankSaidInside is what the functions of the file say of a tensor that a function hands to them.
+func (b *Binding) rankSaidInside(fn Function, name string, rank, depth int) int {
+	lines := askingLines(fn)
+	for _, other := range b.others {
+		if other.Name == fn.Name || other.call == "" || other.form == kernelForm || other.form == moduleForm {
+			continue
+		}
+		for _, at := range regexp.MustCompile(`\b`+regexp.QuoteMeta(other.call)+`\(`).FindAllStringIndex(lines, -1) {
+			for i, argument := range argumentList(lines[at[1]:]) {
+				if i >= len(other.Params) || strings.TrimSpace(argument) != name {
+					continue
+				}
+				if n := b.rankSaidBy(other, other.Params[i].Name, rank, depth-1); n != 0 {
+					return n
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// untilRenamed are the lines up to an assignment of another tensor to a name: what stands behind it speaks of that.
+func untilRenamed(text, name string) string {
+	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*=([^=].*)$`)
+	for _, at := range assigned.FindAllStringSubmatchIndex(text, -1) {
+		if !keepsShape.MatchString(text[at[2]:at[3]]) {
+			return text[:at[0]]
+		}
+	}
+	return text
 }
 
 // passesStrides is how many sizes a tensor has whose strides are handed on one by one, "a.stride(0),
