@@ -151,6 +151,9 @@ func firstLine(text string) string {
 	return line
 }
 
+// givesFP32 is what the shim of an extension throws that returns another dtype than the operator has.
+const givesFP32 = "it returns fp32 for 16 bits"
+
 // ExplainThrown makes a CUDA call UNSUPPORTED whose host code threw, as a TORCH_CHECK does that does not
 // hold: the shim returns so. Whether it declines data alone is asked by the run.
 func ExplainThrown(o *backend.Outcome) {
@@ -158,6 +161,10 @@ func ExplainThrown(o *backend.Outcome) {
 		o.Status = op.StatusUnsupported
 		o.Sentence = "it declines this call, as an assert or a TORCH_CHECK does that does not hold, or by " +
 			"returning false; triad results show has its words"
+		if strings.Contains(o.Log, givesFP32) {
+			o.Sentence = givesFP32 + ", and is judged where both have one dtype: let it return a tensor of " +
+				"the dtype that it takes"
+		}
 	}
 }
 

@@ -236,6 +236,10 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 		return limit
 	}
 	switch {
+	case axes <= 1 && len(rows) == 1 && slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Role == Output && addressedByProgram(text, a.Name)
+	}):
+		return rows[0]
 	case axes <= 1 && len(rows) > 1:
 		return strings.Join(rows[:len(rows)-1], " * ")
 	case axes <= 1:
