@@ -11,6 +11,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import inspect
+import math
 import os
 import re
 import sys
@@ -207,6 +208,12 @@ def uses_triton(module: types.ModuleType) -> bool:
 def power_of_2(n: int) -> int:
     """The smallest power of two that is at least n, for a tile."""
     return next_power_of_2(n)
+
+
+def factor(n: int, which: int) -> int:
+    """The smaller or the larger of the two factors of n that are nearest to each other, as 1 or 2."""
+    smaller = next((k for k in range(math.isqrt(max(n, 0)), 0, -1) if n % k == 0), 1)
+    return smaller if which == 1 else n // smaller
 
 
 def default(function: Any, name: str) -> Any:

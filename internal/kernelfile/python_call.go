@@ -72,6 +72,9 @@ func (b *Binding) pythonValue(a Argument) string {
 		if strings.Contains(a.Text, "uple") || strings.HasSuffix(a.Name, "_shape") {
 			return "(" + pythonSize(a.Target) + ",)"
 		}
+		if a.Share > 0 {
+			return fmt.Sprintf("factor(%s, %d)", pythonSize(a.Target), a.Share)
+		}
 		return pythonSize(a.Target)
 	case Constant:
 		if a.Pointer || a.Untyped {

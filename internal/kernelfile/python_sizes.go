@@ -21,6 +21,11 @@ func (b *Binding) hides(dim string) bool {
 	})
 }
 
+// hasFactors says whether a function is given two factors of a size: its tensors have both as their sizes.
+func (b *Binding) hasFactors(dim string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
+}
+
 // pythonSquares are the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".
 func (fn *Function) pythonSquares() map[string]bool {
 	all := map[string]bool{}
