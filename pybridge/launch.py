@@ -155,9 +155,9 @@ def computes(device: torch.device) -> bool:
 
 
 def _place(e: BaseException, source: str) -> dict[str, Any] | None:
-    """The innermost line of the operator file in the traceback, else the innermost that is neither triad's nor
-    a library's, such as one of a kernel that it imports: of an assert the one that asserts, also where it is
-    in a file that the operator file imports."""
+    """The innermost line of the operator file in the traceback, else the innermost that is neither triad's
+    nor a library's, such as one of a kernel that it imports: of an assert the one that asserts, also where it
+    is in a file that the operator file imports."""
     here = os.path.dirname(os.path.abspath(__file__))
     frames = [f for f in traceback.extract_tb(e.__traceback__)
               if os.path.dirname(os.path.abspath(f.filename)) != here]

@@ -72,8 +72,8 @@ func (b *Binding) limits() []string {
 	}
 	for _, a := range b.Args {
 		if b.returnsItself(a) {
-			all = append(all, fmt.Sprintf("it returns %s, which it takes: it gets a copy of it for each call, "+
-				"and the copy is timed", a.Name))
+			all = append(all, fmt.Sprintf("it returns %s, which it takes: it gets a copy of it for each "+
+				"call, and the copy is timed", a.Name))
 		}
 	}
 	return all

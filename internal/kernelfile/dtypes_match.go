@@ -57,8 +57,8 @@ func storesIn(kernels string) string {
 
 var loaded = regexp.MustCompile(`(?m)^[ \t]*(\w+)[ \t]*=[ \t]*tl\.load\(`)
 
-// loadsIn is the type of 16 bits to which kernels of a product convert all that they load, as tensor cores have
-// it; "" where they do not.
+// loadsIn is the type of 16 bits to which kernels of a product convert all that they load, as tensor cores
+// have it; "" where they do not.
 func loadsIn(kernels string) string {
 	kind := ""
 	found := loaded.FindAllStringSubmatchIndex(kernels, -1)

@@ -163,16 +163,17 @@ func (b *Binding) dependingOn(a op.AttributeSpec) (all []op.TensorSpec) {
 	return all
 }
 
-// givesMany says whether the lines of a function of Python show that the tensor which depends on an enumeration
-// has an element for each row: a kernel addresses it by its program id alone, "loss_ptr + row", or it is
-// made so, "loss = torch.empty(rows)", and returned as it is.
+// givesMany says whether the lines of a function of Python show that the tensor which depends on an
+// enumeration has an element for each row: a kernel addresses it by its program id alone, "loss_ptr + row",
+// or it is made so, "loss = torch.empty(rows)", and returned as it is.
 func (b *Binding) givesMany(a op.AttributeSpec) bool {
+	lines := pythonComment.ReplaceAllString(b.Function.text, "")
 	for _, t := range b.dependingOn(a) {
 		if b.Function.form == kernelForm {
 			at := slices.IndexFunc(b.Args, func(a Argument) bool {
 				return (a.Role == Input || a.Role == Output) && a.Target == t.Name
 			})
-			if at >= 0 && addressedByProgram(pythonComment.ReplaceAllString(b.Function.text, ""), b.Args[at].Name) {
+			if at >= 0 && addressedByProgram(lines, b.Args[at].Name) {
 				return true
 			}
 			continue
@@ -194,7 +195,8 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 func addressedByProgram(text, pointer string) bool {
 	text = programID.ReplaceAllString(text, "pid_axis_$1")
 	names := []string{"pid_axis_0"}
-	for _, m := range regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*pid_axis_0\s*$`).FindAllStringSubmatch(text, -1) {
+	called := regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*pid_axis_0\s*$`)
+	for _, m := range called.FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])
 	}
 	return regexp.MustCompile(`\btl\.(?:load|store)\(\s*` + regexp.QuoteMeta(pointer) + `\s*\+\s*(?:` +

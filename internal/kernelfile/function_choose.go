@@ -378,6 +378,9 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 	}
 	if r.IsPython() {
 		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
+		if other := f.elsewhere(); other != "" {
+			message += "; " + other
+		}
 	}
 	switch {
 	case r.Function != "" && slices.Contains(have, r.Function):

@@ -250,8 +250,8 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 	return strings.Join(last, " * ")
 }
 
-// tilesInOneRow is the number of tiles of a kernel whose one program id counts those of rows and of columns: it
-// is divided, and the lines divide two sizes or more into tiles, "tl.cdiv(M, BLOCK_M)", other than in the
+// tilesInOneRow is the number of tiles of a kernel whose one program id counts those of rows and of columns:
+// it is divided, and the lines divide two sizes or more into tiles, "tl.cdiv(M, BLOCK_M)", other than in the
 // range of a loop; "" of another kernel.
 func (b *Binding) tilesInOneRow(text, names string, moved map[string]string) string {
 	if !regexp.MustCompile(`\b(?:` + names + `)\s*(?://|%)`).MatchString(text) {

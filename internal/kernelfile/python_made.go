@@ -137,8 +137,8 @@ func (fn *Function) givenBack() []string {
 	return names
 }
 
-// renamed says whether lines give a name another tensor, other than a copy of its own without gaps or of another
-// dtype.
+// renamed says whether lines give a name another tensor, other than a copy of its own without gaps or of
+// another dtype.
 func renamed(lines, name string) bool {
 	assigned := regexp.MustCompile(`(?m)^[ \t]*(?:\w+[ \t]*,[ \t]*)*` + regexp.QuoteMeta(name) +
 		`[ \t]*(?:,[ \t]*\w+[ \t]*)*=([^=].*)$`)

@@ -108,8 +108,9 @@ func (b *Binding) saidRank() (said, rank int) {
 	return max(said, 0), rank
 }
 
-// rankSaidBy is how many sizes the lines of a function say that a tensor has, 0 where they say nothing, -1 where they
-// say two things. Functions of the file that get the tensor are looked into where it says nothing itself.
+// rankSaidBy is how many sizes the lines of a function say that a tensor has, 0 where they say nothing, -1
+// where they say two things. Functions of the file that get the tensor are looked into where it says nothing
+// itself.
 func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said int) {
 	text := untilRenamed(pythonComment.ReplaceAllString(fn.text, ""), name)
 	add := func(n int) {
@@ -160,7 +161,8 @@ func (b *Binding) rankSaidInside(fn Function, name string, rank, depth int) int 
 		if other.Name == fn.Name || other.call == "" || other.form == kernelForm || other.form == moduleForm {
 			continue
 		}
-		for _, at := range regexp.MustCompile(`\b`+regexp.QuoteMeta(other.call)+`\(`).FindAllStringIndex(lines, -1) {
+		called := regexp.MustCompile(`\b` + regexp.QuoteMeta(other.call) + `\(`)
+		for _, at := range called.FindAllStringIndex(lines, -1) {
 			for i, argument := range argumentList(lines[at[1]:]) {
 				if i >= len(other.Params) || strings.TrimSpace(argument) != name {
 					continue
@@ -174,7 +176,8 @@ func (b *Binding) rankSaidInside(fn Function, name string, rank, depth int) int 
 	return 0
 }
 
-// untilRenamed are the lines up to an assignment of another tensor to a name: what stands behind it speaks of that.
+// untilRenamed are the lines up to an assignment of another tensor to a name: what stands behind it speaks of
+// that.
 func untilRenamed(text, name string) string {
 	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*=([^=].*)$`)
 	for _, at := range assigned.FindAllStringSubmatchIndex(text, -1) {
@@ -186,8 +189,8 @@ func untilRenamed(text, name string) string {
 }
 
 // passesStrides is how many sizes a tensor has whose strides are handed on one by one, "a.stride(0),
-// a.stride(1)", and of which the lines ask for no other size and make no other shape; 0 where they do not. quoted
-// is its name, as a pattern.
+// a.stride(1)", and of which the lines ask for no other size and make no other shape; 0 where they do not.
+// quoted is its name, as a pattern.
 func passesStrides(text, quoted string) int {
 	asked := map[int]bool{} // the sizes, and whether it is their stride that is asked for
 	of := regexp.MustCompile(`\b` + quoted + `\.(shape\[|size\(|stride\()[ \t]*(\d)[ \t]*[\])]`)

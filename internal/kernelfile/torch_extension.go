@@ -15,8 +15,8 @@ var (
 	)
 	asksFor = regexp.MustCompile(`(?:data_ptr|data|accessor\w*)<\s*([\w:]+)`)
 	// (half *)x.data_ptr(), reinterpret_cast<const half *>(x.data_ptr())
-	castsTo = regexp.MustCompile(`(?:\(|reinterpret_cast<|static_cast<)\s*(?:const\s+)?([\w:]+)(?:\s+const)?` +
-		`\s*\*\s*[)>]\s*\(?\s*(\w+)\.(?:mutable_|const_)?data_ptr\(\s*\)`)
+	castsTo = regexp.MustCompile(`(?:\(|reinterpret_cast<|static_cast<)\s*(?:const\s+)?([\w:]+)` +
+		`(?:\s+const)?\s*\*\s*[)>]\s*\(?\s*(\w+)\.(?:mutable_|const_)?data_ptr\(\s*\)`)
 	dispatch = regexp.MustCompile(`AT_DISPATCH_\w+`)
 )
 
