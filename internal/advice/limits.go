@@ -42,6 +42,7 @@ var (
 	unpacksSizes = regexp.MustCompile(`,.*[^=]=\s*(\w+)\.(?:shape|size\(\))\s*(?:#.*)?$`)
 	// what the interpreter's C++ raises of atomics on elements that it does not know, such as bf16
 	noAtomics   = regexp.MustCompile(`^ValueError: Unsupported data type$`)
+	ofPython2   = regexp.MustCompile(`^NameError: name '(xrange|unicode|raw_input|basestring)' is not defined`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
 	notEmulated = regexp.MustCompile(`: (the emulator has no [^\n]*)`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
@@ -203,6 +204,10 @@ func ExplainDeclined(o *backend.Outcome, line, head string, emulated bool) {
 	if m := unpacksSizes.FindStringSubmatch(line); m != nil && unpacks.MatchString(o.Sentence) &&
 		hasParameter(head, m[1]) {
 		o.Status, o.Sentence = op.StatusUnsupported, "it takes tensors with another number of sizes: "+what
+		return
+	}
+	if m := ofPython2.FindStringSubmatch(o.Sentence); m != nil {
+		o.Status, o.Sentence = op.StatusUnsupported, "it is written for Python 2, which has "+m[1]
 		return
 	}
 	if noAtomics.MatchString(o.Sentence) && emulated && !strings.HasPrefix(line, "raise ") {

@@ -378,61 +378,6 @@ func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool
 	return grid, len(grid) > 0
 }
 
-// tensorStride is the stride that a parameter of a kernel stands for, in Python; said is false where the
-// tensor has more sizes than the kernel has strides of it, so that which they are is taken from their number.
-type tensorStride struct {
-	code string
-	said bool
-}
-
-// strideOfTensor finds the stride that a parameter stands for: of the tensor that its name speaks of, else of
-// the first input. They stand in the order of the sizes. Of fewer than there are sizes they are those of the
-// last ones, and one alone is that from row to row.
-func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
-	of := func(p Param) (at int) {
-		word := strings.Trim(
-			strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"),
-			"_",
-		)
-		at, longest := -1, 0
-		for i, o := range b.Args {
-			plain := strings.TrimSuffix(strings.TrimSuffix(snake(o.Name), "_ptr"), "_pointer")
-			if o.Pointer && strings.HasPrefix(word, plain) && len(plain) > longest {
-				at, longest = i, len(plain)
-			}
-		}
-		return at
-	}
-	at := of(a.Param)
-	count, index := 0, 0
-	for _, o := range b.Args {
-		if o.place == inStride && of(o.Param) == at {
-			if o.Name == a.Name {
-				index = count
-			}
-			count++
-		}
-	}
-	name, tensor := "in_"+b.inputs[0].Name, b.inputs[0]
-	if at >= 0 {
-		name = b.pythonValue(b.Args[at])
-		if role := b.Args[at].Role; role == Input || role == Output {
-			tensor = b.tensor(b.Args[at])
-		}
-	}
-	rank := strings.Count(b.pythonShape(tensor, true), ",")
-	switch {
-	case count > rank:
-		return tensorStride{}, b.errorf("it has %d strides for %s, which has %d sizes here: add a function "+
-			"that launches the kernel", count, tensor.Name, rank)
-	case count == 1 && rank > 1:
-		index = rank - 2
-	default:
-		index += rank - count
-	}
-	return tensorStride{fmt.Sprintf("%s.stride(%d)", name, index), count == rank || rank == 2}, nil
-}
-
 // tritonCall is the launch of a kernel.
 func (b *Binding) tritonCall() string {
 	var grid, words []string
