@@ -88,30 +88,8 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			"a file alone; include that file, or judge the function without what "+
 			"needs it", plainSymbol(m[1])), true
 	}
-	if m := missingModule.FindStringSubmatch(message); m != nil {
-		install := m[2]
-		if install == "" {
-			install = "pip install it there (triad doctor names that Python)"
-		}
-		return op.StatusUnavailable, fmt.Sprintf("it imports %s, which is not in the Python that runs it: "+
-			"%s, or leave the import out", m[1], install), true
-	}
-	if m := otherVersion.FindStringSubmatch(message); m != nil {
-		return op.StatusUnavailable, fmt.Sprintf("it imports %s from %s, which the version here does not "+
-			"have: triad doctor names the versions; leave the import out, or install another one", m[1],
-			m[2]), true
-	}
-	if emulated && wantsGPU.MatchString(message) {
-		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
-			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
-			firstLine(
-				message,
-			) + ")", true
-	}
-	if emulated && wantsCompiler.MatchString(message) {
-		return op.StatusUnavailable, "it compiles an extension when it is imported, which wants nvcc and a " +
-			"GPU: judge the .cu that it loads, with --add, or run it where a GPU is (" + firstLine(message) +
-			")", true
+	if status, sentence := importLimit(message, emulated); sentence != "" {
+		return status, sentence, true
 	}
 	if m := notEmulated.FindStringSubmatch(": " + text); m != nil && emulated {
 		return op.StatusUnsupported, m[1] + ", or run it where a GPU is", true
@@ -134,6 +112,36 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 	}
 	sentence = undefinedConstants(message, log)
 	return map[bool]op.Status{true: op.StatusUnavailable}[sentence != ""], sentence, sentence != ""
+}
+
+// importLimit says of an import that failed what is missing here; "" where nothing is.
+func importLimit(message string, emulated bool) (status op.Status, sentence string) {
+	if m := missingModule.FindStringSubmatch(message); m != nil {
+		install := m[2]
+		if install == "" {
+			install = "pip install it there (triad doctor names that Python)"
+		}
+		return op.StatusUnavailable, fmt.Sprintf("it imports %s, which is not in the Python that runs it: "+
+			"%s, or leave the import out", m[1], install)
+	}
+	if m := otherVersion.FindStringSubmatch(message); m != nil {
+		return op.StatusUnavailable, fmt.Sprintf("it imports %s from %s, which the version here does not "+
+			"have: triad doctor names the versions; leave the import out, or install another one", m[1],
+			m[2])
+	}
+	if emulated && wantsGPU.MatchString(message) {
+		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
+			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
+			firstLine(
+				message,
+			) + ")"
+	}
+	if emulated && wantsCompiler.MatchString(message) {
+		return op.StatusUnavailable, "it compiles an extension when it is imported, which wants nvcc and a " +
+			"GPU: judge the .cu that it loads, with --add, or run it where a GPU is (" + firstLine(message) +
+			")"
+	}
+	return op.StatusUnknown, ""
 }
 
 // ofToolkit says whether a name is one of CUDA's own or of a library beside it.
@@ -189,16 +197,7 @@ func ExplainDeclined(o *backend.Outcome, line, head string, emulated bool) {
 		what = line
 	}
 	what = strings.TrimSuffix(what, ".")
-	if m := notInterpreted.FindStringSubmatch(o.Sentence); m != nil && emulated {
-		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, "+
-			"does not have "+
-			m[1]+m[2]+" ("+what+"): run it where a GPU is"
-		return
-	}
-	if m := ofLibdevice.FindString(line); m != "" && emulated && strings.Contains(o.Sentence, noSemantic) &&
-		kernelHead.MatchString(head) {
-		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not "+
-			"have "+m+" ("+what+"): run it where a GPU is"
+	if emulated && explainInterpreter(o, line, head, what) {
 		return
 	}
 	if m := unpacksSizes.FindStringSubmatch(line); m != nil && unpacks.MatchString(o.Sentence) &&
@@ -241,6 +240,23 @@ func ExplainDeclined(o *backend.Outcome, line, head string, emulated bool) {
 		return
 	}
 	o.Status = op.StatusUnsupported
+}
+
+// explainInterpreter makes what Triton's interpreter lacks UNSUPPORTED, and says whether it is that.
+func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
+	if m := notInterpreted.FindStringSubmatch(o.Sentence); m != nil {
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, "+
+			"does not have "+
+			m[1]+m[2]+" ("+what+"): run it where a GPU is"
+		return true
+	}
+	if m := ofLibdevice.FindString(line); m != "" && strings.Contains(o.Sentence, noSemantic) &&
+		kernelHead.MatchString(head) {
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not "+
+			"have "+m+" ("+what+"): run it where a GPU is"
+		return true
+	}
+	return false
 }
 
 // kernelHead matches the decorator of a kernel of Triton's.

@@ -54,6 +54,10 @@ var buildLimits = []struct {
 	},
 	{"/x.py:9: RuntimeError: Found no NVIDIA driver on your system.", "", true, op.StatusUnknown, ""},
 	{
+		"/x.py:9: OSError: CUDA_HOME environment variable is not set.", "", false, op.StatusUnavailable,
+		"it compiles an extension when it is imported",
+	},
+	{
 		"/x.py:9: AssertionError: Torch not compiled with CUDA enabled", "", false,
 		op.StatusUnavailable, "needs a GPU when it is imported",
 	},
@@ -132,6 +136,8 @@ func TestExplainDeclined(t *testing.T) {
 		{"AssertionError: ", "    assert HEAD_DIM in {16, 32, 64, 128}", op.StatusUnsupported},
 		{"AssertionError: ", "    assert x.is_contiguous()", op.StatusUnsupported},
 		{"AssertionError: ", "    tl.static_assert(BLOCK <= HEAD_DIM)", op.StatusUnsupported},
+		{"NameError: name 'xrange' is not defined", "    for i in xrange(n):", op.StatusUnsupported},
+		{"NameError: name 'rows' is not defined", "    for i in range(rows):", op.StatusCrash},
 		{"AssertionError: ", "    assert torch.allclose(x, y)", op.StatusCrash},
 		{"AssertionError: ", "    assert x.max() < 10", op.StatusCrash},
 		{
