@@ -42,7 +42,7 @@ var (
 	unpacksSizes = regexp.MustCompile(`,.*[^=]=\s*(\w+)\.(?:shape|size\(\))\s*(?:#.*)?$`)
 	// what the interpreter's C++ raises of atomics on elements that it does not know, such as bf16
 	noAtomics   = regexp.MustCompile(`^ValueError: Unsupported data type$`)
-	ofPython2   = regexp.MustCompile(`^NameError: name '(xrange|unicode|raw_input|basestring)' is not defined`)
+	ofPython2   = regexp.MustCompile(`^NameError: name '(xrange|unicode|raw_input)' is not defined`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
 	notEmulated = regexp.MustCompile(`: (the emulator has no [^\n]*)`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +

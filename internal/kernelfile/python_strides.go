@@ -17,8 +17,8 @@ type tensorStride struct {
 
 // strideOfTensor finds the stride that a parameter stands for: of the tensor that its name speaks of, else of
 // the first input. They stand in the order of the sizes, unless their names say each size and another order:
-// "stride_ak, stride_am". Of fewer than there are sizes they are those of the last ones, and one alone is that
-// from row to row.
+// "stride_ak, stride_am". Of fewer than there are sizes they are those of the last ones, and one alone is
+// that from row to row.
 func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	at, _ := b.strideName(a.Param)
 	count, index := 0, 0

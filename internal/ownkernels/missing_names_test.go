@@ -15,7 +15,8 @@ func TestCallOfWhatIsMissing(t *testing.T) {
 		status op.Status
 		words  string
 	}{
-		"Missing: triad: /x.py:2: ModuleNotFoundError: No module named 'pycuda': python -m pip install pycuda": {
+		"Missing: triad: /x.py:2: ModuleNotFoundError: No module named 'pycuda': " +
+			"python -m pip install pycuda": {
 			op.StatusUnavailable, "it imports pycuda, which is not in the Python that runs it",
 		},
 		`InterpreterError: Missing("triad: /x.py:2: ModuleNotFoundError: No module named 'pycuda'")`: {
