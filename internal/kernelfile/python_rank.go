@@ -137,6 +137,11 @@ func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said in
 	if ofMatrix.MatchString(text) { // torch takes nothing else there
 		add(2)
 	}
+	inner := regexp.MustCompile(`\b` + quoted +
+		`\.(?:shape\[1\]|size\(1\))\s*[!=]=\s*\w+\.(?:shape\[0\]|size\(0\))`)
+	if said == 0 && inner.MatchString(text) { // the inner sizes of two matrices
+		add(2)
+	}
 	if n := passesStrides(text, quoted); said == 0 && n > 0 {
 		add(n)
 	}

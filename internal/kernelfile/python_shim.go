@@ -447,7 +447,7 @@ func (b *Binding) pythonConditions() []condition {
 			}
 		}
 	}
-	all = slices.Concat(all, b.someTarget(), b.whereRowsSee())
+	all = slices.Concat(all, b.someTarget(), b.whereRowsSee(), b.whereFactorsAre())
 	for _, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue
