@@ -291,14 +291,10 @@ def _give_members() -> None:
 
 _BUILDER = interpreter.InterpreterBuilder
 def _launches(init: Callable) -> Callable:
-    """A launch as Triton's own has it: a grid may be a list, and a parameter whose annotation is a string, as
-    in a file with `from __future__ import annotations`, is constant where that says so."""
+    """A launch as Triton's own has it: a grid may be a list."""
     def made(self, fn, arg_names, grid, *rest, **named) -> None:
         init(self, fn, arg_names, grid, *rest, **named)
         self.grid = (lambda args: tuple(grid(args))) if callable(grid) else tuple(grid)
-        said = {name for name, kind in fn.__annotations__.items()
-                if type(kind) is str and "constexpr" in kind}
-        self.constexprs += [name for name in arg_names if name in said and name not in self.constexprs]
     return made
 
 
