@@ -179,7 +179,9 @@ func TestExplainDeclined(t *testing.T) {
 // A name that Python 2 alone has says what a file is written for; others are missing in it.
 func TestNamesOfPython2(t *testing.T) {
 	for name, want := range map[string]op.Status{"xrange": op.StatusUnsupported, "rows": op.StatusCrash} {
-		o := backend.Outcome{Status: op.StatusCrash, Sentence: "NameError: name '" + name + "' is not defined"}
+		o := backend.Outcome{
+			Status: op.StatusCrash, Sentence: "NameError: name '" + name + "' is not defined",
+		}
 		if ExplainDeclined(&o, "for i in "+name+"(n):", "", true); o.Status != want {
 			t.Errorf("%s: %v, want %v", name, o.Status, want)
 		}
