@@ -290,11 +290,20 @@ def _give_members() -> None:
 
 
 _BUILDER = interpreter.InterpreterBuilder
+def _launches(init: Callable) -> Callable:
+    """A launch as Triton's own has it: a grid may be a list."""
+    def made(self, fn, arg_names, grid, *rest, **named) -> None:
+        init(self, fn, arg_names, grid, *rest, **named)
+        self.grid = (lambda args: tuple(grid(args))) if callable(grid) else tuple(grid)
+    return made
+
+
 _CORRECTIONS = (
     (interpreter, "_convert_float", _convert_float), (_BUILDER, "create_dot", _create_dot),
     *((_BUILDER, name, _computing(vars(_BUILDER)[name])) for name in ("unary_op", "binary_op", "ternary_op")),
     (_BUILDER, "create_fma", _fma(_BUILDER.create_fma)), (_BUILDER, "cast_impl", _cast(_BUILDER.cast_impl)),
     (interpreter.ReduceOps, "sum", _sum(interpreter.ReduceOps.sum)),
+    (interpreter.GridExecutor, "__init__", _launches(interpreter.GridExecutor.__init__)),
     (interpreter, "_implicit_cvt", _implicit(interpreter._implicit_cvt)),
     (interpreter.FunctionRewriter, "ast_transformer", _Numbers()), *interpreter_once.CORRECTIONS,
     *interpreter_short.CORRECTIONS,

@@ -155,12 +155,14 @@ def computes(device: torch.device) -> bool:
 
 
 def _place(e: BaseException, source: str) -> dict[str, Any] | None:
-    """The innermost line of the operator file in the traceback, else the innermost that is not triad's: of an
-    assert the one that asserts, also where it is in a file that the operator file imports."""
+    """The innermost line of the operator file in the traceback, else the innermost that is neither triad's
+    nor a library's, such as one of a kernel that it imports: of an assert the one that asserts, also where it
+    is in a file that the operator file imports."""
     here = os.path.dirname(os.path.abspath(__file__))
     frames = [f for f in traceback.extract_tb(e.__traceback__)
               if os.path.dirname(os.path.abspath(f.filename)) != here]
-    ours = [f for f in frames if f.filename == source] or frames
+    nobodys = [f for f in frames if "site-packages" not in f.filename]
+    ours = [f for f in frames if f.filename == source] or nobodys or frames
     if isinstance(e, AssertionError) and frames and "site-packages" not in frames[-1].filename:
         ours = frames
     return ({"kernel": ours[-1].name, "file": ours[-1].filename, "line": ours[-1].lineno or 0}

@@ -2,18 +2,16 @@
 beside it (internal/kernelfile/python_shim.go).
 
 The file is imported as part of its package: relative imports work, the roots of its package and of its
-repository and what PYTHONPATH names are searched for what it imports. Lines at its top that show or test what
-it defines may fail: that is printed, and ends nothing. An assignment, an import or a definition that fails
-ends the import.
+repository and what PYTHONPATH names are searched for what it imports. own_lines.py runs its lines.
 """
 
 from __future__ import annotations
 
-import ast
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import inspect
+import math
 import os
 import re
 import sys
@@ -25,6 +23,7 @@ from typing import Any
 import torch
 
 import absent_gpu
+import own_lines
 import torch_import
 from implementation import Autograd, next_power_of_2
 
@@ -38,12 +37,6 @@ ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 SHOWING = ("matplotlib", "pandas", "pytest", "seaborn", "tabulate", "tqdm", "task")
 """Packages that show and test what a file computes, and the module with the types of the competitions that
 ask for custom_kernel(data): where one is not here, something that takes every call stands for it."""
-
-PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml",
-            "flash_attn": "flash-attn", "liger_kernel": "liger-kernel", "fla": "flash-linear-attention",
-            "cutlass": "nvidia-cutlass-dsl", "skimage": "scikit-image"}
-"""What pip calls a package that is not called as its module."""
-
 
 def load(path: str) -> types.ModuleType:
     """Imports the file. What goes wrong is an ImportError with the line of the file; what is missing here
@@ -63,24 +56,15 @@ def load(path: str) -> types.ModuleType:
         return module
     try:
         with absent_gpu.meant():
-            _run(path, text, module)
+            own_lines.run(path, text, module)
     except SyntaxError:
         raise
     except BaseException as e:
         lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == path]
-        raise ImportError(f"triad: {path}:{lines[-1] if lines else 1}: {_sentence(e)}") from e
+        raise ImportError(f"triad: {path}:{lines[-1] if lines else 1}: {own_lines.sentence(e)}") from e
     if torch_import.may_be_asked_by(set(sys.modules) - before - {module.__name__}):
         torch_import.complete()
     return module
-
-
-def _sentence(e: BaseException) -> str:
-    """What is wrong. For a package that is missing the line that installs it."""
-    text = f"{type(e).__name__}: {e}"
-    if isinstance(e, ModuleNotFoundError) and e.name:
-        name = e.name.partition(".")[0]
-        return f"{text}: {sys.executable} -m pip install {PACKAGES.get(name, name.replace('_', '-'))}"
-    return text
 
 
 # ---- the package
@@ -199,74 +183,6 @@ class Anything:
         return None
 
 
-# ---- its lines
-
-
-def _run(path: str, text: str, module: types.ModuleType) -> None:
-    """Runs the lines of the file, statement by statement."""
-    tree = _parsed(path, text)
-    flags = 0
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            for feature in node.names:
-                flags |= getattr(__import__("__future__"), feature.name).compiler_flag
-    if (doc := ast.get_docstring(tree, clean=False)) is not None:
-        module.__doc__ = doc
-    for node in tree.body:
-        code = compile(ast.Module([node], []), path, "exec", flags=flags, dont_inherit=True)
-        try:
-            while True:
-                try:
-                    exec(code, module.__dict__)
-                    break
-                except ModuleNotFoundError as e:
-                    is_import = isinstance(node, (ast.Import, ast.ImportFrom))
-                    if not is_import or not _search_near(Path(path), e.name):
-                        raise
-        except Exception:
-            if not _shows(node):
-                raise
-            print(f"triad: line {node.lineno} shows or tests what the file defines, and failed:\n"
-                  f"{traceback.format_exc()}", file=sys.stderr)
-
-
-def _search_near(path: Path, name: str | None) -> bool:
-    """Searches one more folder for what is imported: the only one near the file that has a module of that
-    name. Its author stood elsewhere, or named it relative to there."""
-    if not name or not name.isidentifier():
-        return False
-    here, above = path.parent, path.parent.parent
-    found = {str(at.parent.parent if at.name == "__init__.py" else at.parent)
-             for folder, pattern in ((here, "*"), (above, "*"), (above, "*/*"), (above.parent, "*"))
-             for end in (f"{name}.py", f"{name}/__init__.py") for at in folder.glob(f"{pattern}/{end}")}
-    if len(found) != 1 or (place := found.pop()) in sys.path:
-        return False
-    sys.path.append(place)
-    print(f"triad: it imports {name}, which lies in {place}", file=sys.stderr)
-    return True
-
-
-def _parsed(path: str, text: str) -> ast.Module:
-    """The statements of the file. Lines that only a notebook understands, "!pip install" and "%%time", are
-    left out where they keep it from being Python."""
-    try:
-        return ast.parse(text, path)
-    except SyntaxError:
-        plain = re.sub(r"(?m)^([ \t]*)(?:%%?[A-Za-z]|![ \t]*[\w./]).*$", r"\1pass", text)
-        if plain == text:
-            raise
-        tree = ast.parse(plain, path)
-        print("triad: lines of a notebook are left out", file=sys.stderr)
-        return tree
-
-
-def _shows(node: ast.stmt) -> bool:
-    """Says whether a statement defines nothing: it calls, asserts, or does so in a block."""
-    defining = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.AsyncFunctionDef)
-    return (isinstance(node, (ast.Expr, ast.Assert, ast.For, ast.While, ast.With, ast.If, ast.Try))
-            and not any(isinstance(inner, defining) for inner in ast.walk(node)))
-
-
 # ---- its calls
 
 
@@ -292,6 +208,12 @@ def uses_triton(module: types.ModuleType) -> bool:
 def power_of_2(n: int) -> int:
     """The smallest power of two that is at least n, for a tile."""
     return next_power_of_2(n)
+
+
+def factor(n: int, which: int) -> int:
+    """The smaller or the larger of the two factors of n that are nearest to each other, as 1 or 2."""
+    smaller = next((k for k in range(math.isqrt(max(n, 0)), 0, -1) if n % k == 0), 1)
+    return smaller if which == 1 else n // smaller
 
 
 def default(function: Any, name: str) -> Any:

@@ -42,10 +42,14 @@ var (
 	unpacksSizes = regexp.MustCompile(`,.*[^=]=\s*(\w+)\.(?:shape|size\(\))\s*(?:#.*)?$`)
 	// what the interpreter's C++ raises of atomics on elements that it does not know, such as bf16
 	noAtomics   = regexp.MustCompile(`^ValueError: Unsupported data type$`)
+	ofPython2   = regexp.MustCompile(`^NameError: name '(xrange|unicode|raw_input)' is not defined`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
 	notEmulated = regexp.MustCompile(`: (the emulator has no [^\n]*)`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
 		`no CUDA-capable device|0 active drivers`)
+	// what torch says of an extension that is compiled when a file is imported
+	wantsCompiler = regexp.MustCompile(`CUDA_HOME environment variable is not set|` +
+		`Ninja is required to load C\+\+ extensions|Error building extension`)
 	notLinked = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
 	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
 	looksAtValues = regexp.MustCompile(
@@ -84,25 +88,8 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			"a file alone; include that file, or judge the function without what "+
 			"needs it", plainSymbol(m[1])), true
 	}
-	if m := missingModule.FindStringSubmatch(message); m != nil {
-		install := m[2]
-		if install == "" {
-			install = "pip install it there (triad doctor names that Python)"
-		}
-		return op.StatusUnavailable, fmt.Sprintf("it imports %s, which is not in the Python that runs it: "+
-			"%s, or leave the import out", m[1], install), true
-	}
-	if m := otherVersion.FindStringSubmatch(message); m != nil {
-		return op.StatusUnavailable, fmt.Sprintf("it imports %s from %s, which the version here does not "+
-			"have: triad doctor names the versions; leave the import out, or install another one", m[1],
-			m[2]), true
-	}
-	if emulated && wantsGPU.MatchString(message) {
-		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
-			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
-			firstLine(
-				message,
-			) + ")", true
+	if status, sentence := importLimit(message, emulated); sentence != "" {
+		return status, sentence, true
 	}
 	if m := notEmulated.FindStringSubmatch(": " + text); m != nil && emulated {
 		return op.StatusUnsupported, m[1] + ", or run it where a GPU is", true
@@ -127,6 +114,36 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 	return map[bool]op.Status{true: op.StatusUnavailable}[sentence != ""], sentence, sentence != ""
 }
 
+// importLimit says of an import that failed what is missing here; "" where nothing is.
+func importLimit(message string, emulated bool) (status op.Status, sentence string) {
+	if m := missingModule.FindStringSubmatch(message); m != nil {
+		install := m[2]
+		if install == "" {
+			install = "pip install it there (triad doctor names that Python)"
+		}
+		return op.StatusUnavailable, fmt.Sprintf("it imports %s, which is not in the Python that runs it: "+
+			"%s, or leave the import out", m[1], install)
+	}
+	if m := otherVersion.FindStringSubmatch(message); m != nil {
+		return op.StatusUnavailable, fmt.Sprintf("it imports %s from %s, which the version here does not "+
+			"have: triad doctor names the versions; leave the import out, or install another one", m[1],
+			m[2])
+	}
+	if emulated && wantsGPU.MatchString(message) {
+		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
+			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
+			firstLine(
+				message,
+			) + ")"
+	}
+	if emulated && wantsCompiler.MatchString(message) {
+		return op.StatusUnavailable, "it compiles an extension when it is imported, which wants nvcc and a " +
+			"GPU: judge the .cu that it loads, with --add, or run it where a GPU is (" + firstLine(message) +
+			")"
+	}
+	return op.StatusUnknown, ""
+}
+
 // ofToolkit says whether a name is one of CUDA's own or of a library beside it.
 func ofToolkit(name string) bool {
 	return slices.ContainsFunc(toolkit, func(prefix string) bool {
@@ -143,6 +160,9 @@ func firstLine(text string) string {
 	return line
 }
 
+// givesFP32 is what the shim of an extension throws that returns another dtype than the operator has.
+const givesFP32 = "it returns fp32 for 16 bits"
+
 // ExplainThrown makes a CUDA call UNSUPPORTED whose host code threw, as a TORCH_CHECK does that does not
 // hold: the shim returns so. Whether it declines data alone is asked by the run.
 func ExplainThrown(o *backend.Outcome) {
@@ -150,6 +170,10 @@ func ExplainThrown(o *backend.Outcome) {
 		o.Status = op.StatusUnsupported
 		o.Sentence = "it declines this call, as an assert or a TORCH_CHECK does that does not hold, or by " +
 			"returning false; triad results show has its words"
+		if strings.Contains(o.Log, givesFP32) {
+			o.Sentence = givesFP32 + ", and is judged where both have one dtype: let it return a tensor of " +
+				"the dtype that it takes"
+		}
 	}
 }
 
@@ -173,21 +197,16 @@ func ExplainDeclined(o *backend.Outcome, line, head string, emulated bool) {
 		what = line
 	}
 	what = strings.TrimSuffix(what, ".")
-	if m := notInterpreted.FindStringSubmatch(o.Sentence); m != nil && emulated {
-		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, "+
-			"does not have "+
-			m[1]+m[2]+" ("+what+"): run it where a GPU is"
-		return
-	}
-	if m := ofLibdevice.FindString(line); m != "" && emulated && strings.Contains(o.Sentence, noSemantic) &&
-		kernelHead.MatchString(head) {
-		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not "+
-			"have "+m+" ("+what+"): run it where a GPU is"
+	if emulated && explainInterpreter(o, line, head, what) {
 		return
 	}
 	if m := unpacksSizes.FindStringSubmatch(line); m != nil && unpacks.MatchString(o.Sentence) &&
 		hasParameter(head, m[1]) {
 		o.Status, o.Sentence = op.StatusUnsupported, "it takes tensors with another number of sizes: "+what
+		return
+	}
+	if m := ofPython2.FindStringSubmatch(o.Sentence); m != nil {
+		o.Status, o.Sentence = op.StatusUnsupported, "it is written for Python 2, which has "+m[1]
 		return
 	}
 	if noAtomics.MatchString(o.Sentence) && emulated && !strings.HasPrefix(line, "raise ") {
@@ -221,6 +240,23 @@ func ExplainDeclined(o *backend.Outcome, line, head string, emulated bool) {
 		return
 	}
 	o.Status = op.StatusUnsupported
+}
+
+// explainInterpreter makes what Triton's interpreter lacks UNSUPPORTED, and says whether it is that.
+func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
+	if m := notInterpreted.FindStringSubmatch(o.Sentence); m != nil {
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, "+
+			"does not have "+
+			m[1]+m[2]+" ("+what+"): run it where a GPU is"
+		return true
+	}
+	if m := ofLibdevice.FindString(line); m != "" && strings.Contains(o.Sentence, noSemantic) &&
+		kernelHead.MatchString(head) {
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not "+
+			"have "+m+" ("+what+"): run it where a GPU is"
+		return true
+	}
+	return false
 }
 
 // kernelHead matches the decorator of a kernel of Triton's.

@@ -54,6 +54,10 @@ var buildLimits = []struct {
 	},
 	{"/x.py:9: RuntimeError: Found no NVIDIA driver on your system.", "", true, op.StatusUnknown, ""},
 	{
+		"/x.py:9: OSError: CUDA_HOME environment variable is not set.", "", false, op.StatusUnavailable,
+		"it compiles an extension when it is imported",
+	},
+	{
 		"/x.py:9: AssertionError: Torch not compiled with CUDA enabled", "", false,
 		op.StatusUnavailable, "needs a GPU when it is imported",
 	},
@@ -169,6 +173,28 @@ func TestExplainDeclined(t *testing.T) {
 		if ExplainDeclined(&o, c.line, head, true); o.Status != c.status {
 			t.Errorf("%s at %q: %v %s, want %v", c.sentence, c.line, o.Status, o.Sentence, c.status)
 		}
+	}
+}
+
+// A name that Python 2 alone has says what a file is written for; others are missing in it.
+func TestNamesOfPython2(t *testing.T) {
+	for name, want := range map[string]op.Status{"xrange": op.StatusUnsupported, "rows": op.StatusCrash} {
+		o := backend.Outcome{
+			Status: op.StatusCrash, Sentence: "NameError: name '" + name + "' is not defined",
+		}
+		if ExplainDeclined(&o, "for i in "+name+"(n):", "", true); o.Status != want {
+			t.Errorf("%s: %v, want %v", name, o.Status, want)
+		}
+	}
+}
+
+// An extension that returns another dtype than it takes is told so.
+func TestGivesAnotherDType(t *testing.T) {
+	o := backend.Outcome{
+		Status: op.StatusCrash, Sentence: "the launch of a returned TRIAD_UNSUPPORTED", Log: givesFP32 + "\n",
+	}
+	if ExplainThrown(&o); !strings.Contains(o.Sentence, "let it return a tensor of the dtype that it takes") {
+		t.Errorf("%s", o.Sentence)
 	}
 }
 

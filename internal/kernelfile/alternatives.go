@@ -78,11 +78,8 @@ func (b *Binding) Alternatives() []Alternative {
 	}
 	all = slices.Concat(all, b.withSingles(), b.exchanged(), b.otherForms())
 	all = append(all, b.otherSizes()...)
-	if flat := b.Spec.Own.Flat; b.Function.Kind == Python && len(flat) > 0 && !b.takesSizes() {
-		all = append(all, Alternative{
-			Flags:   "tensors without " + strings.Join(flat, ", "),
-			Options: Options{Without: flat},
-		})
+	for _, sizes := range b.perhapsWithout() {
+		all = append(all, withoutSizes(sizes))
 	}
 	if b.Function.Kind == Python && b.takesSizes() && !b.flat() && len(b.shape(b.inputs[0])) > 1 {
 		all = append(all, Alternative{Flags: "tensors of one dimension", Options: Options{Flat: true}})
@@ -123,6 +120,13 @@ func (b *Binding) Alternatives() []Alternative {
 		}
 	}
 	return append(all, b.otherAttributes()...)
+}
+
+// withoutSizes is the reading in which tensors do not have some sizes, which are 1.
+func withoutSizes(sizes []string) Alternative {
+	return Alternative{
+		Flags: "tensors without " + strings.Join(sizes, ", "), Options: Options{Without: sizes},
+	}
 }
 
 // reordered gives the guessed parameters of a kind their targets in every other order.

@@ -25,6 +25,7 @@ type Param struct {
 	writing      // what the file's lines are seen to do with what is pointed to
 	// Of a Python function: it has a default, or nothing says what it is.
 	Optional, Untyped bool
+	byName            bool   // of a Python function: it is handed over by its name alone
 	preset            string // of a CUDA function: the number that it has where a caller gives none
 	place             place
 	path              string // of a weight: its name in the module, norm.weight

@@ -24,7 +24,7 @@ func (b *Binding) Describe() string {
 	if b.untold || b.stores {
 		why := "it names no dtype"
 		if b.stores {
-			why = "its kernels convert what they store"
+			why = "its kernels convert what they load or store"
 		}
 		fmt.Fprintf(&text, "\n  %s: its tensors are taken for %s (--dtype says another)", why, b.asked[0])
 	} else if len(b.Options.Only) > 0 {
@@ -69,6 +69,12 @@ func (b *Binding) limits() []string {
 	}
 	if b.inPlace() {
 		all = append(all, inPlaceSentence)
+	}
+	for _, a := range b.Args {
+		if b.returnsItself(a) {
+			all = append(all, fmt.Sprintf("it returns %s, which it takes: it gets a copy of it for each "+
+				"call, and the copy is timed", a.Name))
+		}
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func (b *Binding) takeFP32(file *File) {
 	if made := b.givesDType(); !said && made != "" {
 		b.asked = []string{made}
 	}
-	stored := storesIn(b.Function.kernels)
+	stored := cmp.Or(storesIn(b.Function.kernels), loadsIn(b.Function.kernels))
 	switch {
 	case b.untold && stored == "":
 		b.asked = []string{op.FP32.String()}
@@ -52,6 +53,32 @@ func storesIn(kernels string) string {
 		stored = torchDTypes[m[1]]
 	}
 	return stored
+}
+
+var loaded = regexp.MustCompile(`(?m)^[ \t]*(\w+)[ \t]*=[ \t]*tl\.load\(`)
+
+// loadsIn is the type of 16 bits to which kernels of a product convert all that they load, as tensor cores
+// have it; "" where they do not.
+func loadsIn(kernels string) string {
+	kind := ""
+	found := loaded.FindAllStringSubmatchIndex(kernels, -1)
+	if !strings.Contains(kernels, "tl.dot(") || len(found) == 0 ||
+		len(found) != strings.Count(kernels, "tl.load(") {
+		return ""
+	}
+	for _, at := range found {
+		rest := kernels[at[1]:]
+		arguments := strings.Join(argumentList(rest), ",")
+		behind := rest[min(len(rest), len(arguments)+1):]
+		name := kernels[at[2]:at[3]]
+		cast := regexp.MustCompile(`^(?:\s*` + name + `[ \t]*=[ \t]*` + name + `)?` +
+			`\.to\(\s*(?:dtype\s*=\s*)?tl\.(float16|bfloat16)\s*\)[ \t]*(?:\n|$)`).FindStringSubmatch(behind)
+		if cast == nil || kind != "" && kind != torchDTypes[cast[1]] {
+			return ""
+		}
+		kind = torchDTypes[cast[1]]
+	}
+	return kind
 }
 
 // assignedBefore is what a name was last assigned in the lines of a kernel before a store; what is no name,

@@ -14,7 +14,13 @@ import (
 // one.
 func (b *Binding) readExtents() {
 	for _, a := range b.Spec.Attributes {
-		if a.Type != "enum" || len(a.Values) != 2 || b.has(Attribute, a.Name) {
+		if a.Type != "enum" || b.has(Attribute, a.Name) || b.Options.Attrs[a.Name] != "" {
+			continue
+		}
+		if value := b.valueOfMany(a); value != "" && b.Function.Kind == Python && b.givesMany(a) {
+			b.named[a.Name] = value
+		}
+		if len(a.Values) != 2 {
 			continue
 		}
 		if b.Function.Kind == Python {
@@ -109,9 +115,13 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 	if place < 0 {
 		return extentUnsaid
 	}
-	made := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(names[place]) +
+	return extentOf(ownLines(b.Function.text), names[place])
+}
+
+// extentOf says how many elements a tensor is made with that lines give a name.
+func extentOf(text, name string) int {
+	made := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) +
 		`[ \t]*=[ \t]*(?:torch\.(?:empty|zeros|ones)|\w+\.new_(?:empty|zeros|ones))\(`)
-	text := ownLines(b.Function.text)
 	found := made.FindAllStringIndex(text, -1)
 	if len(found) != 1 {
 		return extentUnsaid
@@ -122,6 +132,81 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 		}
 	}
 	return extentOne
+}
+
+// valueOfMany is the one value of an enumeration under which the output that depends on it has more than one
+// element: reduction=none; "" where none or several are such.
+func (b *Binding) valueOfMany(a op.AttributeSpec) (many string) {
+	for _, t := range b.dependingOn(a) {
+		by, _ := t.Shape.(map[string]any)
+		values, _ := by[a.Name].(map[string]any)
+		for _, value := range a.Values {
+			list, _ := values[value].([]any)
+			if len(list) == 1 && list[0] != any("1") {
+				if many != "" && many != value {
+					return ""
+				}
+				many = value
+			}
+		}
+	}
+	return many
+}
+
+// dependingOn are the tensors of the pass whose sizes an enumeration chooses.
+func (b *Binding) dependingOn(a op.AttributeSpec) (all []op.TensorSpec) {
+	for _, t := range slices.Concat(b.inputs, b.outputs) {
+		if by, _ := t.Shape.(map[string]any); by[a.Name] != nil {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// givesMany says whether the lines of a function of Python show that the tensor which depends on an
+// enumeration has an element for each row: a kernel addresses it by its program id alone, "loss_ptr + row",
+// or it is made so, "loss = torch.empty(rows)", and returned as it is.
+func (b *Binding) givesMany(a op.AttributeSpec) bool {
+	lines := pythonComment.ReplaceAllString(b.Function.text, "")
+	for _, t := range b.dependingOn(a) {
+		if b.Function.form == kernelForm {
+			at := slices.IndexFunc(b.Args, func(a Argument) bool {
+				return (a.Role == Input || a.Role == Output) && a.Target == t.Name
+			})
+			if at >= 0 && addressedByProgram(lines, b.Args[at].Name) {
+				return true
+			}
+			continue
+		}
+		text := ownLines(b.Function.text)
+		names := returned.FindAllStringSubmatch(text, -1)
+		if len(names) != 1 || len(returns.FindAllString(text, -1)) != 1 ||
+			!slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool { return o.Name == t.Name }) {
+			continue
+		}
+		if extentOf(text, names[0][1]) == extentMany && !givenOtherValue(text, names[0][1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// addressedByProgram says whether a kernel loads or stores an element of a pointer for each of its programs.
+func addressedByProgram(text, pointer string) bool {
+	text = programID.ReplaceAllString(text, "pid_axis_$1")
+	names := []string{"pid_axis_0"}
+	called := regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*pid_axis_0\s*$`)
+	for _, m := range called.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	return regexp.MustCompile(`\btl\.(?:load|store)\(\s*` + regexp.QuoteMeta(pointer) + `\s*\+\s*(?:` +
+		strings.Join(names, "|") + `)\s*[,)]`).MatchString(text)
+}
+
+// givenOtherValue says whether a name is assigned more than once.
+func givenOtherValue(text, name string) bool {
+	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*[-+*/]?=[^=]`)
+	return len(assigned.FindAllString(text, -1)) > 1
 }
 
 // indexed says whether a place of a tensor is used that is not its first.

@@ -258,6 +258,12 @@ func (b *Binding) onlyTensor(a Argument) bool {
 	return len(slices.DeleteFunc(b.required(), func(i int) bool { return b.without[b.outputs[i].Name] })) == 1
 }
 
+// onlyInput says whether a tensor is all that a function takes that returns its output, and the operator has
+// one input: whatever it is called.
+func (b *Binding) onlyInput(a Argument) bool {
+	return a.Role == Input && len(b.Args) == 1 && len(b.inputs) == 1 && b.Function.mayReturn()
+}
+
 // numberNames are what people call a plain number that is added.
 var numberNames = []string{"beta", "bias", "shift"}
 

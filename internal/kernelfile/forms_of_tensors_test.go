@@ -27,7 +27,7 @@ func TestOneTensorForTwo(t *testing.T) {
 	for _, c := range []struct{ text, call, why string }{
 		{
 			"def f(both):\n    a, b = both.chunk(2, dim=-1)\n    return a * b\n",
-			"both=torch.cat((in_x, in_z), dim=-1)", "",
+			"_MODULE.f(torch.cat((in_x, in_z), dim=-1))", "",
 		},
 		{"def f(both):\n    return both * both\n", "", "what both stands for is not clear"},
 		{

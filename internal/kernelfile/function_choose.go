@@ -326,7 +326,7 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 	}
 	same := func(b *Binding) bool { return plain(b.Function.Name) == plain(spec.Name) }
 	if !slices.ContainsFunc(fit, same) {
-		return fit
+		return withoutSiblings(fit, spec)
 	}
 	var left []string
 	for _, b := range fit {
@@ -339,6 +339,30 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 		b.left = left
 	}
 	return fit
+}
+
+// withoutSiblings leaves out functions that have another operator's name where one beside them, called alike
+// but for this one word, has the operator's: vector_mul beside vector_add.
+func withoutSiblings(fit []*Binding, spec *op.Spec) []*Binding {
+	names := func(b *Binding) []string { return strings.Split(snake(b.Function.Name), "_") }
+	sibling := func(b, other *Binding) bool {
+		mine, others := names(b), names(other)
+		at := slices.Index(others, spec.Name)
+		return at >= 0 && len(mine) == len(others) && len(mine) > 1 && !slices.Contains(mine, spec.Name) &&
+			slices.Equal(slices.Delete(slices.Clone(mine), at, at+1), slices.Delete(others, at, at+1))
+	}
+	var left []string
+	kept := slices.DeleteFunc(slices.Clone(fit), func(b *Binding) bool {
+		is := slices.ContainsFunc(fit, func(other *Binding) bool { return sibling(b, other) })
+		if is {
+			left = append(left, b.Function.Name)
+		}
+		return is
+	})
+	for _, b := range kept {
+		b.left = append(b.left, left...)
+	}
+	return kept
 }
 
 // noFunction says why a file has no function to judge.
@@ -354,6 +378,9 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 	}
 	if r.IsPython() {
 		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
+		if other := f.elsewhere(); other != "" {
+			message += "; " + other
+		}
 	}
 	switch {
 	case r.Function != "" && slices.Contains(have, r.Function):

@@ -417,6 +417,9 @@ func (b *Binding) outputSizes() []string { return b.sizesOf(b.outputs[0]) }
 func (b *Binding) sizesOf(t op.TensorSpec) []string {
 	var words []string
 	list, _ := t.Shape.([]any)
+	if list == nil && b.Function.form == kernelForm {
+		list = b.shape(t)
+	}
 	for _, size := range list {
 		if text, ok := size.(string); ok {
 			words = append(words, b.withoutAttributes(text))

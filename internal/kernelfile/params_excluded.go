@@ -9,6 +9,9 @@ import (
 // presetAxis matches a parameter that is preset to a number below 0, as an axis is counted from the last.
 var presetAxis = regexp.MustCompile(`=\s*-\s*\d+\s*$`)
 
+// presetMask matches a parameter of Python for a mask, which is a tensor: without one there is None.
+var presetMask = regexp.MustCompile(`(?i)^\w*mask\w*\s*(?::[^=]*)?=\s*None$`)
+
 // onlyRead says whether the lines of a kernel read what a pointer points to, and write others, as many as
 // there are outputs: it is none, whatever it is called. One that they hand on, or make an address of, may be
 // written there.

@@ -265,7 +265,8 @@ func (b *Binding) takeShare(a *Argument) bool {
 	side := isLetter(a.Name) || slices.ContainsFunc(sides[:], func(words []string) bool {
 		return slices.Contains(words, snake(a.Name))
 	})
-	if len(b.Spec.Dims) != 1 || !a.isInteger() || b.Function.Kind != Host || !side {
+	calls := b.Function.Kind == Host || b.Function.Kind == Python && b.Function.form == plainForm
+	if len(b.Spec.Dims) != 1 || !a.isInteger() || !calls || !side {
 		return false
 	}
 	dim := b.Spec.Dims[0].Name

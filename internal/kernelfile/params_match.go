@@ -385,6 +385,9 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 			(len(a.Values) != 2 || !slices.Contains(a.Values, "none")) {
 			continue // which of the values it switches on is not said
 		}
+		if a.Type == "bool" && presetMask.MatchString(p.Text) && b.Options.Map[p.Name] == "" {
+			continue
+		}
 		if p.Untyped || a.Type == "float" && p.isFloat() || a.Type != "float" && !p.isFloat() {
 			all = append(all, candidate{Attribute, a.Name, i, b.score(p, a.Name)})
 		}

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -144,7 +145,7 @@ func (b *Binding) shape(t op.TensorSpec) []any {
 		for _, a := range b.Spec.Attributes {
 			if values, is := by[a.Name].(map[string]any); is {
 				value, _ := a.Default.(string)
-				if said := b.Options.Attrs[a.Name]; said != "" {
+				if said := cmp.Or(b.Options.Attrs[a.Name], b.named[a.Name]); said != "" {
 					value = said
 				}
 				shape = values[value]

@@ -34,10 +34,18 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 		}
 		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, data)
 	}
+	// A decorator around a function, such as torch.amp.custom_fwd, may want tensors by their positions.
 	var words []string
+	named := false
 	for _, a := range args {
-		if value := b.pythonValue(a); value != "" {
+		value := b.pythonValue(a)
+		named = named || value == "" || a.byName
+		switch {
+		case value == "":
+		case named:
 			words = append(words, a.Name+"="+value)
+		default:
+			words = append(words, value)
 		}
 	}
 	return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(words, ", "))
@@ -54,12 +62,18 @@ func (b *Binding) pythonValue(a Argument) string {
 		if b.stacked(a) {
 			return pythonTensor(a) + "[None]" + pointer
 		}
+		if b.returnsItself(a) {
+			return pythonTensor(a) + ".clone()" + pointer
+		}
 		return pythonTensor(a) + pointer
 	case Output:
 		return "out_" + a.Target + pointer
 	case Size:
 		if strings.Contains(a.Text, "uple") || strings.HasSuffix(a.Name, "_shape") {
 			return "(" + pythonSize(a.Target) + ",)"
+		}
+		if a.Share > 0 {
+			return fmt.Sprintf("factor(%s, %d)", pythonSize(a.Target), a.Share)
 		}
 		return pythonSize(a.Target)
 	case Constant:

@@ -74,8 +74,12 @@ func method(class, name string) (params []Param, ok bool) {
 }
 
 func pythonParams(list []string) (params []Param) {
+	byName := false
 	for _, part := range list {
+		part = strings.TrimSpace(part)
+		byName = byName || strings.HasPrefix(part, "*")
 		if p, ok := pythonParam(part); ok {
+			p.byName = byName
 			params = append(params, p)
 		}
 	}

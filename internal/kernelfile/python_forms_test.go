@@ -61,7 +61,7 @@ var pythonForms = map[string]struct {
 	"a function that calls it": {
 		"x", "class S(Function):\n    def forward(ctx, x):\n        return x\n\n" +
 			"def softmax(x):\n    return S.apply(x)\n",
-		[]string{"_MODULE.softmax(x=in_x)", "ThroughAutograd(_forward, 1, (0,))"},
+		[]string{"_MODULE.softmax(in_x)", "ThroughAutograd(_forward, 1, (0,))"},
 		"S.apply",
 	},
 	"a default in the middle": {
@@ -94,7 +94,7 @@ var pythonForms = map[string]struct {
 	},
 	"a name that could be a size": {
 		"gate, up", "def swiglu(a, b):\n    return a * b\n",
-		[]string{"_MODULE.swiglu(a=in_gate, b=in_up)"},
+		[]string{"_MODULE.swiglu(in_gate, in_up)"},
 		"",
 	},
 	"data that is unpacked": {
@@ -113,8 +113,8 @@ var pythonForms = map[string]struct {
 			"    tl.store(a, 0)\n\n" +
 			"def solve(gate_ptr: int, up_ptr: int, out_ptr: int, n: int):\n    k[(1,)](gate_ptr, n)\n",
 		[]string{
-			"gate_ptr=in_gate.data_ptr(), up_ptr=in_up.data_ptr(), out_ptr=out_y.data_ptr(), " +
-				"n=dim_rows * dim_cols",
+			"in_gate.data_ptr(), in_up.data_ptr(), out_y.data_ptr(), " +
+				"dim_rows * dim_cols",
 		},
 		"",
 	},

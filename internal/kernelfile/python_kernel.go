@@ -208,6 +208,9 @@ func (b *Binding) proposeTriton() error {
 func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]string) string {
 	rows := b.outputSizes()
 	last := rows[max(len(rows)-1, 0):]
+	if tiles := b.tilesInOneRow(text, names, moved); axes == 1 && tiles != "" {
+		return tiles
+	}
 	m := regexp.MustCompile(`(?m)(?:(\w+)\s*=\s*)?\(?\b(?:`+names+`)\)?\s*\*\s*(\w+)\b(.*)`).
 		FindAllStringSubmatch(text, -1)
 	for _, found := range m {
@@ -233,6 +236,10 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 		return limit
 	}
 	switch {
+	case axes <= 1 && len(rows) == 1 && slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Role == Output && addressedByProgram(text, a.Name)
+	}):
+		return rows[0]
 	case axes <= 1 && len(rows) > 1:
 		return strings.Join(rows[:len(rows)-1], " * ")
 	case axes <= 1:
@@ -242,6 +249,40 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 	}
 	return strings.Join(last, " * ")
 }
+
+// tilesInOneRow is the number of tiles of a kernel whose one program id counts those of rows and of columns:
+// it is divided, and the lines divide two sizes or more into tiles, "tl.cdiv(M, BLOCK_M)", other than in the
+// range of a loop; "" of another kernel.
+func (b *Binding) tilesInOneRow(text, names string, moved map[string]string) string {
+	if !regexp.MustCompile(`\b(?:` + names + `)\s*(?://|%)`).MatchString(text) {
+		return ""
+	}
+	var grid, tiles []string
+	for _, m := range divided.FindAllStringSubmatch(text, -1) {
+		size, tile := m[2]+m[4], m[3]+m[5]
+		of := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Name == size && a.Role == Size })
+		is := slices.ContainsFunc(b.Args, func(a Argument) bool {
+			return a.Name == tile && a.place == inTile && a.Role == Nothing
+		})
+		loops := regexp.MustCompile(`\brange\([^\n]*\b` + regexp.QuoteMeta(m[1]) + `\b`)
+		if of < 0 || !is || slices.Contains(tiles, tile) || loops.MatchString(text) {
+			continue
+		}
+		tiles = append(tiles, tile)
+		grid = append(grid, fmt.Sprintf("ceildiv(%s, %s)", dimsOrProduct(b.Args[of].Target), tileSide))
+	}
+	if len(grid) < 2 {
+		return ""
+	}
+	for _, tile := range tiles {
+		moved[tile] = tileSide
+	}
+	return strings.Join(grid, " * ")
+}
+
+// divided matches the number of tiles of a size: "n = tl.cdiv(N, BLOCK)", "n = (N + BLOCK - 1) // BLOCK".
+var divided = regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*(?:(?:tl|triton)\.cdiv\(\s*(\w+)\s*,\s*(\w+)\s*\)|` +
+	`\(\s*(\w+)\s*\+\s*\w+\s*-\s*1\s*\)\s*//\s*(\w+))`)
 
 // comparedWith is the size that a variable is compared with; "" where it is compared with none.
 func (b *Binding) comparedWith(text, names string) string {
@@ -280,7 +321,7 @@ func hasDefault(p Param) bool {
 func (b *Binding) tile(text string, a Argument, moved map[string]string) string {
 	name := regexp.QuoteMeta(a.Name)
 	ranges := regexp.MustCompile(`(\w+)\s*=\s*tl\.arange\(0,\s*` + name + `\)`)
-	steps := regexp.MustCompile(`range\([^\n]*,\s*` + name + `\s*[),]`)
+	steps := regexp.MustCompile(`range\([^\n]*(?:,|//)\s*` + name + `\s*[),]`)
 	switch {
 	case moved[a.Name] != "":
 		return moved[a.Name]
@@ -295,6 +336,9 @@ func (b *Binding) tile(text string, a Argument, moved map[string]string) string 
 	case !isTile.MatchString(a.Name) && !regexp.MustCompile(`tl\.arange\(0,\s*`+name+`\)`).MatchString(text):
 		return ""
 	case steps.MatchString(strings.ReplaceAll(text, "tl.arange", "")):
+		if strings.Contains(text, "tl.dot(") {
+			return tileSide // the sum is of several steps then
+		}
 		return tileInLoop
 	}
 	limit := ""
@@ -332,61 +376,6 @@ func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool
 		grid = append(grid, own)
 	}
 	return grid, len(grid) > 0
-}
-
-// tensorStride is the stride that a parameter of a kernel stands for, in Python; said is false where the
-// tensor has more sizes than the kernel has strides of it, so that which they are is taken from their number.
-type tensorStride struct {
-	code string
-	said bool
-}
-
-// strideOfTensor finds the stride that a parameter stands for: of the tensor that its name speaks of, else of
-// the first input. They stand in the order of the sizes. Of fewer than there are sizes they are those of the
-// last ones, and one alone is that from row to row.
-func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
-	of := func(p Param) (at int) {
-		word := strings.Trim(
-			strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"),
-			"_",
-		)
-		at, longest := -1, 0
-		for i, o := range b.Args {
-			plain := strings.TrimSuffix(strings.TrimSuffix(snake(o.Name), "_ptr"), "_pointer")
-			if o.Pointer && strings.HasPrefix(word, plain) && len(plain) > longest {
-				at, longest = i, len(plain)
-			}
-		}
-		return at
-	}
-	at := of(a.Param)
-	count, index := 0, 0
-	for _, o := range b.Args {
-		if o.place == inStride && of(o.Param) == at {
-			if o.Name == a.Name {
-				index = count
-			}
-			count++
-		}
-	}
-	name, tensor := "in_"+b.inputs[0].Name, b.inputs[0]
-	if at >= 0 {
-		name = b.pythonValue(b.Args[at])
-		if role := b.Args[at].Role; role == Input || role == Output {
-			tensor = b.tensor(b.Args[at])
-		}
-	}
-	rank := strings.Count(b.pythonShape(tensor, true), ",")
-	switch {
-	case count > rank:
-		return tensorStride{}, b.errorf("it has %d strides for %s, which has %d sizes here: add a function "+
-			"that launches the kernel", count, tensor.Name, rank)
-	case count == 1 && rank > 1:
-		index = rank - 2
-	default:
-		index += rank - count
-	}
-	return tensorStride{fmt.Sprintf("%s.stride(%d)", name, index), count == rank || rank == 2}, nil
 }
 
 // tritonCall is the launch of a kernel.

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 var (
@@ -108,4 +110,45 @@ func (fn *Function) givesItsOwn() bool {
 		}
 	}
 	return true
+}
+
+// givenBack are the parameters that a function of Python returns, each time and nothing else, without giving
+// their names another tensor: it writes its result where they lie.
+func (fn *Function) givenBack() []string {
+	text := ownLines(docstring.ReplaceAllString(fn.text, ""))
+	var names []string
+	for i, at := range returns.FindAllStringIndex(text, -1) {
+		line, _, _ := strings.Cut(text[at[1]:], "\n")
+		var these []string
+		for _, item := range strings.Split(withoutParentheses(strings.TrimSpace(line)), ",") {
+			these = append(these, strings.TrimSpace(item))
+		}
+		if i > 0 && !slices.Equal(names, these) {
+			return nil
+		}
+		names = these
+	}
+	for _, name := range names {
+		taken := func(p Param) bool { return p.Name == name }
+		if !slices.ContainsFunc(fn.Params, taken) || renamed(askingLines(*fn), name) {
+			return nil
+		}
+	}
+	return names
+}
+
+// renamed says whether lines give a name another tensor, other than a copy of its own without gaps or of
+// another dtype.
+func renamed(lines, name string) bool {
+	assigned := regexp.MustCompile(`(?m)^[ \t]*(?:\w+[ \t]*,[ \t]*)*` + regexp.QuoteMeta(name) +
+		`[ \t]*(?:,[ \t]*\w+[ \t]*)*=([^=].*)$`)
+	return slices.ContainsFunc(assigned.FindAllStringSubmatch(lines, -1), func(m []string) bool {
+		return !keepsShape.MatchString(m[1]) || !strings.HasPrefix(strings.TrimSpace(m[1]), name+".")
+	})
+}
+
+// returnsItself says whether an input is what a function of Python returns: it gets a copy.
+func (b *Binding) returnsItself(a Argument) bool {
+	return a.Role == Input && b.Function.Kind == Python && b.Function.form == plainForm &&
+		b.Pass == op.Forward && slices.Contains(b.Function.givenBack(), a.Name)
 }

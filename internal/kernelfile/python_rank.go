@@ -53,8 +53,36 @@ func (b *Binding) takeRank() {
 		b.Options.Without = []string{first}
 	} else if flat := b.Spec.Own.Flat; len(flat) > 0 && said == b.rankWithout(flat) {
 		b.Options.Without = flat
+	} else if some := b.withoutHeads(); len(some) > 0 && said == b.rankWithout(some) && !b.unpacksHeads() {
+		b.Options.Without = some
 	}
 }
+
+// withoutHeads are the sizes that tensors of a batch without heads do not have, where an operator has both:
+// what is done with each head is done with each part of the batch.
+func (b *Binding) withoutHeads() []string {
+	if flat := b.Spec.Own.Flat; b.Spec.Own.TokenSize != "" && len(flat) > 1 {
+		return flat[1:]
+	}
+	return nil
+}
+
+// unpacksHeads says whether the lines call a size of a tensor a number of heads: "seq, heads, d = q.shape".
+func (b *Binding) unpacksHeads() bool {
+	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	for _, m := range unpacksShape.FindAllStringSubmatch(text, -1) {
+		for _, name := range strings.Split(m[1], ",") {
+			if namesHeads.MatchString(strings.TrimSpace(name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesHeads matches what people call a number of heads, and not the size of one.
+var namesHeads = regexp.MustCompile(`(?i)^(?:n?_?h|h_?q|nh|(?:n|num|nb|total)?_?heads?(?:_?(?:q|k|kv))?|` +
+	`[a-z]+_heads?)$`)
 
 // rankWithout is how many sizes the first input has, some of them left out.
 func (b *Binding) rankWithout(sizes []string) int {
@@ -76,16 +104,15 @@ func (b *Binding) saidRank() (said, rank int) {
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
 	}
-	name := b.Args[first].Name
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
-	// what stands behind another assignment to it speaks of another tensor
-	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*=([^=].*)$`)
-	for _, at := range assigned.FindAllStringSubmatchIndex(text, -1) {
-		if !keepsShape.MatchString(text[at[2]:at[3]]) {
-			text = text[:at[0]]
-			break
-		}
-	}
+	said = b.rankSaidBy(b.Function, b.Args[first].Name, rank, asksDepth)
+	return max(said, 0), rank
+}
+
+// rankSaidBy is how many sizes the lines of a function say that a tensor has, 0 where they say nothing, -1
+// where they say two things. Functions of the file that get the tensor are looked into where it says nothing
+// itself.
+func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said int) {
+	text := untilRenamed(pythonComment.ReplaceAllString(fn.text, ""), name)
 	add := func(n int) {
 		if said != 0 && said != n {
 			n = -1
@@ -110,16 +137,84 @@ func (b *Binding) saidRank() (said, rank int) {
 	if ofMatrix.MatchString(text) { // torch takes nothing else there
 		add(2)
 	}
+	inner := regexp.MustCompile(`\b` + quoted +
+		`\.(?:shape\[1\]|size\(1\))\s*[!=]=\s*\w+\.(?:shape\[0\]|size\(0\))`)
+	if said == 0 && inner.MatchString(text) { // the inner sizes of two matrices
+		add(2)
+	}
+	if n := passesStrides(text, quoted); said == 0 && n > 0 {
+		add(n)
+	}
+	if said == 0 && depth > 0 {
+		said = b.rankSaidInside(fn, name, rank, depth)
+	}
 	asks := regexp.MustCompile(`\b` + quoted + `\.(?:ndim\b|dim\(\))|len\(` + quoted + `\.shape\)`)
 	if said == 0 && !asks.MatchString(text) { // a size beyond the operator's is asked for, whatever is given
-		said = rank
 		for _, m := range indexesShape.FindAllStringSubmatch(text, -1) {
-			if n, err := strconv.Atoi(m[2] + m[3]); err == nil && m[1] == name {
+			if n, err := strconv.Atoi(m[2] + m[3]); err == nil && m[1] == name && n >= rank {
 				said = max(said, n+1)
 			}
 		}
 	}
-	return max(said, 0), rank
+	return said
+}
+
+// rankSaidInside is what the functions of the file say of a tensor that a function hands to them.
+func (b *Binding) rankSaidInside(fn Function, name string, rank, depth int) int {
+	lines := askingLines(fn)
+	for _, other := range b.others {
+		if other.Name == fn.Name || other.call == "" || other.form == kernelForm || other.form == moduleForm {
+			continue
+		}
+		called := regexp.MustCompile(`\b` + regexp.QuoteMeta(other.call) + `\(`)
+		for _, at := range called.FindAllStringIndex(lines, -1) {
+			for i, argument := range argumentList(lines[at[1]:]) {
+				if i >= len(other.Params) || strings.TrimSpace(argument) != name {
+					continue
+				}
+				if n := b.rankSaidBy(other, other.Params[i].Name, rank, depth-1); n != 0 {
+					return n
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// untilRenamed are the lines up to an assignment of another tensor to a name: what stands behind it speaks of
+// that.
+func untilRenamed(text, name string) string {
+	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*=([^=].*)$`)
+	for _, at := range assigned.FindAllStringSubmatchIndex(text, -1) {
+		if !keepsShape.MatchString(text[at[2]:at[3]]) {
+			return text[:at[0]]
+		}
+	}
+	return text
+}
+
+// passesStrides is how many sizes a tensor has whose strides are handed on one by one, "a.stride(0),
+// a.stride(1)", and of which the lines ask for no other size and make no other shape; 0 where they do not.
+// quoted is its name, as a pattern.
+func passesStrides(text, quoted string) int {
+	asked := map[int]bool{} // the sizes, and whether it is their stride that is asked for
+	of := regexp.MustCompile(`\b` + quoted + `\.(shape\[|size\(|stride\()[ \t]*(\d)[ \t]*[\])]`)
+	rest := of.ReplaceAllString(text, "")
+	for _, m := range of.FindAllStringSubmatch(text, -1) {
+		at, _ := strconv.Atoi(m[2])
+		asked[at] = asked[at] || m[1] == "stride("
+	}
+	other := regexp.MustCompile(`\b` + quoted + `(?:\.(?:shape|size|stride|view|reshape|flatten|squeeze|` +
+		`unsqueeze|transpose|permute|ndim|dim|T|mT|t)\b|\[)`)
+	if other.MatchString(rest) {
+		return 0
+	}
+	for n := range len(asked) {
+		if !asked[n] {
+			return 0
+		}
+	}
+	return len(asked)
 }
 
 // leads says whether a tensor of these sizes gets one more in front. Vectors beside a matrix get none.
@@ -137,3 +232,22 @@ func (b *Binding) leads(sizes []any) bool {
 // keepsShape matches what makes a tensor of the same sizes of one.
 var keepsShape = regexp.MustCompile(
 	`^\s*\w+(?:\.(?:contiguous|to|float|half|cuda|detach|clone|type_as)\([^()]*\))+\s*$`)
+
+// perhapsWithout lists the sizes that the tensors of a function of Python which takes none may do without.
+func (b *Binding) perhapsWithout() (all [][]string) {
+	if b.Function.Kind != Python || b.takesSizes() {
+		return nil
+	}
+	shape := b.shape(b.inputs[0])
+	for _, d := range b.Spec.Dims {
+		if len(shape) > 2 && shape[0] == any(d.Name) && d.Default == "1" && !b.givesSize(d.Name) {
+			all = append(all, []string{d.Name})
+		}
+	}
+	for _, sizes := range [][]string{b.Spec.Own.Flat, b.withoutHeads()} {
+		if len(sizes) > 0 {
+			all = append(all, sizes)
+		}
+	}
+	return slices.DeleteFunc(all, func(sizes []string) bool { return slices.Equal(sizes, b.Options.Without) })
+}

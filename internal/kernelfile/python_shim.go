@@ -65,7 +65,7 @@ import functools
 import torch
 
 from implementation import Implementation
-from own_file import Module, ThroughAutograd, called, default, load, power_of_2, uses_triton
+from own_file import Module, ThroughAutograd, called, default, factor, load, power_of_2, uses_triton
 from returned import ReturnedOtherwise, exchanged, fitted, given, joined, scaled
 
 _PATH = %s
@@ -366,6 +366,9 @@ func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 			continue
 		}
 		word := pythonExpression(fmt.Sprint(size))
+		if seen && len(list) == 1 && b.hasFactors(fmt.Sprint(size)) {
+			word = fmt.Sprintf("factor(%s, 1), factor(%[1]s, 2)", word)
+		}
 		if name := b.switchOf(t); name != "" {
 			word = strings.ReplaceAll(word, pythonName(name), fmt.Sprintf("int(attributes[%q])", name))
 		}
@@ -444,7 +447,7 @@ func (b *Binding) pythonConditions() []condition {
 			}
 		}
 	}
-	all = slices.Concat(all, b.someTarget(), b.whereRowsSee())
+	all = slices.Concat(all, b.someTarget(), b.whereRowsSee(), b.whereFactorsAre())
 	for _, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue

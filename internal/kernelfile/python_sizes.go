@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +20,29 @@ func (b *Binding) hides(dim string) bool {
 	return b.implied[dim] == 1 || slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool {
 		return d.Name == dim && b.goesWithout(d)
 	})
+}
+
+// hasFactors says whether a function is given two factors of a size: its tensors have both as their sizes.
+func (b *Binding) hasFactors(dim string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
+}
+
+// mostFactor is the largest of two factors at which a function is judged: an interpreter takes long for a
+// program for each of more rows.
+const mostFactor = 4099
+
+// whereFactorsAre is the condition under which a size has two factors that a function is given.
+func (b *Binding) whereFactorsAre() []condition {
+	for _, d := range b.Spec.Dims {
+		if b.hasFactors(d.Name) {
+			return []condition{{
+				fmt.Sprintf("factor(%s, 2) <= %d", pythonName(d.Name), mostFactor),
+				fmt.Sprintf("its two sizes are factors of %s: it is judged where both are at most %d", d.Name,
+					mostFactor),
+			}}
+		}
+	}
+	return nil
 }
 
 // pythonSquares are the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".

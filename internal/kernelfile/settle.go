@@ -43,7 +43,7 @@ func Settle(b *Binding, t Trial) Settled {
 	assumed := b.Assumptions()
 	names, _ := b.exchangeable()
 	_, square := b.swapped()
-	open := len(names) > 0 || square
+	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0
 	if len(assumed) == 0 && !open && !b.mayBeOther() {
 		return settled
 	}
@@ -52,7 +52,12 @@ func Settle(b *Binding, t Trial) Settled {
 	switch {
 	case len(assumed) == 0 && !open:
 		return settled
-	case first == (Tally{}): // the trials say nothing
+	case first == (Tally{}): // it declines these calls, perhaps for their tensors' sizes
+		for _, sizes := range b.perhapsWithout() {
+			if other := withoutSizes(sizes); t.Read(&other).Clean() {
+				return Settled{Taken: &other}
+			}
+		}
 		settled.Unshown = doubt(assumed)
 		return settled
 	case first.Wrong == 0:

@@ -13,7 +13,10 @@ var (
 	bindsName = regexp.MustCompile(
 		`\.(?:def|impl)\(\s*"(?:\w+::)?(\w+)[^"]*",\s*(?:[\w:]+\()?&?\s*([\w:]+)`,
 	)
-	asksFor  = regexp.MustCompile(`(?:data_ptr|data|accessor\w*)<\s*([\w:]+)`)
+	asksFor = regexp.MustCompile(`(?:data_ptr|data|accessor\w*)<\s*([\w:]+)`)
+	// (half *)x.data_ptr(), reinterpret_cast<const half *>(x.data_ptr())
+	castsTo = regexp.MustCompile(`(?:\(|reinterpret_cast<|static_cast<)\s*(?:const\s+)?([\w:]+)` +
+		`(?:\s+const)?\s*\*\s*[)>]\s*\(?\s*(\w+)\.(?:mutable_|const_)?data_ptr\(\s*\)`)
 	dispatch = regexp.MustCompile(`AT_DISPATCH_\w+`)
 )
 
@@ -65,13 +68,11 @@ func (f *File) readExtension(text string) {
 		}
 	}
 	for _, m := range asksFor.FindAllStringSubmatch(text, -1) {
-		switch m[1][strings.LastIndexByte(m[1], ':')+1:] {
-		case "float":
-			add("fp32")
-		case "Half", "half", "__half":
-			add("fp16")
-		case "BFloat16", "__nv_bfloat16", "nv_bfloat16":
-			add("bf16")
+		add(dtypeOfPointer(m[1])...)
+	}
+	for _, m := range castsTo.FindAllStringSubmatch(text, -1) {
+		if f.takesTensor(m[2]) {
+			add(dtypeOfPointer(m[1])...)
 		}
 	}
 	for _, word := range dispatch.FindAllString(text, -1) {
@@ -92,6 +93,26 @@ func (f *File) readExtension(text string) {
 			add("fp32")
 		}
 	}
+}
+
+// dtypeOfPointer is the dtype of a type of C++ that pointers of a tensor are asked for in; none of others.
+func dtypeOfPointer(kind string) []string {
+	switch kind[strings.LastIndexByte(kind, ':')+1:] {
+	case "float":
+		return []string{"fp32"}
+	case "Half", "half", "__half":
+		return []string{"fp16"}
+	case "BFloat16", "__nv_bfloat16", "nv_bfloat16":
+		return []string{"bf16"}
+	}
+	return nil
+}
+
+// takesTensor says whether a function of the file has a tensor of a name as its parameter: others it makes.
+func (f *File) takesTensor(name string) bool {
+	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
+		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.tensor && p.Name == name })
+	})
 }
 
 // Includes notes what the files that a CUDA file includes say of it, whose own text is own: one of them may
@@ -165,6 +186,9 @@ inline void store(const triad_call *c, const std::vector<int> &at, const std::ve
 		const ::at::Tensor want = tensor(c->out[at[i]]);
 		const bool flat = values[i].dim() <= 1 && values[i].numel() == want.numel();
 		const bool alike = without_ones(values[i].sizes()) == without_ones(want.sizes());
+		const bool narrow = want.scalar_type() == ::c10::kHalf || want.scalar_type() == ::c10::kBFloat16;
+		if ((alike || flat) && narrow && values[i].scalar_type() == ::c10::kFloat)
+			throw std::runtime_error("it returns fp32 for 16 bits");
 		if ((!alike && !flat) || values[i].scalar_type() != want.scalar_type()) {
 			std::fprintf(stderr, "output %d: it returned another shape or dtype\n", at[i]);
 		} else if (want.numel() > 0) {

@@ -180,6 +180,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		advice.ExplainEmpty(&outcome, f.dynamicShared)
 	}
 	if err == nil {
+		f.missesNames(&outcome)
 		advice.ExplainThrown(&outcome)
 		advice.Explain(&outcome, f.launchLines, f.dynamicShared)
 	}

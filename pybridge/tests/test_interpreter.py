@@ -221,6 +221,17 @@ class Interpreter(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "out of bounds", msg="right without the correction: drop it"):
             _whole_sum_kernel[(1,)](x, torch.zeros(1, dtype=torch.int32), N=16)
 
+    def test_a_grid_may_be_a_list(self):
+        x = torch.arange(300, dtype=torch.float32)
+        for grid in ([3], lambda meta: [triton.cdiv(300, meta["BLOCK"])]):
+            y = torch.zeros(300)
+            _convert_kernel[grid](x, y, 300, BLOCK=128)
+            self.assertTrue(torch.equal(x, y))
+        self.addCleanup(interpreter.correct)
+        interpreter.without_correction()
+        with self.assertRaisesRegex(TypeError, "concatenate list"):
+            _convert_kernel[[3]](x, y, 300, BLOCK=128)
+
     def test_a_bool_is_an_argument(self):
         x = torch.arange(16.0)
         for doubled in (True, False):

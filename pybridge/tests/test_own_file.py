@@ -60,8 +60,9 @@ class OwnFile(unittest.TestCase):
     def test_of_two_modules_near_it_none_is_taken(self):
         self.write(src__in__mine="import helper_of_mine", one__in__helper_of_mine="",
                    two__in__helper_of_mine="")
+        module = self.load("src/mine.py")
         with self.assertRaisesRegex(ImportError, "No module named 'helper_of_mine'"):
-            self.load("src/mine.py")
+            module.helper_of_mine.double(3)
 
     def test_no_line_of_triad_is_named_as_the_place_of_a_fault(self):
         try:
@@ -145,8 +146,9 @@ class OwnFile(unittest.TestCase):
 
     def test_the_root_of_the_repository_is_searched(self):
         self.write(lib__in__parts="N = 5", examples__in__mine="from lib.parts import N")
+        module = self.load("examples/mine.py")
         with self.assertRaisesRegex(ImportError, "No module named 'lib'"):
-            self.load("examples/mine.py")
+            print(module.N + 1)
         (self.folder / "pyproject.toml").touch()
         self.assertEqual(self.load("examples/mine.py").N, 5)
 
@@ -168,8 +170,62 @@ class OwnFile(unittest.TestCase):
     def test_a_missing_package_is_named_with_its_line(self):
         self.write(mine="\nimport cv2_not_here.parts")
         line = r"mine.py:2: .*No module named 'cv2_not_here': .* -m pip install cv2-not-here"
+        module = self.load("mine.py")
         with self.assertRaisesRegex(ImportError, line):
-            self.load("mine.py")
+            module.cv2_not_here.parts.read()
+        self.write(star="from cv2_not_here import *")
+        with self.assertRaisesRegex(ImportError, "star.py:1: "):
+            self.load("star.py")
+
+    def test_what_does_without_a_line_that_failed_is_there(self):
+        self.write(mine="""
+            import not_here, math
+            from not_here.parts import Base, timed as wrapped
+            N = 1
+            N = int("x")
+            made = not_here.make(3)
+            class Other(Base):
+                pass
+            @wrapped
+            def other(x): return x
+            def f(x): return x + 1
+            def g(x): return x * N
+            def h(x): return made[x]
+            """)
+        module = self.load("mine.py")
+        self.assertEqual(module.f(1), 2)
+        self.assertIn("what uses N fails with it", self.printed.getvalue())
+        for use, why in ((lambda: module.g(1), "mine.py:5: ValueError: invalid literal"),
+                         (lambda: module.h(1), "mine.py:2: ModuleNotFoundError: No module named 'not_here'"),
+                         (lambda: module.other(1), "mine.py:3: ModuleNotFoundError"),
+                         (lambda: module.Other(), "mine.py:3: ModuleNotFoundError")):
+            with self.assertRaisesRegex(ImportError, why):
+                use()
+
+    def test_a_cell_has_the_names_of_those_above_it(self):
+        self.write(cell="def f(x): return torch.ones(x).sum() + math.pi")
+        self.assertAlmostEqual(self.load("cell.py").f(2).item(), 5.1415927, places=5)
+        self.assertIn("torch, math are what is usually called so", self.printed.getvalue())
+        self.write(file="import math\ndef f(x): return torch.ones(x).sum() + math.pi")
+        with self.assertRaisesRegex(NameError, "torch"):
+            self.load("file.py").f(2)
+
+    def test_constants_of_its_main_block_are_taken(self):
+        self.write(mine="""
+            N = 1
+            def f(x): return x * FACTOR + N
+            def g(x): return made + x
+            if __name__ == "__main__":
+                N = 2
+                FACTOR, other = 3, 4
+                FACTOR = 5
+                made = f(1)
+            """)
+        module = self.load("mine.py")
+        self.assertEqual(module.f(2), 11)
+        self.assertIn("FACTOR is what its main block says, in line 8: 5", self.printed.getvalue())
+        with self.assertRaisesRegex(NameError, "made"):
+            module.g(1)
 
     def test_lines_that_show_may_fail_and_others_may_not(self):
         self.write(mine="""

@@ -1,0 +1,26 @@
+package kernelfile
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+)
+
+var (
+	loadsSource  = regexp.MustCompile(`\bsources\s*=\s*\[?\s*(?:os\.path\.join\([^"']*)?["']([^"']+\.cu)["']`)
+	importsSolve = regexp.MustCompile(`(?m)^from[ \t]+\.?(\w+)[ \t]+import[ \t]+` +
+		`(\w*(?:solve|kernel|forward)\w*)`)
+)
+
+// elsewhere says in which file beside it lies what a Python file without a function of its own runs; "" where
+// its lines do not say it.
+func (f *File) elsewhere() string {
+	text := pythonComment.ReplaceAllString(f.text, "")
+	if m := loadsSource.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("it has torch compile %s: judge that, with --add %[1]s", filepath.Base(m[1]))
+	}
+	if m := importsSolve.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("it takes %s from %s.py: judge that, with --add %[2]s.py", m[2], m[1])
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// tensorStride is the stride that a parameter of a kernel stands for, in Python; said is false where the
+// tensor has more sizes than the kernel has strides of it, so that which they are is taken from their number.
+type tensorStride struct {
+	code string
+	said bool
+}
+
+// strideOfTensor finds the stride that a parameter stands for: of the tensor that its name speaks of, else of
+// the first input. They stand in the order of the sizes, unless their names say each size and another order:
+// "stride_ak, stride_am". Of fewer than there are sizes they are those of the last ones, and one alone is
+// that from row to row.
+func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
+	at, _ := b.strideName(a.Param)
+	count, index := 0, 0
+	var said []string // the sizes that the names of its strides say
+	for _, o := range b.Args {
+		if of, size := b.strideName(o.Param); o.place == inStride && of == at {
+			if o.Name == a.Name {
+				index = count
+			}
+			said = append(said, size)
+			count++
+		}
+	}
+	name, tensor := "in_"+b.inputs[0].Name, b.inputs[0]
+	if at >= 0 {
+		name = b.pythonValue(b.Args[at])
+		if role := b.Args[at].Role; role == Input || role == Output {
+			tensor = b.tensor(b.Args[at])
+		}
+	}
+	rank := strings.Count(b.pythonShape(tensor, true), ",")
+	switch {
+	case count > rank:
+		return tensorStride{}, b.errorf("it has %d strides for %s, which has %d sizes here: add a function "+
+			"that launches the kernel", count, tensor.Name, rank)
+	case count == 1 && rank > 1:
+		index = rank - 2
+	case b.inOtherOrder(said, tensor):
+		index = slices.Index(b.seenSizes(tensor), said[index])
+	default:
+		index += rank - count
+	}
+	return tensorStride{fmt.Sprintf("%s.stride(%d)", name, index), count == rank || rank == 2}, nil
+}
+
+// strideName is the parameter whose tensor the name of a stride speaks of, -1 for none, and the size that it
+// names behind that: of stride_ak the tensor a and the size k; "" for none.
+func (b *Binding) strideName(p Param) (at int, size string) {
+	word := strings.Trim(strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"), "_")
+	at, longest := -1, 0
+	for i, o := range b.Args {
+		plain := strings.TrimSuffix(strings.TrimSuffix(snake(o.Name), "_ptr"), "_pointer")
+		if o.Pointer && strings.HasPrefix(word, plain) && len(plain) > longest {
+			at, longest = i, len(plain)
+		}
+	}
+	if at < 0 {
+		return at, ""
+	}
+	rest, best := strings.Trim(word[longest:], "_"), 0
+	for _, d := range b.Spec.Dims {
+		if s := score(b.Spec, b.Pass, rest, d.Name); rest != "" && s > best {
+			size, best = d.Name, s
+		}
+	}
+	return at, size
+}
+
+// seenSizes are the sizes of a tensor that a kernel gets.
+func (b *Binding) seenSizes(t op.TensorSpec) (names []string) {
+	for _, size := range b.shape(t) {
+		if name, _ := size.(string); !b.hides(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// inOtherOrder says whether the sizes that strides name are the last ones of a tensor, each once, in another
+// order.
+func (b *Binding) inOtherOrder(said []string, t op.TensorSpec) bool {
+	sizes := b.seenSizes(t)
+	sizes = sizes[max(len(sizes)-len(said), 0):]
+	return !slices.Equal(said, sizes) &&
+		slices.Equal(slices.Sorted(slices.Values(said)), slices.Sorted(slices.Values(sizes)))
+}

@@ -1,0 +1,32 @@
+package ownkernels
+
+import (
+	"cmp"
+	"regexp"
+
+	"triad/internal/advice"
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// usesMissing matches what a call raises that uses a name whose line failed when the file was imported
+// (pybridge/own_lines.py), or that imports a package which is not here.
+var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(['"])triad: |` +
+	`(ModuleNotFoundError: No module named))`)
+
+// missesNames gives the outcome of a call that uses such a name the status that the file would have if its
+// import had ended there: what is missing here is neutral, a line that is wrong is wrong.
+func (f *File) missesNames(outcome *backend.Outcome) {
+	at := usesMissing.FindStringSubmatchIndex(outcome.Sentence)
+	if outcome.Status != op.StatusCrash || !f.IsPython() || at == nil {
+		return
+	}
+	why := outcome.Sentence[at[1]:]
+	if at[2] >= 0 {
+		why = outcome.Sentence[at[2]:]
+	}
+	outcome.Status, outcome.Sentence = op.StatusBuildFail, why
+	if status, sentence, ok := advice.BuildLimit(why, "", !f.reading.Workers.GPU); ok {
+		outcome.Status, outcome.Sentence = status, cmp.Or(nearModule(f.Path, sentence), sentence)
+	}
+}

@@ -1,0 +1,37 @@
+package ownkernels
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// A call that uses a name whose line failed ends as the import of the file would have: a package that is not
+// here is neutral, a line that is wrong is wrong.
+func TestCallOfWhatIsMissing(t *testing.T) {
+	for said, want := range map[string]struct {
+		status op.Status
+		words  string
+	}{
+		"Missing: triad: /x.py:2: ModuleNotFoundError: No module named 'pycuda': " +
+			"python -m pip install pycuda": {
+			op.StatusUnavailable, "it imports pycuda, which is not in the Python that runs it",
+		},
+		`InterpreterError: Missing("triad: /x.py:2: ModuleNotFoundError: No module named 'pycuda'")`: {
+			op.StatusUnavailable, "it imports pycuda",
+		},
+		"ModuleNotFoundError: No module named 'pycuda'": {op.StatusUnavailable, "it imports pycuda"},
+		"Missing: triad: /x.py:5: ValueError: no such tile": {
+			op.StatusBuildFail, "/x.py:5: ValueError: no such tile",
+		},
+		"TypeError: triad: /x.py:5": {op.StatusCrash, "TypeError"},
+	} {
+		o := backend.Outcome{Status: op.StatusCrash, Sentence: said}
+		(&File{Path: "x.py"}).missesNames(&o)
+		if o.Status != want.status || !strings.Contains(o.Sentence, want.words) {
+			t.Errorf("%s: %v, %s, want %v, %s", said, o.Status, o.Sentence, want.status, want.words)
+		}
+	}
+}
