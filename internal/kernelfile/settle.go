@@ -94,10 +94,15 @@ func Settle(b *Binding, t Trial) Settled {
 	known := leftOpen{b, t, first, untried, inSingles}
 	settled.Doubt = doubt(slices.DeleteFunc(assumed, known.cannotBe))
 	if settled.Doubt == "" && left != "" {
-		settled.Doubt = "wrong as triad reads it, and there was no time to read it otherwise: say " + left +
-			" if it is meant so, or give it longer with --limit readings=5m"
+		settled.Doubt = noTimeFor(left)
 	}
 	return settled
+}
+
+// noTimeFor is the sentence of a function whose reading by these flags there was no time for.
+func noTimeFor(flags string) string {
+	return "wrong as triad reads it, and there was no time to read it otherwise: say " + flags +
+		" if it is meant so, or give it longer with --limit readings=5m"
 }
 
 // leftOpen is what is known where no reading of a function is right.
