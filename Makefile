@@ -85,6 +85,7 @@ generated:
 	$(GO) test ./internal/truth -run '^(TestVersionNamesTheAllowances|TestRelationsPage)$$' -update
 	$(GO) test ./internal/run -run '^TestPower$$' -update
 	$(GO) test . -run '^TestLineBudgets$$' -update
+	$(GO) test ./cuda -run '^TestWgmmaOperandLists$$' -update
 	@mkdir -p build
 	$(GO) run ./cmd/triad ops findings > build/findings.md && cp build/findings.md docs/findings.md
 	$(GO) run ./cmd/triad ops catalogue > build/catalogue.md && cp build/catalogue.md docs/catalogue.md

@@ -39,9 +39,8 @@ using triad::ceil_div;
 using triad::fetch_codes;
 using triad::row_scaling;
 using triad::scale_block;
+using triad::scaling_attribute;
 using triad::tensor_scaling;
-
-enum Attribute { scaling_attribute, out_attribute };
 
 // ---- kernels
 
@@ -264,28 +263,14 @@ TRIAD_KERNEL(fp8_gemm, tiled, backward,
              .contract("promoted").dtypes(backward_dtypes).outputs(3).launch(launch<Tiled>))
 TRIAD_KERNEL(fp8_gemm, splitk, backward,
              .contract("promoted").dtypes(backward_dtypes).outputs(3).workspace(splitk_workspace).launch(launch<SplitK>))
-void check_k(triad::Check &check, const triad_call *call) {
-	check.that(call->in[0].shape[1] < INT32_MAX, "the summed dim is %lld, not below 2^31 - 1", static_cast<long long>(call->in[0].shape[1]));
-}
-
-const triad::Limits wgmma = {triad::wgmma_capability(), triad::limit("sums of fewer than 2^31 - 1 products", check_k)};
-
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, forward,
-             .asynchronous().contract("promoted").dtypes(forward_dtypes).outputs(1).limits(wgmma).launch(launch<Wgmma>))
+             .asynchronous().contract("promoted").dtypes(forward_dtypes).outputs(1).limits(Wgmma::limits()).launch(launch<Wgmma>))
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, backward,
-             .asynchronous().contract("promoted").dtypes(backward_dtypes).outputs(3).limits(wgmma).launch(launch<Wgmma>))
-
-// A scale for each 128 of the reduction cannot wait until its end.
-void check_whole(triad::Check &check, const triad_call *call) {
-	check.that(call->attr[scaling_attribute] != block_scaling, "scaling is block: want tensor or row");
-}
-
-const triad::Limits fast = {triad::wgmma_capability(), triad::limit("a scale a tensor or a row", check_whole),
-	triad::limit("rows that begin at multiples of 16 bytes; no size 0; an even number of sums", TmaFast::check)};
+             .asynchronous().contract("promoted").dtypes(backward_dtypes).outputs(3).limits(Wgmma::limits()).launch(launch<Wgmma>))
 
 TRIAD_KERNEL(fp8_gemm, sm90_tma_fast, forward,
-             .asynchronous().contract("fast").dtypes(forward_dtypes).outputs(1).limits(fast).launch(launch<TmaFast>))
+             .asynchronous().contract("fast").dtypes(forward_dtypes).outputs(1).limits(TmaFast::limits()).launch(launch<TmaFast>))
 TRIAD_KERNEL(fp8_gemm, sm90_tma_fast, backward,
-             .asynchronous().contract("fast").dtypes(backward_dtypes).outputs(3).limits(fast).launch(launch<TmaFast>))
+             .asynchronous().contract("fast").dtypes(backward_dtypes).outputs(3).limits(TmaFast::limits()).launch(launch<TmaFast>))
 
 } // namespace

@@ -9,6 +9,7 @@
 
 #include "hopper/swizzle.cuh"
 #include "hopper/wgmma.cuh"
+#include "hopper/wgmma_operands.cuh"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 namespace triad::hopper {
@@ -40,61 +41,21 @@ template <int Eights> __device__ inline void changed(float (&d)[Eights][4]) {
 		for (int e = 0; e < 4; e++) asm volatile("" : "+f"(d[n][e])::"memory");
 }
 
-// clang-format off
-#define TRIAD_SUMS_64                                                                                                                     \
-	    "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),           \
-	    "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),           \
-	    "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),           \
-	    "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
-#define TRIAD_WGMMA_SHARED_64(type)                                                                                                       \
-	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " "            \
-	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
-	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "                                      \
-	             "%32, %33, add, 1, 1, 0, 0;\n}"                                                                                          \
-	             : TRIAD_SUMS_64                                                                                                          \
+// Both operands in shared memory, along the reduction or across it; a in registers, b across it. Places are of what follows the sums.
+#define TRIAD_WGMMA_SHARED(shape, sums, a_at, b_at, add_at, across, type)                                                                 \
+	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" add_at ", 0;\nwgmma.mma_async.sync.aligned." shape ".f32." type "." type " "    \
+	             "{" TRIAD_REGISTERS_##sums "}, %" a_at ", %" b_at ", add, 1, 1, " across ", " across ";\n}"                             \
+	             : TRIAD_EIGHTS_##sums(d)                                                                                                 \
 	             : "l"(a), "l"(b), "r"(add))
-#define TRIAD_WGMMA_ACROSS_64(type)                                                                                                       \
-	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " "            \
-	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
-	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "                                      \
-	             "%32, %33, add, 1, 1, 1, 1;\n}"                                                                                          \
-	             : TRIAD_SUMS_64                                                                                                          \
-	             : "l"(a), "l"(b), "r"(add))
-#define TRIAD_WGMMA_REGISTERS_64(type)                                                                                                    \
-	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, 1, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " "              \
-	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
-	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "                                      \
-	             "{%32, %33, %34, %35}, %36, add, 1, 1, 1;\n}"                                                                            \
-	             : TRIAD_SUMS_64                                                                                                          \
+#define TRIAD_WGMMA_REGISTERS(shape, sums, a_at, b_at, type)                                                                              \
+	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, 1, 0;\nwgmma.mma_async.sync.aligned." shape ".f32." type "." type " "            \
+	             "{" TRIAD_REGISTERS_##sums "}, {" a_at "}, %" b_at ", add, 1, 1, 1;\n}"                                                 \
+	             : TRIAD_EIGHTS_##sums(d)                                                                                                 \
 	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
-
-#define TRIAD_SUMS_128                                                                                                                    \
-	    "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),           \
-	    "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),           \
-	    "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),           \
-	    "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),           \
-	    "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]), "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),           \
-	    "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]), "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),   \
-	    "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]), "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),   \
-	    "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]), "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
-#define TRIAD_WGMMA_SHARED_128(type)                                                                                                      \
-	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " "           \
-	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
-	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                                       \
-	             "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                                       \
-	             "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "                                      \
-	             "%64, %65, add, 1, 1, 0, 0;\n}"                                                                                          \
-	             : TRIAD_SUMS_128                                                                                                         \
-	             : "l"(a), "l"(b), "r"(add))
-#define TRIAD_WGMMA_REGISTERS_128(type)                                                                                                   \
-	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, 1, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " "             \
-	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
-	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                                       \
-	             "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                                       \
-	             "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "                                      \
-	             "{%64, %65, %66, %67}, %68, add, 1, 1, 1;\n}"                                                                            \
-	             : TRIAD_SUMS_128                                                                                                         \
-	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+#define TRIAD_WGMMA_SHARED_64(across, type) TRIAD_WGMMA_SHARED("m64n64k16", 32, "32", "33", "34", across, type)
+#define TRIAD_WGMMA_SHARED_128(across, type) TRIAD_WGMMA_SHARED("m64n128k16", 64, "64", "65", "66", across, type)
+#define TRIAD_WGMMA_REGISTERS_64(type) TRIAD_WGMMA_REGISTERS("m64n64k16", 32, "%32, %33, %34, %35", "36", type)
+#define TRIAD_WGMMA_REGISTERS_128(type) TRIAD_WGMMA_REGISTERS("m64n128k16", 64, "%64, %65, %66, %67", "68", type)
 
 // WarpgroupMultiply<T>: shared: d = a b^T of a[64, 16] and b[N, 16], plus d if add; both by descriptors of tiles whose rows lie along the
 // reduction. registers: d += a b, b[16, N] by an across_descriptor. across: d = a^T b of a[16, 64] and b[16, N], plus d if add; both so.
@@ -102,23 +63,21 @@ template <class T> struct WarpgroupMultiply;
 
 #define TRIAD_WARPGROUP_MULTIPLY(T, type)                                                                                                 \
 	template <> struct WarpgroupMultiply<T> {                                                                                             \
-		__device__ static void shared(float (&d)[16][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_128(type); }               \
-		__device__ static void shared(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64(type); }                 \
+		__device__ static void shared(float (&d)[16][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_128("0", type); }          \
+		__device__ static void shared(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64("0", type); }            \
 		__device__ static void registers(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_128(type); }      \
 		__device__ static void registers(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_64(type); }        \
-		__device__ static void across(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_ACROSS_64(type); }        \
+		__device__ static void across(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64("1", type); }            \
 	};
 TRIAD_WARPGROUP_MULTIPLY(__nv_bfloat16, "bf16")
 TRIAD_WARPGROUP_MULTIPLY(__half, "f16")
-// clang-format on
 #undef TRIAD_WARPGROUP_MULTIPLY
-#undef TRIAD_WGMMA_SHARED_64
-#undef TRIAD_WGMMA_SHARED_128
-#undef TRIAD_WGMMA_REGISTERS_64
-#undef TRIAD_WGMMA_ACROSS_64
 #undef TRIAD_WGMMA_REGISTERS_128
-#undef TRIAD_SUMS_64
-#undef TRIAD_SUMS_128
+#undef TRIAD_WGMMA_REGISTERS_64
+#undef TRIAD_WGMMA_SHARED_128
+#undef TRIAD_WGMMA_SHARED_64
+#undef TRIAD_WGMMA_REGISTERS
+#undef TRIAD_WGMMA_SHARED
 
 } // namespace triad::hopper
 #endif

@@ -6,6 +6,7 @@
 
 namespace triad {
 
+enum Attribute { scaling_attribute, out_attribute };
 enum Scaling { tensor_scaling, row_scaling, block_scaling };   // values of the attribute "scaling"
 
 // One product c[m, n] = a[m, k] b[n, k]^T.

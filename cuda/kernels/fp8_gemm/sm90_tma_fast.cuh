@@ -4,6 +4,7 @@
 #ifndef TRIAD_FP8_GEMM_SM90_TMA_FAST_CUH
 #define TRIAD_FP8_GEMM_SM90_TMA_FAST_CUH
 #include "accumulators.cuh"
+#include "capability.cuh"
 #include "register.cuh"
 #include "hopper/finish.cuh"
 #include "hopper/pair_product.cuh"
@@ -159,8 +160,19 @@ struct TmaFast {
 		return hopper::launch_pair<FastTile>(product_tma_fast<FormatA, FormatB>, work, stream, p, wide);
 	}
 
-	// check is a limit: what the copy engine's maps can say of the operands of a call.
-	static void check(Check &check, const triad_call *call) {
+	static Limits limits() {
+		return {wgmma_capability(), limit("a scale a tensor or a row", check_scaling),
+		        limit("rows that begin at multiples of 16 bytes; no size 0; an even number of sums", check_operands)};
+	}
+
+private:
+	// A scale for each 128 of the reduction cannot wait until its end.
+	static void check_scaling(Check &check, const triad_call *call) {
+		check.that(call->attr[scaling_attribute] != block_scaling, "scaling is block: want tensor or row");
+	}
+
+	// check_operands: what the copy engine's maps can say of the operands of a call.
+	static void check_operands(Check &check, const triad_call *call) {
 		for (int i = 0; i < 4 * call->n_out; i += 2) {
 			const triad_tensor &t = call->in[i];
 			const long long rows = t.shape[0], k = t.shape[1], stride = t.stride[0];

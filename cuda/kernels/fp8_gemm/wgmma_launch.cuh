@@ -3,6 +3,7 @@
 #define TRIAD_FP8_GEMM_WGMMA_LAUNCH_CUH
 #include <algorithm>
 
+#include "capability.cuh"
 #include "register.cuh"
 #include "wgmma_blocks.cuh"
 #include "wgmma_few_rows.cuh"
@@ -10,6 +11,12 @@
 namespace triad {
 
 struct Wgmma {
+	static Limits limits() { return {wgmma_capability(), limit("sums of fewer than 2^31 - 1 products", check_k)}; }
+
+	static void check_k(Check &check, const triad_call *call) {
+		check.that(call->in[0].shape[1] < INT32_MAX, "the summed dim is %lld, not below 2^31 - 1", static_cast<long long>(call->in[0].shape[1]));
+	}
+
 	// Whether the copy engine can read an operand: rows that begin at multiples of 16 bytes, and sizes that fit its coordinates.
 	static bool copyable(const Fp8Matrix &x, int64_t rows, int64_t k) {
 		const bool aligned = reinterpret_cast<uintptr_t>(x.codes) % 16 == 0 && (rows == 1 || (x.row_stride % 16 == 0 && x.row_stride >= k));
