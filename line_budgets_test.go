@@ -35,8 +35,8 @@ var budgets = map[string]int{
 const mostRungLines = 60
 
 // overBudget lists the operators above their family's budget, and those above mostRungLines, with their
-// lines. It shrinks: no operator joins it, and none on it grows but by a Triton kernel for Hopper, as fp8_gemm
-// did by two: the variants for Hopper are not told apart there.
+// lines. It shrinks: no operator joins it, and none on it grows but by a Triton kernel for Hopper, as
+// fp8_gemm did by two: the variants for Hopper are not told apart there.
 const overBudget = "testdata/over_budget.txt"
 
 // cost is what an operator takes, in lines of code. Rungs are its variants, once for each pass.
