@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -18,7 +17,7 @@ func (t *readingTrial) whereItDeclines(b *kernelfile.Binding) {
 		return
 	}
 	for _, every := range []bool{false, true} {
-		if time.Now().After(t.until) {
+		if t.until.over() {
 			return
 		}
 		t.every = every // of a file of Python the smallest case says enough where it is judged

@@ -24,7 +24,7 @@ import (
 // where only that is right, and notes why a wrong answer is no verdict. What is not tried within the limit is
 // left open.
 func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, limit time.Duration) error {
-	until := time.Now().Add(limit)
+	until := &readingTime{until: time.Now().Add(limit), builds: mostBuilding}
 	for i := range mine.Files {
 		if err := a.settleFile(ctx, mine, i, request, until); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 // wrong there, and right in fp32: its author need not have meant it for them. nil where
 // it stays as it is.
 func (a *app) inFP32Alone(
-	ctx context.Context, file *ownkernels.File, request run.Request, until time.Time,
+	ctx context.Context, file *ownkernels.File, request run.Request, until *readingTime,
 ) (*ownkernels.File, error) {
 	for _, b := range file.Bindings {
 		for _, dtype := range b.UnsaidDTypes() {
@@ -57,7 +57,7 @@ func (a *app) inFP32Alone(
 				ctx: ctx, stopped: a.stop, file: file, pass: b.Pass, request: request, until: until,
 				dtype: dtype,
 			}
-			if time.Now().After(until) {
+			if until.over() {
 				return nil, nil
 			}
 			if (t.wrong() || t.wrongSomewhere()) && t.rightIn(b.DTypes()[0]) {
@@ -83,7 +83,7 @@ func (t *readingTrial) wrongSomewhere() bool {
 	defer func() { t.every, t.hard = false, false }()
 	for _, t.hard = range []bool{true, false} { // all distributions at a small size, and all sizes
 		t.every = !t.hard
-		if time.Now().Before(t.until) && t.wrong() {
+		if !t.until.over() && t.wrong() {
 			return true
 		}
 	}
@@ -98,7 +98,7 @@ func (t *readingTrial) rightIn(dtype string) bool {
 
 // settleFile tries the functions of one of the files.
 func (a *app) settleFile(
-	ctx context.Context, mine *ownFiles, i int, request run.Request, until time.Time,
+	ctx context.Context, mine *ownFiles, i int, request run.Request, until *readingTime,
 ) error {
 	for n := range mine.Files[i].Bindings {
 		t := &readingTrial{
@@ -148,13 +148,33 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 	}
 }
 
+// readingTime is until when readings are tried. What building them takes does not count, up to mostBuilding:
+// nvcc takes ten seconds a reading, and a wrong function is called wrong only when all have been tried.
+type readingTime struct {
+	until  time.Time
+	builds time.Duration // that may still be given for building
+}
+
+const mostBuilding = 2 * time.Minute
+
+func (r *readingTime) over() bool { return time.Now().After(r.until) }
+
+func (r *readingTime) built(spent []run.Spent) {
+	for _, s := range spent {
+		if s.On == "loading" {
+			given := min(s.Time, r.builds)
+			r.until, r.builds = r.until.Add(given), r.builds-given
+		}
+	}
+}
+
 // readingTrial runs one function of a file on ordinary numbers. Nothing is recorded.
 type readingTrial struct {
 	ctx, stopped context.Context
 	file         *ownkernels.File
 	pass         op.Pass
 	request      run.Request
-	until        time.Time
+	until        *readingTime
 	late         bool
 	dtype        string           // that it is tried in; "": the first that it takes
 	every        bool             // it is tried at the sizes of all quick cases, a file of Python too
@@ -169,7 +189,7 @@ type readingTrial struct {
 func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 	file := t.file
 	if other != nil {
-		if time.Now().After(t.until) {
+		if t.until.over() {
 			t.late = true
 			return kernelfile.Tally{}
 		}
@@ -207,7 +227,7 @@ func (t *readingTrial) Flat() kernelfile.Tally {
 
 // Whole tries the file at sizes that are whole tiles and blocks.
 func (t *readingTrial) Whole() kernelfile.Tally {
-	if time.Now().After(t.until) {
+	if t.until.over() {
 		return kernelfile.Tally{}
 	}
 	t.every = true // its sizes are chosen
@@ -270,6 +290,7 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 		runner.Recorder = untilWrong{stop: stop}
 	}
 	result, err := runner.Compare(t.ctx, request)
+	t.until.built(result.Spent)
 	if panics.In(err) != nil {
 		t.fault = err
 	}
