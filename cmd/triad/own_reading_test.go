@@ -13,7 +13,9 @@ func TestBuildingDoesNotCountAsReading(t *testing.T) {
 	if !r.over() {
 		t.Fatal("the time is not up, and it was a second ago")
 	}
-	r.built([]run.Spent{{On: "loading", Time: 20 * time.Second}, {On: "running and judging", Time: time.Hour}})
+	r.built([]run.Spent{
+		{On: "loading", Time: 20 * time.Second}, {On: "running and judging", Time: time.Hour},
+	})
 	if r.over() {
 		t.Error("the time is up though 20 seconds of it went into building")
 	}
