@@ -48,7 +48,7 @@ var operatorWords = strings.Fields(`attention convolution cross_entropy gelu geg
 // launchesOther is the kernel that a host function launches, the only one, where its name is that of another
 // operator and not of this one; "" otherwise.
 func (b *Binding) launchesOther() string {
-	own, kernel := strings.ReplaceAll(snake(b.Spec.Name), "_", ""), ""
+	kernel := ""
 	for i := range b.Function.body {
 		callee, _ := b.file.called(&b.Function, i)
 		if callee == nil || callee.Kind != Kernel || callee.Name == kernel {
@@ -59,12 +59,26 @@ func (b *Binding) launchesOther() string {
 		}
 		kernel = callee.Name
 	}
-	name := snake(kernel)
-	if strings.Contains(strings.ReplaceAll(name, "_", ""), own) || !slices.ContainsFunc(operatorWords,
-		func(w string) bool { return strings.Contains("_"+name+"_", "_"+w+"_") }) {
+	name, own := "_"+snake(kernel)+"_", b.ownWords()
+	if strings.Contains(lettersOf(name), lettersOf(b.Spec.Name)) {
+		return ""
+	}
+	if !slices.ContainsFunc(operatorWords, func(w string) bool {
+		return strings.Contains(name, "_"+w+"_") && !strings.Contains(own, lettersOf(w))
+	}) {
 		return ""
 	}
 	return kernel
+}
+
+// ownWords are what the operator is told by: its kernels may be called so, as that of attention by its softmax.
+func (b *Binding) ownWords() string {
+	return lettersOf(b.Spec.Name + " " + b.Spec.Summary + " " + b.Spec.Formula)
+}
+
+// lettersOf leaves out what words are written with or without.
+func lettersOf(words string) string {
+	return strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(words))
 }
 
 // saysOther is the word in a function's name that is none of the operator's; "" where there is none.
