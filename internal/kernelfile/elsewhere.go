@@ -17,7 +17,7 @@ var (
 func (f *File) elsewhere() string {
 	text := pythonComment.ReplaceAllString(f.text, "")
 	if m := loadsSource.FindStringSubmatch(text); m != nil {
-		return fmt.Sprintf("it has torch compile %s: judge that, with --add %[1]s", filepath.Base(m[1]))
+		return fmt.Sprintf("it has torch compile %s: judge that, with --add %[1]s", filepath.Clean(m[1]))
 	}
 	if m := importsSolve.FindStringSubmatch(text); m != nil {
 		return fmt.Sprintf("it takes %s from %s.py: judge that, with --add %[2]s.py", m[2], m[1])

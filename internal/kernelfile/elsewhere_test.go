@@ -9,7 +9,7 @@ import (
 func TestWhereTheFunctionIs(t *testing.T) {
 	s := rowsAndCols(t)
 	for text, want := range map[string]string{
-		"lib = load(name='x', sources=['src/softmax.cu'])\n":      "judge that, with --add softmax.cu",
+		"lib = load(name='x', sources=['src/softmax.cu'])\n":      "judge that, with --add src/softmax.cu",
 		"from softmax_kernel import solve\nif 1:\n    solve(1)\n": "takes solve from softmax_kernel.py",
 		"import torch\nx = torch.ones(3)\n":                       "def solve(x)",
 	} {

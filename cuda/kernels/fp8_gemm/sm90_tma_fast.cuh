@@ -17,7 +17,7 @@ using FastTile = hopper::PairTile<2, 4>;   // its words hold two codes each
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 using FastSums = float[FastTile::n / 8][4];
 
-// multiply_stage: d = a b, plus d if add, for 128 of the reduction from two addresses of shared memory on.
+// multiply_fast: d = a b, plus d if add, for 128 of the reduction from two addresses of shared memory on.
 template <int32_t FormatA, int32_t FormatB>
 __device__ inline void multiply_fast(FastSums &d, uint32_t a_tile, uint32_t b_tile, bool add) {
 	const uint64_t a = hopper::tile_descriptor(a_tile), b = hopper::tile_descriptor(b_tile);
