@@ -71,7 +71,8 @@ func (b *Binding) launchesOther() string {
 	return kernel
 }
 
-// ownWords are what the operator is told by: its kernels may be called so, as that of attention by its softmax.
+// ownWords are what the operator is told by: its kernels may be called so, as that of attention by its
+// softmax.
 func (b *Binding) ownWords() string {
 	return lettersOf(b.Spec.Name + " " + b.Spec.Summary + " " + b.Spec.Formula)
 }
