@@ -52,8 +52,8 @@ func (b *Binding) checkDTypeCodes() error {
 			continue
 		}
 		if b.dtypeCodes(a.Name) != nil {
-			return b.errorf("--map %[1]s=%[2]s: the lines have a case of %[1]s for each type, and triad calls "+
-				"it with that of the dtype: leave this out", a.Name, said)
+			return b.errorf("--map %[1]s=%[2]s: the lines have a case of %[1]s for each type, and triad "+
+				"calls it with that of the dtype: leave this out", a.Name, said)
 		}
 		if b.saysDType(a.Param) && len(b.Options.DTypes) != 1 {
 			return b.errorf("--map %[1]s=%[2]s: it says of which type the tensors are: say also in which "+
@@ -103,6 +103,9 @@ func (b *Binding) dtypeOfLines(label string, lines []token) (op.DType, bool) {
 		}
 	}
 	label = strings.ToLower(label)
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(label, word) })
+	}
 	switch {
 	case found[op.FP16] && found[op.BF16]:
 		return op.DTypeUnknown, false
@@ -112,11 +115,11 @@ func (b *Binding) dtypeOfLines(label string, lines []token) (op.DType, bool) {
 		return op.BF16, true
 	case found[op.FP32]:
 		return op.FP32, true
-	case strings.Contains(label, "bf16") || strings.Contains(label, "bfloat16"):
+	case says("bf16", "bfloat16"):
 		return op.BF16, true
-	case strings.Contains(label, "f16") || strings.Contains(label, "float16") || strings.Contains(label, "half"):
+	case says("f16", "float16", "fp16", "half"):
 		return op.FP16, true
-	case strings.Contains(label, "f32") || strings.Contains(label, "float32"):
+	case says("f32", "float32", "fp32"):
 		return op.FP32, true
 	}
 	return op.DTypeUnknown, false
@@ -186,8 +189,8 @@ func eachCase(body []token, add func(label string, lines []token)) {
 	}
 }
 
-// withoutCode is why a dtype is not judged: the function chooses the types of its tensors by a number, and has
-// no case for it. "" where it has.
+// withoutCode is why a dtype is not judged: the function chooses the types of its tensors by a number, and
+// has no case for it. "" where it has.
 func (b *Binding) withoutCode(d op.DType) string {
 	for _, a := range b.Args {
 		if a.codes != nil && a.codes[d] == "" {

@@ -131,7 +131,8 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 		if b.takeStride(a) || b.takePlainFactor(a) || b.takeLaunch(a) || b.takeElements(a, numbers) {
 			continue
 		}
-		if len(open) > 0 && !b.saysDType(a.Param) { // of several the first, as people write rows before columns
+		// of several the first, as people write rows before columns
+		if len(open) > 0 && !b.saysDType(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
 		}

@@ -104,8 +104,31 @@ func (b *Binding) saidRank() (said, rank int) {
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
 	}
-	said = b.rankSaidBy(b.Function, b.Args[first].Name, rank, asksDepth)
+	if said = b.rankSaidBy(b.Function, b.Args[first].Name, rank, asksDepth); said == 0 {
+		said = b.rankOfOthers(rank)
+	}
 	return max(said, 0), rank
+}
+
+// rankOfOthers is how many sizes the lines say that another tensor has which begins with the same size and
+// has as many, 0 where they say nothing or two things: "a.view(-1, a.shape[-1])" takes any number of a's.
+func (b *Binding) rankOfOthers(rank int) (said int) {
+	like := b.shape(b.inputs[0])
+	for _, a := range b.Args {
+		if a.Role != Input || a.Index == 0 || a.Form != AsItLies || a.place != inCall {
+			continue
+		}
+		shape := b.shape(b.inputs[a.Index])
+		if len(shape) != rank || shape[0] != like[0] || b.inputs[a.Index].Optional {
+			continue
+		}
+		n := b.rankSaidBy(b.Function, a.Name, rank, asksDepth)
+		if n < 0 || n > 0 && said > 0 && n != said {
+			return 0
+		}
+		said = max(said, n)
+	}
+	return said
 }
 
 // rankSaidBy is how many sizes the lines of a function say that a tensor has, 0 where they say nothing, -1
