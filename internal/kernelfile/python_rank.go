@@ -14,6 +14,8 @@ var (
 		`\bassert\b.*?\b(\w+)\.(?:ndim|dim\(\))\s*==\s*(\d)|\bassert\b.*?\blen\((\w+)\.shape\)\s*==\s*(\d)`)
 	indexesShape = regexp.MustCompile(
 		`\b(\w+)\.(?:shape\[[ \t]*(\d)[ \t]*\]|(?:size|stride)\([ \t]*(\d)[ \t]*\))`)
+	raisesIf   = regexp.MustCompile(`(?m)^[ \t]*if\b([^:]*):\s*raise\b`)
+	otherRank  = regexp.MustCompile(`\b(\w+)\.(?:ndim|dim\(\))\s*!=\s*(\d)|\blen\((\w+)\.shape\)\s*!=\s*(\d)`)
 	chainsRank = regexp.MustCompile(
 		`\bassert\b.*?\b(\w+)\.(?:ndim|dim\(\))\s*==\s*\w+\.(?:ndim|dim\(\))\s*==\s*(\d)`)
 )
@@ -148,7 +150,7 @@ func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said in
 		}
 	}
 	for _, m := range slices.Concat(assertsRank.FindAllStringSubmatch(text, -1),
-		chainsRank.FindAllStringSubmatch(text, -1)) {
+		chainsRank.FindAllStringSubmatch(text, -1), raisesForRank(text)) {
 		for i := 1; i+1 < len(m); i += 2 {
 			if n, err := strconv.Atoi(m[i+1]); err == nil && m[i] == name {
 				add(n)
@@ -274,3 +276,16 @@ func (b *Binding) perhapsWithout() (all [][]string) {
 	}
 	return slices.DeleteFunc(all, func(sizes []string) bool { return slices.Equal(sizes, b.Options.Without) })
 }
+
+// raisesForRank matches the tensors and the numbers of sizes for which lines raise where a tensor has another
+// one: "if a.ndim != 2 or b.ndim != 2: raise". What holds only together with something else says nothing.
+func raisesForRank(text string) (all [][]string) {
+	for _, m := range raisesIf.FindAllStringSubmatch(text, -1) {
+		if !joinsConditions.MatchString(m[1]) {
+			all = append(all, otherRank.FindAllStringSubmatch(m[1], -1)...)
+		}
+	}
+	return all
+}
+
+var joinsConditions = regexp.MustCompile(`\band\b|\bnot\b`)
