@@ -77,10 +77,11 @@ def _laid_out(value: Any) -> Any:
 
 
 def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[int, ...],
-           device: torch.device, is_forward: bool) -> Any:
+           device: torch.device, is_forward: bool, keeps_dtypes: bool = False) -> Any:
     """What a function returned, each value with the shape of its output: those at the places that its names
     say, else the first ones. Values that are the outputs in another order alone are put in theirs. What fits
-    no output stays as it is."""
+    no output stays as it is. keeps_dtypes: fp32 is not rounded to the 16 bits of an output; the user
+    said the dtype, or these are gradients."""
     values = list(value) if isinstance(value, tuple) else [value]
     if is_forward and len(values) < len(wanted):  # it is another function than the operator
         raise ReturnedOtherwise(f"{function} returns {len(values)} of the {len(wanted)} outputs that are "
@@ -97,7 +98,7 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
     if _own is not None:
         _own.update({w[0]: next((own for copy, own in _copies if copy is v), v)
                      for v, w in zip(values, wanted) if type(v) is torch.Tensor})
-    values = [_fit(v, w, device) for v, w in zip(values, wanted)]
+    values = [_fit(v, w, device, keeps_dtypes) for v, w in zip(values, wanted)]
     return values[0] if len(values) == 1 else tuple(values)
 
 
@@ -160,9 +161,9 @@ def _plain(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for n in shape if n != 1)
 
 
-def _fit(value: Any, wanted: Wanted, device: torch.device) -> Any:
+def _fit(value: Any, wanted: Wanted, device: torch.device, keeps_dtypes: bool) -> Any:
     """A value as the output has it: with the sizes of 1 that the function was not shown or has besides, with
-    the second and third size where the operator has them, and in the operator's whole numbers."""
+    the second and third size where the operator has them, and in the operator's whole numbers or 16 bits."""
     name, seen, whole, is_exchanged, dtype = wanted
     if isinstance(value, (int, float)) and not isinstance(value, bool) and _fits(value, wanted):
         _say(f"{name} is a number, made a tensor of one element")
@@ -174,6 +175,9 @@ def _fit(value: Any, wanted: Wanted, device: torch.device) -> Any:
     elif tuple(value.shape) != whole and not is_exchanged and _fits(value, wanted):
         _say(f"{name} has sizes of 1 that the operator has not, or lacks some")
         value = value.reshape(whole)
+    if value.dtype == torch.float32 and dtype in (torch.float16, torch.bfloat16) and not keeps_dtypes:
+        _say(f"{name} is float32, rounded to {str(dtype).removeprefix('torch.')}, and that is timed with it")
+        return value.to(dtype)
     return _narrowed(value, name, dtype)
 
 

@@ -390,6 +390,9 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		if a.sides[0] != "" {
 			return b.sidesCode(a)
 		}
+		if code := a.codes[c.Main]; code != "" {
+			return fmt.Sprintf("static_cast<%s>(%s)", a.Base, code)
+		}
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, constantWord(a))
 	case Attribute:
 		return fmt.Sprintf("static_cast<%s>(triad_own::attribute(triad_own_call, %d))", a.Base, a.Index)

@@ -188,6 +188,10 @@ func (b *Binding) instances() error {
 			why = "its lines ask for " + strings.Join(b.asked, ", ")
 			continue
 		}
+		if lacks := b.withoutCode(main); lacks != "" {
+			why = lacks
+			continue
+		}
 		here := map[string]string{}
 		for k, v := range values {
 			here[k] = v

@@ -47,8 +47,10 @@ type formOf struct {
 	told  bool   // the user said it
 	// number is what is passed for a Constant, where the user said it: "0.5"
 	number string
-	host   bool      // it points to a copy in the host's memory
-	sides  [3]string // of a Constant that is a grid or a block, in the operator's sizes
+	// codes are what is passed for a Constant in each dtype, as the lines write it
+	codes map[op.DType]string
+	host  bool      // it points to a copy in the host's memory
+	sides [3]string // of a Constant that is a grid or a block, in the operator's sizes
 }
 
 // chooseForm decides in which of the operator's forms a function is written, by how many pointers it has: it

@@ -147,6 +147,7 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
 		if r.Function != "" && named && fits || r.Function == "" && fits && !helps(fn.Name) && !fn.launcher &&
+			!fn.givesGrid() &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}
@@ -183,6 +184,12 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		}
 	}
 	return nil
+}
+
+// givesGrid says whether a function of Python gives the grid of a launch: Triton hands it its constants,
+// which people call META.
+func (fn Function) givesGrid() bool {
+	return fn.Kind == Python && len(fn.Params) > 0 && strings.EqualFold(fn.Params[0].Name, "meta")
 }
 
 // isOfABackward says whether a function is a kernel that host functions launch which are, by their names,

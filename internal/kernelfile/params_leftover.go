@@ -28,6 +28,9 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	b.takeReturned(chosen)
 	b.matchInPlace()
 	b.chooseForm()
+	if err := b.checkDTypeCodes(); err != nil {
+		return err
+	}
 	for i := range chosen {
 		switch {
 		case b.Args[i].Role != Nothing:
@@ -106,6 +109,9 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
+		if b.takeDTypeCode(a) {
+			continue
+		}
 		if taken, err := b.takeRung(a); taken || err != nil {
 			if err != nil {
 				return err
@@ -125,9 +131,17 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 		if b.takeStride(a) || b.takePlainFactor(a) || b.takeLaunch(a) || b.takeElements(a, numbers) {
 			continue
 		}
-		if len(open) > 0 { // of several the first, as people write rows before columns
+		// of several the first, as people write rows before columns
+		if len(open) > 0 && !b.saysDType(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
+		}
+		if b.saysDType(a.Param) {
+			if a.takePreset() {
+				continue
+			}
+			return b.errorf("%[1]s says of which type the tensors are, and triad does not see by which "+
+				"numbers: say one and its dtype, as in --map %[1]s=0 --dtype fp32", a.Name)
 		}
 		if !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
 			return b.errorf("what %[1]s stands for is not clear: %[2]s has the sizes %[3]s%[4]s; say it "+
@@ -418,7 +432,7 @@ func (f *File) constantOf(b *Binding, dim string) string {
 			return name
 		}
 	}
-	return ""
+	return f.rowConstant(b, dim)
 }
 
 // launchesWith says whether a constant stands in the launch of a kernel, or in its lines, and is no factor

@@ -14,6 +14,8 @@ var (
 		`\bassert\b.*?\b(\w+)\.(?:ndim|dim\(\))\s*==\s*(\d)|\bassert\b.*?\blen\((\w+)\.shape\)\s*==\s*(\d)`)
 	indexesShape = regexp.MustCompile(
 		`\b(\w+)\.(?:shape\[[ \t]*(\d)[ \t]*\]|(?:size|stride)\([ \t]*(\d)[ \t]*\))`)
+	raisesIf   = regexp.MustCompile(`(?m)^[ \t]*if\b([^:]*):\s*raise\b`)
+	otherRank  = regexp.MustCompile(`\b(\w+)\.(?:ndim|dim\(\))\s*!=\s*(\d)|\blen\((\w+)\.shape\)\s*!=\s*(\d)`)
 	chainsRank = regexp.MustCompile(
 		`\bassert\b.*?\b(\w+)\.(?:ndim|dim\(\))\s*==\s*\w+\.(?:ndim|dim\(\))\s*==\s*(\d)`)
 )
@@ -104,8 +106,31 @@ func (b *Binding) saidRank() (said, rank int) {
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
 	}
-	said = b.rankSaidBy(b.Function, b.Args[first].Name, rank, asksDepth)
+	if said = b.rankSaidBy(b.Function, b.Args[first].Name, rank, asksDepth); said == 0 {
+		said = b.rankOfOthers(rank)
+	}
 	return max(said, 0), rank
+}
+
+// rankOfOthers is how many sizes the lines say that another tensor has which begins with the same size and
+// has as many, 0 where they say nothing or two things: "a.view(-1, a.shape[-1])" takes any number of a's.
+func (b *Binding) rankOfOthers(rank int) (said int) {
+	like := b.shape(b.inputs[0])
+	for _, a := range b.Args {
+		if a.Role != Input || a.Index == 0 || a.Form != AsItLies || a.place != inCall {
+			continue
+		}
+		shape := b.shape(b.inputs[a.Index])
+		if len(shape) != rank || shape[0] != like[0] || b.inputs[a.Index].Optional {
+			continue
+		}
+		n := b.rankSaidBy(b.Function, a.Name, rank, asksDepth)
+		if n < 0 || n > 0 && said > 0 && n != said {
+			return 0
+		}
+		said = max(said, n)
+	}
+	return said
 }
 
 // rankSaidBy is how many sizes the lines of a function say that a tensor has, 0 where they say nothing, -1
@@ -125,7 +150,7 @@ func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said in
 		}
 	}
 	for _, m := range slices.Concat(assertsRank.FindAllStringSubmatch(text, -1),
-		chainsRank.FindAllStringSubmatch(text, -1)) {
+		chainsRank.FindAllStringSubmatch(text, -1), raisesForRank(text)) {
 		for i := 1; i+1 < len(m); i += 2 {
 			if n, err := strconv.Atoi(m[i+1]); err == nil && m[i] == name {
 				add(n)
@@ -251,3 +276,16 @@ func (b *Binding) perhapsWithout() (all [][]string) {
 	}
 	return slices.DeleteFunc(all, func(sizes []string) bool { return slices.Equal(sizes, b.Options.Without) })
 }
+
+// raisesForRank matches the tensors and the numbers of sizes for which lines raise where a tensor has another
+// one: "if a.ndim != 2 or b.ndim != 2: raise". What holds only together with something else says nothing.
+func raisesForRank(text string) (all [][]string) {
+	for _, m := range raisesIf.FindAllStringSubmatch(text, -1) {
+		if !joinsConditions.MatchString(m[1]) {
+			all = append(all, otherRank.FindAllStringSubmatch(m[1], -1)...)
+		}
+	}
+	return all
+}
+
+var joinsConditions = regexp.MustCompile(`\band\b|\bnot\b`)

@@ -225,9 +225,10 @@ func (b *Binding) pythonCode() string {
 			b.Function.Name)
 	} else {
 		fmt.Fprintf(&code, "    with called():\n        value = %s\n", call)
-		given := fmt.Sprintf("fitted(given(value, %q), %q, (%s), (%s), in_%s.device, %s)", b.Function.Name,
-			b.Function.Name, b.wantedReturns(), b.returnedPlaces(), b.inputs[0].Name,
-			map[bool]string{true: "True", false: "False"}[b.Pass == op.Forward])
+		word := map[bool]string{true: "True", false: "False"}
+		given := fmt.Sprintf("fitted(given(value, %q), %q, (%s), (%s), in_%s.device, %s, %s)",
+			b.Function.Name, b.Function.Name, b.wantedReturns(), b.returnedPlaces(), b.inputs[0].Name,
+			word[b.Pass == op.Forward], word[b.Pass != op.Forward || len(b.Options.DTypes) > 0])
 		fmt.Fprintf(&code, "    return joined(%s, {%s})\n\n\n", b.pythonScaled(given), b.leftOutReturns())
 	}
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())

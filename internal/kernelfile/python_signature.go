@@ -124,9 +124,12 @@ func pythonParam(text string) (Param, bool) {
 }
 
 var (
-	castPointer  = regexp.MustCompile(`pointer_type\(\s*tl\.(\w+)`)
-	assertDType  = regexp.MustCompile(`(?m)^\s*assert\b.*\.dtype\s*(?:==|in)\s*(.*)$`)
-	dtypeOfTorch = regexp.MustCompile(`torch\.(\w+)`)
+	castPointer = regexp.MustCompile(`pointer_type\(\s*tl\.(\w+)`)
+	assertDType = regexp.MustCompile(`(?m)^\s*assert\b.*\.dtype\s*(?:==|in)\s*(.*)$`)
+	raiseDType  = regexp.MustCompile(
+		`(?m)^[ \t]*if\b(.*\.dtype\s*(?:!=|not in)\s*.*):[ \t]*\n?[ \t]*raise\b`)
+	eachCondition = regexp.MustCompile(`\b(?:or|and)\b`)
+	dtypeOfTorch  = regexp.MustCompile(`torch\.(\w+)`)
 )
 
 // torchDTypes are our names of torch's and Triton's dtypes.
@@ -142,7 +145,7 @@ func askedDTypes(text string) []string {
 	for _, m := range castPointer.FindAllStringSubmatch(text, -1) {
 		words = append(words, m[1])
 	}
-	for _, m := range assertDType.FindAllStringSubmatch(text, -1) {
+	for _, m := range slices.Concat(assertDType.FindAllStringSubmatch(text, -1), raisesDType(text)) {
 		for _, d := range dtypeOfTorch.FindAllStringSubmatch(m[1], -1) {
 			words = append(words, d[1])
 		}
@@ -151,6 +154,22 @@ func askedDTypes(text string) []string {
 	for _, w := range words {
 		if d := torchDTypes[w]; d != "" && !slices.Contains(all, d) {
 			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// raisesDType matches the conditions under which lines raise for a dtype alone, "if x.dtype != torch.float16:
+// raise ValueError". One that asks for something else besides says nothing.
+func raisesDType(text string) (all [][]string) {
+	for _, m := range raiseDType.FindAllStringSubmatch(text, -1) {
+		parts := eachCondition.Split(m[1], -1)
+		other := func(part string) bool {
+			return !strings.Contains(part, ".dtype") || !strings.Contains(part, "!=") &&
+				!strings.Contains(part, "not in")
+		}
+		if !slices.ContainsFunc(parts, other) {
+			all = append(all, m)
 		}
 	}
 	return all

@@ -90,7 +90,21 @@ func headersIn(folder string) (all []string) {
 			if e.IsDir() && strings.ToLower(e.Name()) == name {
 				at := filepath.Join(folder, e.Name())
 				all = append(all, at, filepath.Join(at, "include"))
+				if name == "include" { // which some split by language: include/cpp
+					all = append(all, foldersOf(at)...)
+				}
 			}
+		}
+	}
+	return all
+}
+
+// foldersOf are the folders in a folder, by name.
+func foldersOf(folder string) (all []string) {
+	entries, _ := os.ReadDir(folder)
+	for _, e := range entries {
+		if e.IsDir() {
+			all = append(all, filepath.Join(folder, e.Name()))
 		}
 	}
 	return all

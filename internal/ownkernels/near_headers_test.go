@@ -20,6 +20,7 @@ func TestNearHeaders(t *testing.T) {
 		"repository/kernels/include/n.h": "",
 		"repository/include/math.h":      "",
 		"repository/Common/include/m.hh": "",
+		"repository/include/cpp/N/own.h": "",
 	} {
 		at := filepath.Join(above, name)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -30,11 +31,12 @@ func TestNearHeaders(t *testing.T) {
 		}
 	}
 	text := []byte("#include \"beside.h\"\n#include \"checks.h\"\n#include \"outside.h\"\n#include <n.h>\n" +
-		"#include <math.h>\n#include<m.hh>\n")
+		"#include <math.h>\n#include<m.hh>\n#include \"N/own.h\"\n")
 	got := nearHeaders(filepath.Join(root, "kernels", "k.cu"), text, nil)
 	want := []string{
 		"-I" + filepath.Join(root, "include"), "-I" + filepath.Join(root, "common"),
 		"-I" + filepath.Join(root, "kernels", "include"), "-I" + filepath.Join(root, "Common", "include"),
+		"-I" + filepath.Join(root, "include", "cpp"),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

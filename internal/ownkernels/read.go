@@ -109,6 +109,11 @@ func (r Reading) Read() (*File, error) {
 		return nil, r.refuse("%v", err)
 	}
 	content = f.withSingles(content, request.IsPython())
+	if f.inline == "" && !request.IsPython() && !r.Workers.GPU {
+		if left, ok := withoutLibraryOfMain(content); ok { // its launches are read all the same
+			f.inline = string(left)
+		}
+	}
 	beside := "-I" + filepath.Dir(path)
 	if f.inline != "" && filepath.Ext(path) != ".py" && !slices.Contains(r.Options.Flags, beside) {
 		r.Options.Flags = slices.Concat(r.Options.Flags, []string{beside}) // its copy lies elsewhere

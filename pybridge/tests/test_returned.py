@@ -40,6 +40,16 @@ class Returned(unittest.TestCase):
         self.assertEqual(self.fitted(torch.ones(3, 4), ("y", (4, 3), (4, 3), False, torch.float32)).shape,
                          (3, 4))
 
+    def test_fp32_is_rounded_to_16_bits(self):
+        half = ("y", (4,), (4,), False, torch.float16)
+        value = torch.tensor([1.0, 1.0004, 1e6, float("nan")])
+        got = self.fitted(value, half)
+        self.assertTrue(torch.equal(got.nan_to_num(7), value.to(torch.float16).nan_to_num(7)))
+        self.assertIn("y is float32, rounded to float16", self.said.getvalue())
+        kept = returned.fitted(value, "mine", (half,), (), CPU, True, True)
+        self.assertIs(kept.dtype, torch.float32)
+        self.assertIs(self.fitted(value, SCALE).dtype, torch.float32)
+
     def test_outputs_are_told_by_their_numbers(self):
         q, scale = torch.ones(4, 3, dtype=torch.int8), torch.ones(4)
         for value in ((q, scale), (scale, q), {"s": scale, "q": q}):

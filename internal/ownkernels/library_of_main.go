@@ -1,0 +1,67 @@
+package ownkernels
+
+import (
+	"bytes"
+	"regexp"
+
+	"triad/cuda/rewrite"
+)
+
+// libraries are those that the emulator does not have and that a main() may use by itself: how their headers
+// begin, and how the names do that they define.
+var libraries = []struct{ header, names *regexp.Regexp }{
+	{libraryHeader(`thrust/[^>"\n]*`), regexp.MustCompile(`\bthrust\b`)},
+	{libraryHeader(`cublas\w*\.h`), regexp.MustCompile(`\b(?:cublas|CUBLAS)`)},
+	{libraryHeader(`curand\.h`), regexp.MustCompile(`\b(?:curand|CURAND)`)},
+	{libraryHeader(`cudnn\w*\.h`), regexp.MustCompile(`\b(?:cudnn|CUDNN)`)},
+	{libraryHeader(`cusparse\w*\.h`), regexp.MustCompile(`\b(?:cusparse|CUSPARSE)`)},
+	{libraryHeader(`cusolver\w*\.h`), regexp.MustCompile(`\b(?:cusolver|CUSOLVER)`)},
+	{libraryHeader(`cufft\w*\.h`), regexp.MustCompile(`\b(?:cufft|CUFFT)`)},
+}
+
+// libraryHeader matches the line that includes a header.
+func libraryHeader(name string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]` + name + `[>"]`)
+}
+
+var mainHead = regexp.MustCompile(`\bmain[ \t]*\([^(){};]*\)\s*\{`)
+
+// withoutLibraryOfMain is a CUDA file without the lines of its main() and without the headers of libraries
+// that nothing else in it uses; ok is false where there is no such header. Its lines keep their numbers.
+func withoutLibraryOfMain(text []byte) (left []byte, ok bool) {
+	code := rewrite.Code(text)
+	head := mainHead.FindIndex(code)
+	if head == nil || len(code) != len(text) {
+		return nil, false
+	}
+	end, depth := head[1], 1
+	for ; end < len(code) && depth > 0; end++ {
+		depth += bytes.Count(code[end:end+1], []byte("{")) - bytes.Count(code[end:end+1], []byte("}"))
+	}
+	if depth != 0 {
+		return nil, false
+	}
+	left = bytes.Clone(text)
+	blank(left[head[1] : end-1])
+	blank(code[head[1] : end-1])
+	for _, library := range libraries {
+		found := library.header.FindAllIndex(left, -1)
+		if len(found) == 0 || library.names.Match(code) {
+			continue
+		}
+		for _, at := range found {
+			blank(left[at[0]:at[1]])
+		}
+		ok = true
+	}
+	return left, ok
+}
+
+// blank writes blanks over everything but the ends of lines.
+func blank(text []byte) {
+	for i, c := range text {
+		if c != '\n' {
+			text[i] = ' '
+		}
+	}
+}
