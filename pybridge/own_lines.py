@@ -125,9 +125,12 @@ def _search_near(path: Path, name: str | None) -> bool:
     if not name or not name.isidentifier():
         return False
     here, above = path.parent, path.parent.parent
-    found = {str(at.parent.parent if at.name == "__init__.py" else at.parent)
-             for folder, pattern in ((here, "*"), (above, "*"), (above, "*/*"), (above.parent, "*"))
-             for end in (f"{name}.py", f"{name}/__init__.py") for at in folder.glob(f"{pattern}/{end}")}
+    found: set[str] = set()
+    for folder, pattern in ((here, "*"), (above, "*"), (above, "*/*"), (above.parent, "*")):
+        for end in (f"{name}.py", f"{name}/__init__.py"):
+            with contextlib.suppress(OSError):  # a folder that somebody deletes meanwhile
+                found |= {str(at.parent.parent if at.name == "__init__.py" else at.parent)
+                          for at in folder.glob(f"{pattern}/{end}")}
     if len(found) != 1 or (place := found.pop()) in sys.path:
         return False
     sys.path.append(place)
@@ -187,7 +190,8 @@ _LOOKED_AT = frozenset("""__wrapped__ __signature__ __text_signature__ __code__ 
     __isabstractmethod__ __set_name__ __copy__ __deepcopy__ __setstate__ __getstate__ __getnewargs__
     __getnewargs_ex__ __getinitargs__ __reduce_ex__ __reduce__ __origin__ __args__ __parameters__
     __typing_subst__ __typing_is_unpacked_typevartuple__ __typing_unpacked_tuple_args__ __no_type_check__
-    __unittest_skip__ __file__ __path__ __spec__ __loader__ __triton_builtin__ __triton_aggregate__""".split())
+    __unittest_skip__ __file__ __path__ __spec__ __loader__ __triton_builtin__
+    __triton_aggregate__""".split())
 """What Python's copy, inspect, pickle and typing, and Triton, ask everything for that they come across."""
 
 
@@ -334,7 +338,8 @@ def _calls_others(name: str, e: TypeError, tree: ast.Module) -> bool:
     for node in ast.walk(tree) if at is not None else ():
         if isinstance(node, ast.Call) and node.lineno <= at.tb_lineno <= (node.end_lineno or node.lineno):
             try:
-                called = eval(ast.unparse(node.func), at.tb_frame.f_globals) if _is_a_path(node.func) else None
+                path = ast.unparse(node.func) if _is_a_path(node.func) else "None"
+                called = eval(path, at.tb_frame.f_globals)
             except Exception:
                 continue
             own = getattr(called, "__qualname__", "")
@@ -388,18 +393,21 @@ def _asked(scopes: list[symtable.SymbolTable]) -> set[str]:
 
 def _take_from_main(tree: ast.Module, path: str, module: types.ModuleType) -> None:
     """Takes the constants of the block of "__main__" that functions of the file ask for and that it gives one
-    value: of a name that it assigns twice, or perhaps, nobody can tell which one is meant."""
+    value: of a name that it assigns twice, or perhaps, nobody can tell which one is meant. Whoever uses that
+    is told so."""
     asked = _asked(_scopes(tree).get_children()) - {*module.__dict__, *dir(builtins)}
     blocks = [node for node in tree.body
               if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)]
     bound = [name for block in blocks for node in ast.walk(block) for name in _bound(node)]
-    bound += [name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
+    in_functions = [name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
     taken: set[str] = set()
     for node in [node for block in blocks for node in block.body]:
         if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not _is_constant(node.value):
             continue
         target = node.targets[0]
-        if not isinstance(target, ast.Name) or target.id not in asked or bound.count(target.id) != 1:
+        if not isinstance(target, ast.Name) or target.id not in asked:
+            continue
+        if bound.count(target.id) != 1 or target.id in in_functions:
             continue
         if any(isinstance(n, ast.Name) and n.id in bound and n.id not in taken for n in ast.walk(node.value)):
             continue
@@ -410,6 +418,10 @@ def _take_from_main(tree: ast.Module, path: str, module: types.ModuleType) -> No
         taken.add(target.id)
         print(f"triad: {target.id} is what its main block says, in line {node.lineno}: "
               f"{ast.unparse(node.value)}", file=sys.stderr)
+    for name in (asked & set(bound)) - taken - set(module.__dict__):
+        module.__dict__[name] = _Absent(
+            f"triad: {path}:{blocks[0].lineno}: {name} is given a value only where its main block runs, and "
+            f"which one the functions want nobody can tell: assign {name} at the top of the file")
 
 
 def _bound(node: ast.AST) -> list[str]:

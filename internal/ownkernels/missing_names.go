@@ -14,6 +14,9 @@ import (
 var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(['"])triad: |` +
 	`(ModuleNotFoundError: No module named))`)
 
+// ofMain matches what is said of a name that the block of "__main__" gives more than one value.
+var ofMain = regexp.MustCompile(`^\S.*?:\d+: (\w+ is given a value only where its main block runs[^'"\n]*)`)
+
 // missesNames says of a call that uses such a name what is missing here. That is neutral: a line that is wrong
 // ends the import.
 func (f *File) missesNames(outcome *backend.Outcome) {
@@ -24,6 +27,10 @@ func (f *File) missesNames(outcome *backend.Outcome) {
 	why := outcome.Sentence[at[1]:]
 	if at[2] >= 0 {
 		why = outcome.Sentence[at[2]:]
+	}
+	if m := ofMain.FindStringSubmatch(why); m != nil {
+		outcome.Status, outcome.Sentence = op.StatusUnavailable, m[1]
+		return
 	}
 	outcome.Status, outcome.Sentence = op.StatusUnavailable, "it uses what a line of the file makes, which "+
 		"works with other versions or where a GPU is, and not here ("+why+"): leave the line out, or install "+

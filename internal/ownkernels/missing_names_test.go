@@ -25,6 +25,9 @@ func TestCallOfWhatIsMissing(t *testing.T) {
 		"Missing: triad: /x.py:5: TypeError: compile() got an unexpected keyword argument 'signature'": {
 			op.StatusUnavailable, "/x.py:5: TypeError: compile() got an unexpected keyword argument",
 		},
+		"Missing: triad: /x.py:9: SCALE is given a value only where its main block runs, and so on": {
+			op.StatusUnavailable, "SCALE is given a value only where its main block runs, and so on",
+		},
 		"TypeError: triad: /x.py:5": {op.StatusCrash, "TypeError"},
 	} {
 		o := backend.Outcome{Status: op.StatusCrash, Sentence: said}

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
@@ -64,6 +65,11 @@ class OwnFile(unittest.TestCase):
         module = self.load("src/mine.py")
         with self.assertRaisesRegex(ImportError, "No module named 'helper_of_mine'"):
             module.helper_of_mine.double(3)
+
+    def test_a_folder_that_cannot_be_searched_is_passed_over(self):
+        self.write(mine="import helper_not_here\ndef f(x): return x")
+        with unittest.mock.patch.object(Path, "glob", side_effect=FileNotFoundError):
+            self.assertEqual(self.load("mine.py").f(3), 3)
 
     def test_no_line_of_triad_is_named_as_the_place_of_a_fault(self):
         try:
@@ -301,9 +307,10 @@ class OwnFile(unittest.TestCase):
         self.write(helper_of_mine="N = 1")
         for i, line in enumerate((
                 'TABLE = torch.arange(6).view(2, 2)', 'N = int("x")', 'N = torch.ones(2).veiw(1)',
-                'from helper_of_mine import M', 'N = own(1, two=2)', 'N = [][1]', 'x = torch.arange("a", b=1)',
-                'N = math.floor()')):
-            self.write(**{f"wrong_{i}": f"import math, torch\ndef own(x): return x\n{line}\ndef f(x): return x"})
+                'from helper_of_mine import M', 'N = own(1, two=2)', 'N = [][1]',
+                'x = torch.arange("a", b=1)', 'N = math.floor()')):
+            self.write(**{f"wrong_{i}": f"import math, torch\ndef own(x): return x\n{line}\n"
+                          "def f(x): return x"})
             with self.assertRaisesRegex(ImportError, f"wrong_{i}.py:3: ", msg=line):
                 self.load(f"wrong_{i}.py")
 
@@ -363,7 +370,7 @@ class OwnFile(unittest.TestCase):
         self.assertIn("FACTOR is what its main block says, in line 12: 5", self.printed.getvalue())
         for function, name in ((module.g, "made"), (module.twice, "SCALE"), (module.in_a_tuple, "FIRST"),
                                (module.in_a_loop, "TILE"), (module.perhaps, "WIDE")):
-            with self.assertRaisesRegex(NameError, name):
+            with self.assertRaisesRegex(own_lines.Missing, f"assign {name} at the top of the file"):
                 function(1)
 
     def test_a_constant_made_of_one_that_is_not_taken_is_not_taken(self):
@@ -374,7 +381,7 @@ class OwnFile(unittest.TestCase):
                 N = 2
                 TILE = N * 16
             """)
-        with self.assertRaisesRegex(NameError, "TILE"):
+        with self.assertRaisesRegex(own_lines.Missing, "assign TILE"):
             self.load("mine.py").f(1)
 
     def test_lines_that_show_may_fail_and_others_may_not(self):
