@@ -15,10 +15,11 @@ var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(
 	`(ModuleNotFoundError: No module named))`)
 
 // ofMain matches what is said of a name that the block of "__main__" gives more than one value.
-var ofMain = regexp.MustCompile(`^\S.*?:\d+: (\w+ is given a value only where its main block runs[^'"\n]*)`)
+var ofMain = regexp.MustCompile(`^\S.*?:\d+: (\w+ is given a value only where its main block runs` +
+	`[^'"\n]*)`)
 
-// missesNames says of a call that uses such a name what is missing here. That is neutral: a line that is wrong
-// ends the import.
+// missesNames says of a call that uses such a name what is missing here. That is neutral: a line that is
+// wrong ends the import.
 func (f *File) missesNames(outcome *backend.Outcome) {
 	at := usesMissing.FindStringSubmatchIndex(outcome.Sentence)
 	if outcome.Status != op.StatusCrash || !f.IsPython() || at == nil {
@@ -33,8 +34,8 @@ func (f *File) missesNames(outcome *backend.Outcome) {
 		return
 	}
 	outcome.Status, outcome.Sentence = op.StatusUnavailable, "it uses what a line of the file makes, which "+
-		"works with other versions or where a GPU is, and not here ("+why+"): leave the line out, or install "+
-		"the versions that it was written for; triad doctor names those here"
+		"works with other versions or where a GPU is, and not here ("+why+"): leave the line out, or "+
+		"install the versions that it was written for; triad doctor names those here"
 	if status, sentence, ok := advice.BuildLimit(why, "", !f.reading.Workers.GPU); ok {
 		outcome.Status, outcome.Sentence = status, cmp.Or(nearModule(f.Path, sentence), sentence)
 	}
