@@ -125,6 +125,10 @@ class _Event:
         return 1.0  # milliseconds, of which nothing is shown
 
 
+class _Described(types.SimpleNamespace):
+    """What a GPU and its driver say of themselves."""
+
+
 def _answer(value: Any) -> Callable[..., Any]:
     return lambda *_, **__: value
 
@@ -135,7 +139,7 @@ def stand_in() -> None:
     if _standing:
         return
     _standing = True
-    properties = types.SimpleNamespace(**PROPERTIES)
+    properties = _Described(**PROPERTIES)
     for name, value in {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0,
         "get_device_name": PROPERTIES["name"], "get_device_capability": (8, 0),
@@ -161,13 +165,13 @@ def _stand_in_for_the_driver() -> None:
         return  # it is not here
     from triton.backends.compiler import GPUTarget
 
-    driver = types.SimpleNamespace(
+    driver = _Described(
         get_active_torch_device=_answer(torch.device("cuda", 0)), get_current_device=_answer(0),
         get_current_stream=_answer(0), get_current_target=_answer(GPUTarget("cuda", 80, 32)),
         get_device_capability=_answer((8, 0)), get_device_interface=_answer(torch.cuda),
         get_benchmarker=_answer(_not_timed), clear_cache=_answer(None), is_active=_answer(True),
         get_empty_cache_for_benchmark=_answer(None),
-        utils=types.SimpleNamespace(get_device_properties=_answer(dict(DRIVER_PROPERTIES))),
+        utils=_Described(get_device_properties=_answer(dict(DRIVER_PROPERTIES))),
     )
     triton.runtime.driver.set_active(driver)
     import triton.testing

@@ -290,6 +290,8 @@ def _give_members() -> None:
 
 
 _BUILDER = interpreter.InterpreterBuilder
+
+
 def _launches(init: Callable) -> Callable:
     """A launch as Triton's own has it: a grid may be a list."""
     def made(self, fn, arg_names, grid, *rest, **named) -> None:

@@ -7,6 +7,7 @@ repository and what PYTHONPATH names are searched for what it imports. own_lines
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -17,6 +18,7 @@ import re
 import sys
 import traceback
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 SHOWING = ("matplotlib", "pandas", "pytest", "seaborn", "tabulate", "tqdm", "task")
 """Packages that show and test what a file computes, and the module with the types of the competitions that
 ask for custom_kernel(data): where one is not here, something that takes every call stands for it."""
+
 
 def load(path: str) -> types.ModuleType:
     """Imports the file. What goes wrong is an ImportError with the line of the file; what is missing here
@@ -186,8 +189,11 @@ class Anything:
 # ---- its calls
 
 
-called = absent_gpu.meant
-"""What a call of what the file defines runs within."""
+@contextlib.contextmanager
+def called() -> Iterator[None]:
+    """What a call of what the file defines runs within."""
+    with own_lines.noticed(), absent_gpu.meant():
+        yield
 
 
 def uses_triton(module: types.ModuleType) -> bool:
@@ -218,6 +224,7 @@ def factor(n: int, which: int) -> int:
 
 def default(function: Any, name: str) -> Any:
     """The default of a parameter, for a call by position."""
+    own_lines.must_be_here(function)
     return inspect.signature(function).parameters[name].default
 
 

@@ -8,8 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// A call that uses a name whose line failed ends as the import of the file would have: a package that is not
-// here is neutral, a line that is wrong is wrong.
+// A call that uses a name whose line failed, since something is not here, is neutral.
 func TestCallOfWhatIsMissing(t *testing.T) {
 	for said, want := range map[string]struct {
 		status op.Status
@@ -23,8 +22,11 @@ func TestCallOfWhatIsMissing(t *testing.T) {
 			op.StatusUnavailable, "it imports pycuda",
 		},
 		"ModuleNotFoundError: No module named 'pycuda'": {op.StatusUnavailable, "it imports pycuda"},
-		"Missing: triad: /x.py:5: ValueError: no such tile": {
-			op.StatusBuildFail, "/x.py:5: ValueError: no such tile",
+		"Missing: triad: /x.py:5: TypeError: compile() got an unexpected keyword argument 'signature'": {
+			op.StatusUnavailable, "/x.py:5: TypeError: compile() got an unexpected keyword argument",
+		},
+		"Missing: triad: /x.py:9: SCALE is given a value only where its main block runs, and so on": {
+			op.StatusUnavailable, "SCALE is given a value only where its main block runs, and so on",
 		},
 		"TypeError: triad: /x.py:5": {op.StatusCrash, "TypeError"},
 	} {

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
@@ -19,6 +20,7 @@ import client  # noqa: E402, F401  (puts pybridge on sys.path)
 
 import launch  # noqa: E402
 import own_file  # noqa: E402
+import own_lines  # noqa: E402
 import returned  # noqa: E402
 
 
@@ -63,6 +65,11 @@ class OwnFile(unittest.TestCase):
         module = self.load("src/mine.py")
         with self.assertRaisesRegex(ImportError, "No module named 'helper_of_mine'"):
             module.helper_of_mine.double(3)
+
+    def test_a_folder_that_cannot_be_searched_is_passed_over(self):
+        self.write(mine="import helper_not_here\ndef f(x): return x")
+        with unittest.mock.patch.object(Path, "glob", side_effect=FileNotFoundError):
+            self.assertEqual(self.load("mine.py").f(3), 3)
 
     def test_no_line_of_triad_is_named_as_the_place_of_a_fault(self):
         try:
@@ -179,10 +186,10 @@ class OwnFile(unittest.TestCase):
 
     def test_what_does_without_a_line_that_failed_is_there(self):
         self.write(mine="""
-            import not_here, math
+            import not_here, math, triton
             from not_here.parts import Base, timed as wrapped
             N = 1
-            N = int("x")
+            N = triton.compile(math.floor, signature="*fp32")
             made = not_here.make(3)
             class Other(Base):
                 pass
@@ -195,17 +202,139 @@ class OwnFile(unittest.TestCase):
         module = self.load("mine.py")
         self.assertEqual(module.f(1), 2)
         self.assertIn("what uses N fails with it", self.printed.getvalue())
-        for use, why in ((lambda: module.g(1), "mine.py:5: ValueError: invalid literal"),
+        for use, why in ((lambda: module.g(1), r"mine.py:5: TypeError: compile\(\) got an unexpected"),
                          (lambda: module.h(1), "mine.py:2: ModuleNotFoundError: No module named 'not_here'"),
                          (lambda: module.other(1), "mine.py:3: ModuleNotFoundError"),
                          (lambda: module.Other(), "mine.py:3: ModuleNotFoundError")):
             with self.assertRaisesRegex(ImportError, why):
                 use()
 
+    def test_a_name_does_not_keep_what_it_was_before_its_line_failed(self):
+        self.write(mine="""
+            import math, torch
+            def scale(x): return x * 2
+            from not_here import scale
+            N = 1
+            if not_here_either := scale: N = 2
+            import torch, math, not_here_too
+            import torch.not_here, torch
+            from math import floor, not_of_it, ceil
+            def f(x): return scale(x)
+            def g(x): return x * N
+            def h(x): return torch.ones(1) + math.floor(x) + ceil(x)
+            def of_math(x): return not_of_it(x)
+            def part(x): return torch.not_here.f(x)
+            """)
+        module = self.load("mine.py")
+        self.assertEqual(module.h(2).item(), 5)
+        for use in (module.f, module.g, module.of_math, module.part):
+            with self.assertRaisesRegex(ImportError, "mine.py:(4|8|9): .*(No module named|cannot import)"):
+                use(1)
+
+    def test_every_use_of_what_is_missing_is_named(self):
+        module = self.load_uses()
+        for use in (n for n in vars(module) if n.startswith("use_")):
+            with self.assertRaisesRegex(ImportError, "mine.py:3: .*No module named 'not_here'", msg=use):
+                with own_file.called():
+                    getattr(module, use)(torch.ones(2))
+        with own_file.called():
+            self.assertEqual(module.not_used(3), 3)
+        with self.assertRaisesRegex(ImportError, "No module named 'not_here'"):
+            own_file.default(module.decorated, "x")
+
+    def load_uses(self):
+        self.write(mine="""
+            import torch, inspect, copy, pickle
+            from not_here import MODE, fast, wrapped
+            VERSION = fast.__version__
+            KEPT = copy.deepcopy(MODE), pickle.dumps, inspect.isfunction(fast), callable(fast)
+            def use_equal(x): return x if MODE == "whole" else -x
+            def use_other(x): return x if MODE != "whole" else -x
+            def use_key(x): return {"whole": 1}.get(MODE)
+            def use_text(x): return f"{MODE}"
+            def use_words(x): return str(MODE)
+            def use_power(x): return MODE ** 2
+            def use_of_power(x): return 2 ** MODE
+            def use_product(x): return x @ MODE
+            def use_negative(x): return -MODE
+            def use_bits(x): return MODE & 1
+            def use_of_bits(x): return 1 | MODE
+            def use_kind(x): return isinstance(x, MODE)
+            def use_kinds(x): return isinstance(x, (str, MODE))
+            def use_in(x): return 1 in MODE
+            def use_full(x): return torch.full((1,), MODE)
+            def use_asked(x): return hasattr(MODE, "flag")
+            def use_version(x): return VERSION.major
+            def use_fallback(x):
+                try:
+                    return fast(x)
+                except Exception:
+                    return x
+            def use_any_fallback(x):
+                try:
+                    return fast(x)
+                except:
+                    return x
+            def use_other_error(x):
+                try:
+                    return fast(x)
+                except Exception:
+                    raise ValueError("no")
+            @wrapped
+            def decorated(x): return x
+            def not_used(x: "MODE", y: MODE | None = None): return x
+            """)
+        return self.load("mine.py")
+
+    def test_a_fallback_at_the_top_is_none_of_the_file(self):
+        self.write(mine="""
+            import not_here
+            try:
+                fast = not_here.make()
+            except Exception:
+                fast = None
+            class Other(not_here.Base):
+                pass
+            def f(x): return fast(x) if fast else x
+            def g(x): return x
+            """)
+        module = self.load("mine.py")
+        self.assertEqual(module.g(1), 1)
+        with self.assertRaisesRegex(ImportError, "mine.py:2: .*No module named 'not_here'"):
+            module.f(1)
+
+    def test_a_line_that_is_wrong_ends_the_import(self):
+        self.write(helper_of_mine="N = 1")
+        for i, line in enumerate((
+                'TABLE = torch.arange(6).view(2, 2)', 'N = int("x")', 'N = torch.ones(2).veiw(1)',
+                'from helper_of_mine import M', 'N = own(1, two=2)', 'N = [][1]',
+                'x = torch.arange("a", b=1)', 'N = math.floor()')):
+            self.write(**{f"wrong_{i}": f"import math, torch\ndef own(x): return x\n{line}\n"
+                          "def f(x): return x"})
+            with self.assertRaisesRegex(ImportError, f"wrong_{i}.py:3: ", msg=line):
+                self.load(f"wrong_{i}.py")
+
+    def test_a_line_that_fails_since_something_is_not_here_does_not(self):
+        for i, line in enumerate((
+                'N = tl.not_of_this_version', 'N = [triton.Config({}, not_of_this_version=1)]',
+                'N = made()', 'N = torch.ops.not_here.f(1)', 'N = numpy.float_(1)',
+                'import ctypes; N = ctypes.CDLL("libnot_here.so")', 'from torch import N',
+                'N = triton.runtime.driver.active.not_of_it()')):
+            self.write(**{f"mine_{i}": "import numpy, torch, triton, triton.language as tl\n"
+                          f"def made(): return triton.Config({{}}, not_here=1)\n{line}\n"
+                          "def f(x): return x\ndef g(x): return x + N"})
+            module = self.load(f"mine_{i}.py")
+            self.assertEqual(module.f(1), 1, line)
+            with self.assertRaisesRegex(own_lines.Missing, f"mine_{i}.py:3: ", msg=line):
+                module.g(1)
+
     def test_a_cell_has_the_names_of_those_above_it(self):
         self.write(cell="def f(x): return torch.ones(x).sum() + math.pi")
         self.assertAlmostEqual(self.load("cell.py").f(2).item(), 5.1415927, places=5)
         self.assertIn("torch, math are what is usually called so", self.printed.getvalue())
+        self.write(other="def f(x, F): return F\ndef g(x):\n    time = x\n    return nn.ReLU()(time)")
+        self.load("other.py").g(torch.ones(1))
+        self.assertIn(": nn are what is usually", self.printed.getvalue())
         self.write(file="import math\ndef f(x): return torch.ones(x).sum() + math.pi")
         with self.assertRaisesRegex(NameError, "torch"):
             self.load("file.py").f(2)
@@ -215,17 +344,45 @@ class OwnFile(unittest.TestCase):
             N = 1
             def f(x): return x * FACTOR + N
             def g(x): return made + x
+            def h(x): return TWICE + x
+            def twice(x): return x * SCALE
+            def in_a_tuple(x): return x * FIRST
+            def in_a_loop(x): return x * TILE
+            def perhaps(x): return x * WIDE
             if __name__ == "__main__":
                 N = 2
-                FACTOR, other = 3, 4
                 FACTOR = 5
+                TWICE = FACTOR * 2
                 made = f(1)
+                SCALE = 2.0
+                FIRST, other = 3, 4
+                FIRST = 5
+                TILE = 16
+                for TILE in (32, 64):
+                    in_a_loop(1)
+                WIDE = 1
+                if f(1) > 3:
+                    WIDE = 2
+                SCALE = 1.0
             """)
         module = self.load("mine.py")
-        self.assertEqual(module.f(2), 11)
-        self.assertIn("FACTOR is what its main block says, in line 8: 5", self.printed.getvalue())
-        with self.assertRaisesRegex(NameError, "made"):
-            module.g(1)
+        self.assertEqual((module.f(2), module.h(1)), (11, 11))
+        self.assertIn("FACTOR is what its main block says, in line 12: 5", self.printed.getvalue())
+        for function, name in ((module.g, "made"), (module.twice, "SCALE"), (module.in_a_tuple, "FIRST"),
+                               (module.in_a_loop, "TILE"), (module.perhaps, "WIDE")):
+            with self.assertRaisesRegex(own_lines.Missing, f"assign {name} at the top of the file"):
+                function(1)
+
+    def test_a_constant_made_of_one_that_is_not_taken_is_not_taken(self):
+        self.write(mine="""
+            N = 1
+            def f(x): return x * TILE
+            if __name__ == "__main__":
+                N = 2
+                TILE = N * 16
+            """)
+        with self.assertRaisesRegex(own_lines.Missing, "assign TILE"):
+            self.load("mine.py").f(1)
 
     def test_lines_that_show_may_fail_and_others_may_not(self):
         self.write(mine="""
