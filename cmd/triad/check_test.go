@@ -79,6 +79,15 @@ var badInputs = map[string]badInput{
 		"#include <unistd.h>\n" + with("if (fork() == 0) { setsid(); sleep(1000); }"),
 		"Nothing was found", 0, nil,
 	},
+	"a thread launches and ends": {
+		"#include <pthread.h>\n#include <unistd.h>\n" +
+			"__global__ void k(int *p) { p[threadIdx.x] = 1; }\n" +
+			"void *body(void *) { int *d; cudaMalloc(&d, 128); k<<<1, 32>>>(d); cudaFree(d); return d; }\n" +
+			"int main() { pthread_attr_t a; pthread_attr_init(&a);\n" +
+			"pthread_attr_setstacksize(&a, 256u << 20); // which is given back when the thread ends\n" +
+			"pthread_t t; pthread_create(&t, &a, body, nullptr); pthread_join(t, nullptr); usleep(200000); }\n",
+		"Nothing was found", 0, nil,
+	},
 	"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
 	"never ends": {
 		"#include <unistd.h>\n" + with("for (;;) pause();"),
