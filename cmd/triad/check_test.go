@@ -68,7 +68,13 @@ var badInputs = map[string]badInput{
 		"#define WITH_THRUST\n#ifdef WITH_THRUST\n#include <thrust/sort.h>\n#endif\n" + with(""),
 		"program.cu:3: Thrust is included", 2, nil,
 	},
-	"cub":     {"#include <cub/device/scan.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
+	"cub": {"#include <cub/device/scan.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
+	"cub by half": {
+		"#include <cub/cub.cuh>\n__global__ void last(int *x) {\n" +
+			"\tusing Scan = cub::WarpScan<int>;\n\t__shared__ typename Scan::TempStorage room;\n" +
+			"\t*x = Scan(room).Broadcast(*x, 31);\n}\n" + with(""),
+		"program.cu:5: of CUB the emulator has the most used reductions and scans", 2, nil,
+	},
 	"cublas":  {"\n#include \"cublas_v2.h\"\n" + with(""), "program.cu:2: cuBLAS is included", 2, nil},
 	"cutlass": {"#include <cutlass/gemm.h>\n" + with(""), "program.cu:1: CUTLASS is included", 2, nil},
 	"file not there": {
