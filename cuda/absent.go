@@ -48,24 +48,27 @@ func libraryOf(include string) string {
 		"with the kernels of your own", cmp.Or(absentNames[strings.TrimSuffix(name, "/")], name))
 }
 
-const partOfCUB = "of CUB the emulator has the most used reductions and scans of warps and blocks alone: check a " +
-	"file with kernels of your own in place of the rest"
+const partOfCUB = "of CUB the emulator has the most used reductions and scans of warps and blocks " +
+	"alone: check a file with kernels of your own in place of the rest"
 
 var (
-	// missingOfCUB matches messages about a name, a function or its arguments that the emulator's CUB has not.
-	missingOfCUB = regexp.MustCompile(`[‘']\w+[’'] (is not a member of|in namespace) [‘']cub([’']|::(Warp|Block))|` +
-		`no (type|template|member) named '\w+' in (namespace 'cub'|'cub::(Warp|Block))|` +
-		`\bcub::(Warp|Block).*has no member named|` +
-		`no matching (function|constructor) for [^'‘]*[‘']cub::(Warp|Block)`)
-	// takenOtherwise matches those that name no class, and candidateOfCUB the notes behind them where it is one
-	// of CUB's.
+	// missingOfCUB matches messages about a name, a function or its arguments that the emulator's CUB has
+	// not.
+	missingOfCUB = regexp.MustCompile(
+		`[‘']\w+[’'] (is not a member of|in namespace) [‘']cub([’']|::(Warp|Block))|` +
+			`no (type|template|member) named '\w+' in (namespace 'cub'|'cub::(Warp|Block))|` +
+			`\bcub::(Warp|Block).*has no member named|` +
+			`no matching (function|constructor) for [^'‘]*[‘']cub::(Warp|Block)`,
+	)
+	// takenOtherwise matches those that name no class, and candidateOfCUB the notes behind them where it is
+	// one of CUB's.
 	takenOtherwise = regexp.MustCompile(`no matching member function for call to|` +
 		`too (many|few) template arguments|wrong number of template arguments`)
 	candidateOfCUB = regexp.MustCompile(`(?m)^\S*\bcub/cub\.cuh:.* note: `)
 )
 
-// LacksOfCUB says that the emulator's CUB lacks what a compiler's first message is about; "" where it is about
-// something else. log is the compiler's output.
+// LacksOfCUB says that the emulator's CUB lacks what a compiler's first message is about; "" where it is
+// about something else. log is the compiler's output.
 func LacksOfCUB(message, log string) string {
 	if !missingOfCUB.MatchString(message) &&
 		!(takenOtherwise.MatchString(message) && candidateOfCUB.MatchString(firstNotes(log))) {

@@ -91,7 +91,8 @@ var badInputs = map[string]badInput{
 			"void *body(void *) { int *d; cudaMalloc(&d, 128); k<<<1, 32>>>(d); cudaFree(d); return d; }\n" +
 			"int main() { pthread_attr_t a; pthread_attr_init(&a);\n" +
 			"pthread_attr_setstacksize(&a, 256u << 20); // which is given back when the thread ends\n" +
-			"pthread_t t; pthread_create(&t, &a, body, nullptr); pthread_join(t, nullptr); usleep(200000); }\n",
+			"pthread_t t; pthread_create(&t, &a, body, nullptr); pthread_join(t, nullptr);\n" +
+			"usleep(200000); }\n",
 		"Nothing was found", 0, nil,
 	},
 	"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
