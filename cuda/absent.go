@@ -48,6 +48,47 @@ func libraryOf(include string) string {
 		"with the kernels of your own", cmp.Or(absentNames[strings.TrimSuffix(name, "/")], name))
 }
 
+const partOfCUB = "of CUB the emulator has the most used reductions and scans of warps and blocks " +
+	"alone: check a file with kernels of your own in place of the rest"
+
+var (
+	// missingOfCUB matches messages about a name, a function or its arguments that the emulator's CUB has
+	// not.
+	missingOfCUB = regexp.MustCompile(
+		`[‘']\w+[’'] (is not a member of|in namespace) [‘']cub([’']|::(Warp|Block))|` +
+			`no (type|template|member) named '\w+' in (namespace 'cub'|'cub::(Warp|Block))|` +
+			`\bcub::(Warp|Block).*has no member named|` +
+			`no matching (function|constructor) for [^'‘]*[‘']cub::(Warp|Block)`,
+	)
+	// takenOtherwise matches those that name no class, and candidateOfCUB the notes behind them where it is
+	// one of CUB's.
+	takenOtherwise = regexp.MustCompile(`no matching member function for call to|` +
+		`too (many|few) template arguments|wrong number of template arguments`)
+	candidateOfCUB = regexp.MustCompile(`(?m)^\S*\bcub/cub\.cuh:.* note: `)
+)
+
+// LacksOfCUB says that the emulator's CUB lacks what a compiler's first message is about; "" where it is
+// about something else. log is the compiler's output.
+func LacksOfCUB(message, log string) string {
+	if !missingOfCUB.MatchString(message) &&
+		!(takenOtherwise.MatchString(message) && candidateOfCUB.MatchString(firstNotes(log))) {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", partOfCUB, message)
+}
+
+// firstNotes is what a compiler's output has between its first and its second error.
+func firstNotes(log string) string {
+	found := errorLine.FindAllStringIndex(log, 2)
+	switch len(found) {
+	case 0:
+		return ""
+	case 1:
+		return log[found[0][1]:]
+	}
+	return log[found[0][1]:found[1][0]]
+}
+
 // absentFeatures are parts of CUDA that the emulator does not have, by words of the text, with what is
 // written in their place. They are asked about where a line does not compile.
 var absentFeatures = []struct {
@@ -73,11 +114,8 @@ var absentFeatures = []struct {
 	},
 	{
 		regexp.MustCompile(`\bcub::(Device|Grid|Thread|Caching)\w+|` +
-			`\bcub::Block(Radix|Load|Store|Merge|Exchange|Histogram|Shuffle|Adjacent|Discontinuity|Run)\w*|` +
-			`[‘'](Device|Grid|Thread|Block|Caching)\w+[’'] is not a member of [‘']cub[’']|` +
-			`no (type|template|member) named '\w+' in namespace 'cub'`),
-		"of CUB the emulator has the reductions and scans of warps and blocks alone: check a file with " +
-			"kernels of your own in place of the rest",
+			`\bcub::Block(Radix|Load|Store|Merge|Exchange|Histogram|Shuffle|Adjacent|Discontinuity|Run)\w*`),
+		partOfCUB,
 	},
 	{
 		regexp.MustCompile(`\bcudaIpc\w+`),
@@ -114,6 +152,9 @@ func (s *sourceSet) absentFeature(mistake *BuildError) string {
 		if f.words.MatchString(lines) {
 			return fmt.Sprintf("%s (%s)", f.text, mistake.Message)
 		}
+	}
+	if text := LacksOfCUB(mistake.Message, mistake.Log); text != "" {
+		return text
 	}
 	if newerLanguage.MatchString(mistake.Message) {
 		return mistake.Message + ": if this is newer than C++17, say so by --std c++20"

@@ -68,7 +68,13 @@ var badInputs = map[string]badInput{
 		"#define WITH_THRUST\n#ifdef WITH_THRUST\n#include <thrust/sort.h>\n#endif\n" + with(""),
 		"program.cu:3: Thrust is included", 2, nil,
 	},
-	"cub":     {"#include <cub/device/scan.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
+	"cub": {"#include <cub/device/scan.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
+	"cub by half": {
+		"#include <cub/cub.cuh>\n__global__ void last(int *x) {\n" +
+			"\tusing Scan = cub::WarpScan<int>;\n\t__shared__ typename Scan::TempStorage room;\n" +
+			"\t*x = Scan(room).Broadcast(*x, 31);\n}\n" + with(""),
+		"program.cu:5: of CUB the emulator has the most used reductions and scans", 2, nil,
+	},
 	"cublas":  {"\n#include \"cublas_v2.h\"\n" + with(""), "program.cu:2: cuBLAS is included", 2, nil},
 	"cutlass": {"#include <cutlass/gemm.h>\n" + with(""), "program.cu:1: CUTLASS is included", 2, nil},
 	"file not there": {
@@ -77,6 +83,16 @@ var badInputs = map[string]badInput{
 	},
 	"leaves a process": {
 		"#include <unistd.h>\n" + with("if (fork() == 0) { setsid(); sleep(1000); }"),
+		"Nothing was found", 0, nil,
+	},
+	"a thread launches and ends": {
+		"#include <pthread.h>\n#include <unistd.h>\n" +
+			"__global__ void k(int *p) { p[threadIdx.x] = 1; }\n" +
+			"void *body(void *) { int *d; cudaMalloc(&d, 128); k<<<1, 32>>>(d); cudaFree(d); return d; }\n" +
+			"int main() { pthread_attr_t a; pthread_attr_init(&a);\n" +
+			"pthread_attr_setstacksize(&a, 256u << 20); // which is given back when the thread ends\n" +
+			"pthread_t t; pthread_create(&t, &a, body, nullptr); pthread_join(t, nullptr);\n" +
+			"usleep(200000); }\n",
 		"Nothing was found", 0, nil,
 	},
 	"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},

@@ -78,10 +78,9 @@ Worker *new_worker() {
 	if (memory == MAP_FAILED) return nullptr;
 	Worker *w = new (memory) Worker();
 	if (!prepare_worker(*w)) return nullptr;
-	w->os_thread = pthread_self();
 	w->system_thread = static_cast<int>(syscall(SYS_gettid));
 	this_worker = w;
-	if (!use_signal_stack()) return nullptr;
+	if (pthread_getcpuclockid(pthread_self(), &w->processor_clock) || !use_signal_stack()) return nullptr;
 	return w;
 }
 
@@ -223,7 +222,7 @@ uint64_t progress() {
 // interrupt_workers asks the fault handler to report where it hangs and to leave the block.
 void interrupt_workers() {
 	for (unsigned i = worker_count.load(); i-- > 0; )
-		if (workers[i] && workers[i]->busy.load() && (i == 0 || workers[i]->in_block)) pthread_kill(workers[i]->os_thread, SIGBUS);
+		if (workers[i] && workers[i]->busy.load() && (i == 0 || workers[i]->in_block)) syscall(SYS_tgkill, getpid(), workers[i]->system_thread, SIGBUS);
 }
 
 void stop_workers() {
@@ -298,6 +297,7 @@ static void watch_for_hangs() {
 		const char *asked = getenv("CUEMU_LIMIT");
 		const double limit = asked ? atof(asked) : 0;   // seconds from the program's start; 0: there is none
 		uint64_t seen = 0;
+		bool was_busy = false;
 		Stillness stillness;
 		stillness.moved();
 		for (double quiet = 0;; usleep(50 * 1000), quiet += 0.05) {
@@ -305,8 +305,9 @@ static void watch_for_hangs() {
 			const bool busy = w && w->busy.load();
 			const uint64_t at = progress();
 			double idle = 0;
-			if (at != seen || !busy) stillness.moved();
-			else idle = stillness.after(0.05);
+			if (at != seen || busy != was_busy) stillness.moved();
+			else if (busy) idle = stillness.after(0.05);
+			was_busy = busy;
 			if (at != seen) quiet = 0;
 			seen = at;
 			if (limit > 0 && busy && at > 0 && quiet < watchdog_seconds / 2 && seconds_from_start() > limit) end_unfinished();

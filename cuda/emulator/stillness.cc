@@ -1,9 +1,6 @@
 // How long a launch stands still, by what its threads did and not by the clock alone.
 #include "cuemu/stillness.h"
 
-#include <pthread.h>
-#include <time.h>
-
 #include <cstdio>
 #include <cstring>
 
@@ -11,14 +8,15 @@ namespace cuemu {
 namespace {
 
 double processor_seconds(const Worker *w) {
-	clockid_t clock;
 	timespec t;
-	if (!w || pthread_getcpuclockid(w->os_thread, &clock) || clock_gettime(clock, &t)) return 0;
+	if (!w || clock_gettime(w->processor_clock, &t)) return 0;
 	return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-// wants_processor says whether a thread would run if it could, or waits for memory that is on a disk. Where the system does not tell, it sleeps.
+// wants_processor says whether a thread would run if it could, or waits for memory that is on a disk. Where the system does not tell, it sleeps. One
+// without a worker yet is being started.
 bool wants_processor(const Worker *w) {
+	if (!w) return true;
 	char name[64], text[256];
 	snprintf(name, sizeof name, "/proc/self/task/%d/stat", w->system_thread);
 	FILE *f = fopen(name, "r");
@@ -39,16 +37,17 @@ void Stillness::moved() {
 
 double Stillness::after(double seconds) {
 	double longest = 0, sum = 0;
-	bool wanting = false;
 	const unsigned count = worker_count.load();
 	for (unsigned i = 0; i < count; i++) {
 		const double now = processor_seconds(workers[i]);
 		sum += now;
 		if (now - begun[i] > longest) longest = now - begun[i];
 	}
-	if (sum <= computed)
-		for (unsigned i = 0; i < count && !wanting; i++) wanting = workers[i] && wants_processor(workers[i]);
-	asleep = sum > computed || wanting ? 0 : asleep + seconds;
+	// Whoever polls computes a little again and again, and sleeps the rest of the time.
+	double rest = (seconds < MOST_SECONDS ? seconds : MOST_SECONDS) - (sum > computed ? sum - computed : 0);
+	for (unsigned i = 0; i < count && rest > 0; i++)
+		if (wants_processor(workers[i])) rest = 0;
+	if (rest > 0) asleep += rest;
 	computed = sum;
 	return longest > asleep ? longest : asleep;
 }

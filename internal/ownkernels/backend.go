@@ -126,6 +126,10 @@ func (f *File) limit(failed *backend.LoadFailure) {
 	if failed.Status != op.StatusBuildFail {
 		return
 	}
+	if text := cuda.LacksOfCUB(failed.Message, failed.Log); text != "" && !f.reading.Workers.GPU {
+		failed.Status, failed.Message = op.StatusUnsupported, text
+		return
+	}
 	status, sentence, ok := advice.BuildLimit(failed.Message, failed.Log, !f.reading.Workers.GPU)
 	switch {
 	case ok:

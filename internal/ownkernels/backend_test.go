@@ -26,12 +26,15 @@ func TestPlaceMessage(t *testing.T) {
 	}
 }
 
-// A file that the shim of triad's cannot call is no wrong one; one that does not compile is.
+// A file that the shim of triad's cannot call, or that uses more of CUB than there is, is no wrong one; one
+// that does not compile is.
 func TestLimitOfTheShim(t *testing.T) {
 	f := &File{Name: "mine/a", Path: "/home/u/a.cu", shim: "/cache/own/0/a.triad.cu"}
+	const ofCUB = "/home/u/a.cu:9: no matching constructor for initialization of 'cub::WarpScan<float>'"
 	for message, want := range map[string]op.Status{
 		"a.triad.cu:40: '::solve' has not been declared": op.StatusUnsupported,
 		"/home/u/a.cu:9: expected ';'":                   op.StatusBuildFail,
+		ofCUB:                                            op.StatusUnsupported,
 	} {
 		failed := backend.LoadFailure{Status: op.StatusBuildFail, Message: f.placeMessage(message, "")}
 		if f.limit(&failed); failed.Status != want {

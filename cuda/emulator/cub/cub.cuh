@@ -77,14 +77,33 @@ public:
 		}
 		result = value;
 	}
-	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op) {
+	template <class Op> void InclusiveScan(T value, T &result, Op op, T &total) {
+		InclusiveScan(value, result, op);
+		const unsigned mask = cuemu_cub_lanes(Lanes);
+		total = cuemu_cub_lane(mask, result, 31 - __clz(static_cast<int>(mask)));
+	}
+	// Without a first value, lane 0 gets its own.
+	template <class Op> void ExclusiveScan(T value, T &result, Op op, T &total) {
 		const int lane = static_cast<int>(cuemu_cub_thread() % 32), own = lane % Lanes;
-		InclusiveScan(value, value, op);
-		const T before = cuemu_cub_lane(cuemu_cub_lanes(Lanes), value, own > 0 ? lane - 1 : lane);
-		result = own > 0 ? op(first, before) : first;
+		InclusiveScan(value, value, op, total);
+		result = cuemu_cub_lane(cuemu_cub_lanes(Lanes), value, own > 0 ? lane - 1 : lane);
+	}
+	template <class Op> void ExclusiveScan(T value, T &result, Op op) {
+		T total;
+		ExclusiveScan(value, result, op, total);
+	}
+	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op, T &total) {
+		ExclusiveScan(value, result, op, total);
+		result = cuemu_cub_thread() % Lanes > 0 ? op(first, result) : first;
+	}
+	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op) {
+		T total;
+		ExclusiveScan(value, result, first, op, total);
 	}
 	void InclusiveSum(T value, T &result) { InclusiveScan(value, result, cub::Sum()); }
+	void InclusiveSum(T value, T &result, T &total) { InclusiveScan(value, result, cub::Sum(), total); }
 	void ExclusiveSum(T value, T &result) { ExclusiveScan(value, result, T(), cub::Sum()); }
+	void ExclusiveSum(T value, T &result, T &total) { ExclusiveScan(value, result, T(), cub::Sum(), total); }
 };
 
 template <class T, int SizeX, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int SizeY = 1, int SizeZ = 1> class BlockReduce {
@@ -95,6 +114,7 @@ public:
 		T warps[Warps];
 	};
 	explicit BlockReduce(TempStorage &room) : room_(room) {}
+	explicit BlockReduce(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)) {}
 	template <class Op> T Reduce(T value, Op op, int valid = Threads) {
 		const int thread = static_cast<int>(cuemu_cub_thread()), warp = thread / 32;
 		typename WarpReduce<T>::TempStorage none;
@@ -127,6 +147,7 @@ public:
 		T warps[Warps];
 	};
 	explicit BlockScan(TempStorage &room) : room_(room) {}
+	explicit BlockScan(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)) {}
 	template <class Op> void InclusiveScan(T value, T &result, Op op, T &total) {
 		const int thread = static_cast<int>(cuemu_cub_thread()), warp = thread / 32;
 		typename WarpScan<T>::TempStorage none;
@@ -148,10 +169,9 @@ public:
 	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op, T &total) {
 		const int thread = static_cast<int>(cuemu_cub_thread()), warp = thread / 32;
 		typename WarpScan<T>::TempStorage none;
-		T through = value, before;
-		WarpScan<T>(none).InclusiveScan(value, through, op);
-		WarpScan<T>(none).ExclusiveScan(value, before, first, op);
-		if (thread % 32 == 31 || thread == Threads - 1) room_.warps[warp] = through;
+		T own, before;
+		WarpScan<T>(none).ExclusiveScan(value, before, op, own);
+		if (thread % 32 == 0) room_.warps[warp] = own;
 		__syncthreads();
 		total = room_.warps[0];
 		T warps = total;
@@ -159,8 +179,9 @@ public:
 			if (i == warp) warps = total;
 			total = op(total, room_.warps[i]);
 		}
-		if (warp == 0) result = before;
-		else result = thread % 32 == 0 ? op(first, warps) : op(warps, before);
+		// The order counts: an operator need not commute.
+		if (warp > 0) before = thread % 32 == 0 ? warps : op(warps, before);
+		result = thread > 0 ? op(first, before) : first;
 	}
 	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op) {
 		T total;

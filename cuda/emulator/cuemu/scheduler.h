@@ -2,6 +2,8 @@
 #ifndef CUEMU_SCHEDULER_H
 #define CUEMU_SCHEDULER_H
 
+#include <time.h>
+
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -98,8 +100,8 @@ struct Worker {
 	size_t home_stack_bytes;
 	std::atomic<uint64_t> progress;             // blocks finished
 	std::atomic<bool> busy;
-	unsigned long os_thread;
-	int system_thread;                          // its number for the system
+	int system_thread;                          // the thread's number for the system
+	clockid_t processor_clock;                  // counts its time on a processor; an error, and no fault, once it has ended
 	Cluster *cluster, own_cluster;              // of the block that runs
 	unsigned rank;                              // of the block in its cluster
 	uint3 at;                                   // the block's index, where it is one of several

@@ -108,6 +108,9 @@ int run_starved(const void *) {
 int run_asleep(const void *) {
 	for (;;) pause();
 }
+int run_polling(const void *) {
+	for (;;) usleep(5000);
+}
 int run_recurse(const void *p) {
 	recurse<<<2, 64>>>(static_cast<const Call *>(p)->y, 100000);
 	return cudaGetLastError();

@@ -67,7 +67,7 @@ int main(int, char **argv) {
 	pthread_t thread;
 	pthread_create(&thread, nullptr, fault_for_ever, nullptr);
 
-	const char *names[] = {"right", "read", "before", "slack", "front", "host", "threads", "shared", "throw", "overrun", "recurse", "spin", "right", "starved", "asleep"};
+	const char *names[] = {"right", "read", "before", "slack", "front", "host", "threads", "shared", "throw", "overrun", "recurse", "spin", "right", "starved", "asleep", "polling"};
 	for (const char *name : names) {
 		Call call = {static_cast<float *>(alloc("x", 4000, 0)), static_cast<float *>(alloc("y", 3996, 4)), 999};
 		float two = 2, three = 3;

@@ -1,4 +1,4 @@
-// Sums and scans of warps and blocks by the library's functions, of blocks that are no whole warps too.
+// Sums and scans of warps and blocks by the library's functions, of blocks that are no whole warps too, and of an operator whose order counts.
 #include <cstdio>
 #include <cub/cub.cuh>
 
@@ -25,6 +25,69 @@ __global__ void sums(const int *x, int *all, int *first, int *largest, double *w
 	Scan(other).InclusiveSum(v, with);
 	before[i] = until, through[i] = with;
 	if (i == 17) *total = block;
+}
+
+// x * a + b, and one such map after another
+struct Map {
+	unsigned a, b;
+};
+struct Then {
+	__host__ __device__ Map operator()(const Map &x, const Map &y) const { return {x.a * y.a, x.b * y.a + y.b}; }
+};
+
+// Of thread i, in this order; those of a warp are of the 8 lanes beside each other.
+enum { BLOCK_BEFORE, BLOCK_THROUGH, BLOCK_TOTAL, BLOCK_REDUCED, WARP_BEFORE, WARP_THROUGH, WARP_TOTAL, WARP_REDUCED, RESULTS };
+
+__global__ void maps(const Map *x, Map first, Map *out) {
+	typedef cub::BlockScan<Map, THREADS> Scan;
+	typedef cub::BlockReduce<Map, THREADS> Reduce;
+	typedef cub::WarpScan<Map, 8> Lanes;
+	typedef cub::WarpReduce<Map, 8> Warp;
+	__shared__ typename Scan::TempStorage room;
+	__shared__ typename Lanes::TempStorage lanes[2][THREADS / 8];
+	__shared__ typename Warp::TempStorage warps[THREADS / 8];
+	const int i = threadIdx.x;
+	Map *mine = out + i * RESULTS;
+	Map until, with, total;
+	Scan(room).ExclusiveScan(x[i], until, first, Then(), total);
+	mine[BLOCK_BEFORE] = until, mine[BLOCK_TOTAL] = total;
+	Scan().InclusiveScan(x[i], with, Then());   // in storage of the library's own
+	mine[BLOCK_THROUGH] = with;
+	mine[BLOCK_REDUCED] = Reduce().Reduce(x[i], Then());
+	Lanes(lanes[0][i / 8]).ExclusiveScan(x[i], until, first, Then(), total);
+	mine[WARP_BEFORE] = until, mine[WARP_TOTAL] = total;
+	Lanes(lanes[1][i / 8]).InclusiveScan(x[i], with, Then());
+	mine[WARP_THROUGH] = with;
+	mine[WARP_REDUCED] = Warp(warps[i / 8]).Reduce(x[i], Then());
+}
+
+int wrong_maps() {
+	Map *x, *out;
+	const Map first = {3, 5}, none = {1, 0};
+	cudaMallocManaged(&x, THREADS * sizeof(Map));
+	cudaMallocManaged(&out, THREADS * RESULTS * sizeof(Map));
+	for (unsigned i = 0; i < THREADS; i++) x[i] = {2 * i + 3, 7 * i + 1};
+	maps<<<1, THREADS>>>(x, first, out);
+	if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+	Map block = none, warp = none;
+	int wrong = 0;
+	const Then then;
+	auto differs = [](const Map &p, const Map &q) { return p.a != q.a || p.b != q.b; };
+	for (int i = 0; i < THREADS; i++) {
+		const Map *m = out + i * RESULTS;
+		if (i % 8 == 0) warp = none;
+		wrong += differs(m[BLOCK_BEFORE], then(first, block)) + differs(m[WARP_BEFORE], then(first, warp));
+		block = then(block, x[i]), warp = then(warp, x[i]);
+		wrong += differs(m[BLOCK_THROUGH], block) + differs(m[WARP_THROUGH], warp);
+		if (i % 8 == 7)   // the last of them knows what the first has, and what all have
+			for (int j = i - 7; j <= i; j++) wrong += differs(out[j * RESULTS + WARP_TOTAL], warp);
+		if (i % 8 == 7) wrong += differs(out[(i - 7) * RESULTS + WARP_REDUCED], warp);
+	}
+	for (int i = 0; i < THREADS; i++) wrong += differs(out[i * RESULTS + BLOCK_TOTAL], block);
+	wrong += differs(out[BLOCK_REDUCED], block);
+	cudaFree(x);
+	cudaFree(out);
+	return wrong;
 }
 
 int main() {
@@ -57,6 +120,7 @@ int main() {
 	wrong += *all != sum || *first != part || *largest != most || *total != sum;
 	for (int *p : {x, all, first, largest, before, through, total}) cudaFree(p);
 	cudaFree(warps);
+	wrong += wrong_maps();
 	printf("%s\n", wrong ? "wrong" : "right");
 	return wrong != 0;
 }
