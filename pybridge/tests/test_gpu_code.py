@@ -43,8 +43,11 @@ class Compiles(unittest.TestCase):
         compiled = [line for line in lines if "kernel" in line]
         self.assertEqual([line for line in compiled if not line["shared_bytes"] <= most], [])
         declined = {line["op"] for line in lines if "declined" in line} - {line["op"] for line in compiled}
-        self.assertTrue(all("needs a GPU of compute capability" in line["declined"] for line in lines
-                            if "declined" in line), done.stdout)
+        # A row may decline some sizes of [[compile]], in its own words; that all kernels compile shows below.
+        own = {line["row"] for line in lines if "row" in line and line["declined"].startswith(
+            f"{line['op']}/{line['row']}: ")}
+        self.assertEqual([line for line in lines if "declined" in line and line["row"] not in own
+                          and "needs a GPU of compute capability" not in line["declined"]], [])
         self.assertTrue(not declined or int(arch.removeprefix("sm_")) < 90,
                         f"{arch}: {declined} compile nothing")
         paths = [path for path in OPERATORS.glob("*.py") if path.stem not in declined]
