@@ -141,6 +141,10 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 		if exitOf(c.Status) != 1 || c.Status == "RACE" || strings.HasSuffix(c.File, ".py") {
 			continue
 		}
+		if text, err := os.ReadFile(filepath.Join("testdata", "own", c.File)); err != nil ||
+			strings.Contains(string(text), "#include <thrust/") { // nvcc has it, the fake one has not
+			continue
+		}
 		tried++
 		if !need.Part(tried, 6) {
 			continue
