@@ -26,12 +26,16 @@ func TestEmulatorMatrices(t *testing.T) {
 	}
 }
 
-// hopperModel compiles a program with a part of attention's kernels changed by one edit, "" for none.
-func hopperModel(t *testing.T, program, part, from, to string, flags ...string) string {
+// attentionModel compiles a program with a part of attention's kernels changed by one edit, "" for none.
+func attentionModel(t *testing.T, program, part, from, to string, flags ...string) string {
 	t.Helper()
-	folder := editedKernels(t, "flash_attention", part, from, to)
-	flags = append(flags, "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")
-	return newWatched(t, flags...).build(t, program)
+	return newWatched(t, hopperFlags(editedKernels(t, "flash_attention", part, from, to), flags)...).
+		build(t, program)
+}
+
+// hopperFlags are those by which a program sees a folder of edited kernels, and more.
+func hopperFlags(folder string, flags []string) []string {
+	return append(flags, "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")
 }
 
 // The last copy before the loop over queries, which has no turn where there are none.
@@ -48,7 +52,7 @@ func TestAttentionForHopper(t *testing.T) {
 		"attention_pipeline.cu": all,
 		"attention_backward.cu": all,
 	} {
-		program := hopperModel(t, name, "sm90_tma.cuh", "", "")
+		program := attentionModel(t, name, "sm90_tma.cuh", "", "")
 		for i, order := range orders {
 			if !need.Part(i, 3) {
 				continue
@@ -96,7 +100,7 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 		case backward:
 			program = "attention_backward.cu"
 		}
-		edited := hopperModel(t, program, planted.part, planted.from, planted.to, "-DONE_PLAN")
+		edited := attentionModel(t, program, planted.part, planted.from, planted.to, "-DONE_PLAN")
 		if out, status := runEmulated(t, "forward", edited); status == 0 {
 			t.Errorf("%s: not found:\n%s", planted.name, out)
 		}

@@ -26,12 +26,11 @@ import functools
 import torch
 
 from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
+from product_tiles import GROUP, PLACES, described, not_described, place
 
 DIFFERENTIABLE = (0, 2)  # of the inputs of reference
 BLOCK_K = 128  # the granule of block scaling and of promotion to fp32
 TILE_MAX = 256 if INTERPRETED else 128  # of m and n
-GROUP = 8  # rows of tiles that are walked together
-PLACES = 3 if INTERPRETED else 132  # multiprocessors that are there: those of a Hopper GPU
 SPLITS = 4 if INTERPRETED else 16  # at most; a GPU fills up with about 132 programs
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 CASES = ("e4m3", "e5m2_e4m3", "e4m3_e5m2")
@@ -71,16 +70,6 @@ def _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS: tl.co
 
 
 @triton.jit
-def _place(tile, m, n, GROUP: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
-    """The first row and column of an [M, N] tile of c. Tiles walk GROUP rows of tiles column by column, so
-    that those in flight share what L2 holds."""
-    per_group = GROUP * tl.cdiv(n, N)
-    first = (tile // per_group) * GROUP
-    height = tl.minimum(tl.cdiv(m, M) - first, GROUP)
-    return (first + (tile % per_group) % height) * M, (tile % per_group) // height * N
-
-
-@triton.jit
 def _store_scaled(acc, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n,
                   BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
     """Stores the [M, N] tile of c at (row, col): its sums, with the scales that those do not have yet."""
@@ -98,7 +87,7 @@ def _fp8_gemm_tiled_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, c_ptr, m, n, 
                            BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
                            K: tl.constexpr):
     """One [M, N] tile of c."""
-    row, col = _place(tl.program_id(0), m, n, GROUP, M, N)
+    row, col = place(tl.program_id(0), m, n, GROUP, M, N)
     rm = (row + tl.arange(0, M)).to(tl.int64)
     rn = (col + tl.arange(0, N)).to(tl.int64)
     acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, 0, tl.cdiv(k, K), a_m, a_k,
@@ -147,7 +136,7 @@ def _fp8_gemm_persistent_kernel(a, b, c_ptr, scale_a_ptr, scale_b_ptr, tiles, m,
                                 M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     """Every so-manieth [M, N] tile of c, each in two halves; N is at most 128. a and b are descriptors."""
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=BLOCKS):
-        row, col = _place(tile, m, n, GROUP, M, N)
+        row, col = place(tile, m, n, GROUP, M, N)
         if BLOCKS:
             left, right = _halves_of_columns(a, b, scale_a_ptr, scale_b_ptr, row, col, m, k, sa_m, sa_k,
                                              sb_n, sb_k, M, N, K)
@@ -169,7 +158,7 @@ def _fp8_gemm_persistent_fast_kernel(a, b, c_ptr, scale_a_ptr, scale_b_ptr, tile
                                      N: tl.constexpr, K: tl.constexpr):
     """Every so-manieth [M, N] tile of c, whose products over k are summed in the tensor core alone."""
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
-        row, col = _place(tile, m, n, GROUP, M, N)
+        row, col = place(tile, m, n, GROUP, M, N)
         acc = tl.zeros([M, N], tl.float32)
         for k0 in range(0, k, K):
             acc = tl.dot(a.load([row, k0]), b.load([col, k0]).T, acc, out_dtype=tl.float32)
@@ -249,12 +238,6 @@ def forward_splitk(a, scale_a, b, scale_b, *, scaling, out):
     return c
 
 
-def _described(x, rows: int):
-    """A descriptor of x [rows of x, k] for blocks of [rows, BLOCK_K]."""
-    from triton.tools.tensor_descriptor import TensorDescriptor
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), [rows, BLOCK_K])
-
-
 def forward_persistent(a, scale_a, b, scale_b, *, scaling, out):
     """a [m, k], b [n, k] and their scales -> c [m, n] in the dtype named by out; of what _accepts_persistent
     lets through."""
@@ -262,11 +245,12 @@ def forward_persistent(a, scale_a, b, scale_b, *, scaling, out):
     c = torch.empty((m, n), dtype=DTYPES[out], device=a.device)
     tile_m, tile_n = (max(2, tile_side(size, BLOCK_K)) if INTERPRETED else BLOCK_K for size in (m, n))
     tiles, block = ceildiv(m, tile_m) * ceildiv(n, tile_n), scaling == "block"
+    left = described(a, [tile_m if block else tile_m // 2, BLOCK_K])
+    right = described(b, [tile_n // 2 if block else tile_n, BLOCK_K])
     # Two programs of a multiprocessor share its 65,536 registers.
     _fp8_gemm_persistent_kernel[(min(2 * PLACES, tiles),)](
-        _described(a, tile_m if block else tile_m // 2), _described(b, tile_n // 2 if block else tile_n), c,
-        scale_a, scale_b, tiles, m, n, k, *_strides(scale_a), *_strides(scale_b), GROUP=GROUP, BLOCKS=block,
-        ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_stages=3,
+        left, right, c, scale_a, scale_b, tiles, m, n, k, *_strides(scale_a), *_strides(scale_b), GROUP=GROUP,
+        BLOCKS=block, ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_stages=3,
         **({"num_warps": 8, "maxnreg": 128} if block else {"num_warps": 4}))
     return c
 
@@ -281,9 +265,9 @@ def forward_persistent_fast(a, scale_a, b, scale_b, *, scaling, out):
         tile_n = min(tile_n, 128)
     tiles = ceildiv(m, tile_m) * ceildiv(n, tile_n)
     _fp8_gemm_persistent_fast_kernel[(min(PLACES, tiles),)](
-        _described(a, tile_m), _described(b, tile_n), c, scale_a, scale_b, tiles, m, n, k, scale_a.stride(0),
-        scale_b.stride(0), GROUP=GROUP, ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_stages=3,
-        num_warps=8)
+        described(a, [tile_m, BLOCK_K]), described(b, [tile_n, BLOCK_K]), c, scale_a, scale_b, tiles, m, n, k,
+        scale_a.stride(0), scale_b.stride(0), GROUP=GROUP, ROWS=scaling == "row", M=tile_m, N=tile_n,
+        K=BLOCK_K, num_stages=3, num_warps=8)
     return c
 
 
@@ -371,10 +355,8 @@ def _accepts_persistent(name: str, blocks: bool):
         if scaling == "block" and not blocks:
             return f"fp8_gemm/triton/{name}: every block has its scales, so that nothing is summed further"
         for x in inputs[::2]:
-            if 0 in x.shape:
-                return f"fp8_gemm/triton/{name}: an operand is empty"
-            if x.stride(1) != 1 or x.stride(0) <= 0 or x.stride(0) % 16 or x.data_ptr() % 16:
-                return f"fp8_gemm/triton/{name}: an operand's rows do not begin at 16 bytes"
+            if why := not_described(x, "an operand", 1):
+                return f"fp8_gemm/triton/{name}: {why}"
         return too_old(inputs[0].device, "a tile of 128 x 128 in the tensor cores' shared memory", (9, 0))
     return accepts
 

@@ -9,7 +9,8 @@ Source   Dongarra et al. 1990, A set of level 3 basic linear algebra subprograms
   triton/tiled      a tile of y per program, programs grouped so that neighbours share operands in L2
   triton/tiled_tf32 the same with fp32 operands read as tf32 (contract tf32), for the tensor cores
   triton/persistent a program for each multiprocessor, which takes every so-manieth tile; operands are
-                    read through tensor descriptors, on Hopper by the copy engine. Costs: rows of 16 bytes
+                    read through tensor descriptors, on Hopper by the copy engine. A tile is as large as
+                    leaves one for most multiprocessors. Costs: rows of 16 bytes
   torch/eager       torch.baddbmm
 """
 
@@ -18,26 +19,20 @@ import functools
 import torch
 
 from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
+from product_tiles import GROUP, PLACES, described, not_described, place
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 TILE_MAX = 128  # of m and n
 TILE_K = 128 if INTERPRETED else 32
-GROUP = 8  # rows of tiles that are walked together
 DESCRIBED_MIN = 16  # the smallest side of a tile that is read through a descriptor
-PLACES = 3 if INTERPRETED else 132  # programs that are there: one for each multiprocessor of a Hopper GPU
 
 
 @triton.jit
 def _gemm_place(program, m, n, GROUP: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
-    """The matrix of a program's [M, N] tile, and the tile's first row and column. Programs walk GROUP rows of
-    tiles column by column, so that those in flight share what L2 holds."""
-    tiles_m, tiles_n = tl.cdiv(m, M), tl.cdiv(n, N)
-    matrix = program // (tiles_m * tiles_n)
-    program = program % (tiles_m * tiles_n)
-    per_group = GROUP * tiles_n
-    first = (program // per_group) * GROUP
-    height = tl.minimum(tiles_m - first, GROUP)
-    return matrix, (first + (program % per_group) % height) * M, (program % per_group) // height * N
+    """The matrix of a program's [M, N] tile, and the tile's first row and column."""
+    tiles = tl.cdiv(m, M) * tl.cdiv(n, N)
+    row, col = place(program % tiles, m, n, GROUP, M, N)
+    return program // tiles, row, col
 
 
 @triton.jit
@@ -75,11 +70,11 @@ def _gemm_tiled_kernel(a_ptr, b_ptr, c_ptr, y_ptr, alpha, beta, m, n, k, a_batch
 
 @triton.jit
 def _gemm_persistent_kernel(a, b, c_ptr, y_ptr, alpha, beta, tiles, m, n, k, A_TURNED: tl.constexpr,
-                            B_TURNED: tl.constexpr, ADDS: tl.constexpr, GROUP: tl.constexpr,
-                            M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+                            B_TURNED: tl.constexpr, ADDS: tl.constexpr, FLAT: tl.constexpr,
+                            GROUP: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     """Every so-manieth [M, N] tile of y. a and b are descriptors of [batch, m, k] and [batch, n, k]; TURNED,
     their last two dims are the other way round."""
-    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=FLAT):
         matrix, row, col = _gemm_place(tile, m, n, GROUP, M, N)
         acc = tl.zeros([M, N], tl.float32)
         for k0 in range(0, k, K):
@@ -113,25 +108,38 @@ def _product(a, b, c, alpha: float, beta: float, precision: str):
 
 def _described(x, rows: int, depth: int):
     """A descriptor of x [batch, rows, depth] for blocks of [1, rows, depth], and whether it is turned."""
-    from triton.tools.tensor_descriptor import TensorDescriptor
     if turned := x.stride(2) != 1:
         x, rows, depth = x.mT, depth, rows
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, rows, depth]), turned
+    return described(x, [1, rows, depth]), turned
+
+
+# Tiles of 16-bit operands: rows, columns, depth of a step, warps, stages. The first ones read least.
+PERSISTENT_TILES = ((128, 256, 64, 8, 4), (64, 256, 64, 4, 5), (64, 128, 128, 4, 4), (64, 64, 128, 4, 5))
+
+
+def _persistent_tile(batch: int, m: int, n: int, element_bytes: int):
+    """A tile as in PERSISTENT_TILES: the first one of which there are enough for most multiprocessors."""
+    if INTERPRETED or element_bytes == 4:
+        sides = [max(DESCRIBED_MIN, tile_side(size, TILE_MAX)) for size in (m, n)]
+        return *sides, TILE_K, 8 if sides[0] * sides[1] > 8192 else 4, 3
+    for tile in PERSISTENT_TILES:
+        if batch * ceildiv(m, tile[0]) * ceildiv(n, tile[1]) * 4 >= PLACES * 3:
+            break
+    return tile
 
 
 def _persistent_product(a, b, c, alpha: float, beta: float):
     """As _product, of operands that _accepts_persistent lets through."""
     (batch, m, k), n = a.shape, b.shape[2]
     y = torch.empty((batch, m, n), dtype=a.dtype, device=a.device)
-    tile_m, tile_n = max(DESCRIBED_MIN, tile_side(m, TILE_MAX)), max(DESCRIBED_MIN, tile_side(n, TILE_MAX))
-    depth = TILE_K if INTERPRETED else 128 // a.element_size()  # the copy engine likes rows of 128 bytes
+    tile_m, tile_n, depth, warps, stages = _persistent_tile(batch, m, n, a.element_size())
     tiles = batch * ceildiv(m, tile_m) * ceildiv(n, tile_n)
     left, a_turned = _described(a, tile_m, depth)
     right, b_turned = _described(b.mT, tile_n, depth)
     _gemm_persistent_kernel[(min(PLACES, tiles),)](
         left, right, y if c is None else c, y, alpha, beta, tiles, m, n, k, A_TURNED=a_turned,
-        B_TURNED=b_turned, ADDS=c is not None, GROUP=GROUP, M=tile_m, N=tile_n, K=depth,
-        num_warps=8 if tile_m * tile_n > 8192 else 4)
+        B_TURNED=b_turned, ADDS=c is not None, FLAT=a.element_size() == 2, GROUP=GROUP, M=tile_m, N=tile_n,
+        K=depth, num_warps=warps, num_stages=stages)
     return y
 
 
@@ -149,15 +157,10 @@ def _backward(product, a, b, grad_y, *, layout_b, with_c, alpha, beta):
 
 
 def _accepts_persistent(direction, a, b, third, *, layout_b, with_c, alpha, beta):
-    operands = {"a": a, "b": b, **({"grad_y": third} if direction == "backward" else {})}
-    for name, t in operands.items():
-        if 0 in t.shape:
-            return f"gemm/triton/persistent: {name} is empty"
-        last = 2 if t.stride(2) == 1 else 1
-        steps = [t.stride(d) * t.element_size() for d in (0, 3 - last)]
-        if t.stride(last) != 1 or any(step <= 0 or step % 16 for step in steps) or t.data_ptr() % 16:
-            return f"gemm/triton/persistent: {name} has rows that do not begin at 16 bytes, or no rows"
-    return too_old(a.device, "a block of 128 KB of shared memory", (9, 0))
+    for name, x in (("a", a), ("b", b), ("grad_y", third))[:3 if direction == "backward" else 2]:
+        if why := not_described(x, name, 2 if x.stride(2) == 1 else 1):
+            return f"gemm/triton/persistent: {why}"
+    return too_old(a.device, "a block of 224 KB of shared memory", (9, 0))
 
 
 # ---- torch

@@ -50,6 +50,11 @@ template <int Stages> struct RingPlace {
 		stage = 0;
 		parity ^= 1;
 	}
+	__host__ __device__ void skip(int count) {
+		const int reached = stage + count;
+		stage = reached % Stages;
+		parity ^= reached / Stages & 1;
+	}
 };
 
 } // namespace triad

@@ -32,7 +32,7 @@ import implementation  # noqa: E402
 from described import described  # noqa: E402
 from specs import Sizes, backward_inputs, compiled_sizes, spec_of  # noqa: E402
 
-FAMILIES = ("elementwise", "row_norm")
+FAMILIES = ("elementwise", "row_norm", "product_tiles")
 """Modules of kernels that operator files share."""
 
 TYPES = {

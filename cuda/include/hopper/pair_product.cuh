@@ -1,15 +1,22 @@
 // pair_product.cuh: the pipeline of a product of two matrices on Hopper (wgmma, sm_90a), whose tiles the copy engine (TMA) brings. The matrices are
 // of rows of 16-bit words, which a kernel may take for two values of 8 bits.
-//   Two blocks of a cluster lie below each other: each multiplies 128 rows of a by the same 256 columns of b, brings its own rows of a, and
-//   half of the tile of b for both of them (multicast). So the L2 cache gives 32 KB for a stage of 128 bytes of the reduction instead of 48.
-//   A block has three warpgroups. One thread of the first, the producer, keeps a ring of stages filled; the other two, the consumers,
-//   multiply 64 rows each by all columns, and keep one product in flight while they hand back the stage of the product before:
+//   Two blocks of a cluster have tiles of 128 x 128 below each other: each brings its own rows of a, and half of the columns of b for both of
+//   them (multicast). So the L2 cache gives 24 KB for a stage of 128 bytes of the reduction instead of 32.
+//   A block has three warpgroups. One thread of the first, the producer, keeps a ring of stages filled. The other two, the consumers, take
+//   tiles in turn: while one scales and writes its tile, the other multiplies, so that the tensor cores need not wait for an epilogue:
+//
+//       producer    | copies of tile 0      | copies of tile 1      | copies of tile 2      |
+//       consumer 0        | multiply tile 0        | write tile 0 |         | multiply tile 2        | write tile 2 |
+//       consumer 1                                 | multiply tile 1        | write tile 1 |
+//
+//   of which a stage s is
 //
 //       producer    wait empty[s]       (both blocks' consumers have read it)     copy a, half of b -> full[s] of both
 //       consumer    wait full[s]        start stage s     wait for stage s - 1    arrive at empty[s - 1] of both blocks
 //
-//   Clusters are persistent and take tiles in the order of `TileOrder`; the producer is ahead of the consumers, and fills the ring for
-//   the next tile while these write the result. An operand lies along the reduction or across it.
+//   A consumer begins when the other one has seen its last stage (named barriers 1 and 2): full[s] has two parities, and who waits for it
+//   two rounds ahead goes on at once.
+//   Clusters are persistent and take tiles in the order of `TileOrder`. An operand lies along the reduction or across it.
 #ifndef TRIAD_HOPPER_PAIR_PRODUCT_CUH
 #define TRIAD_HOPPER_PAIR_PRODUCT_CUH
 #include <algorithm>
@@ -18,6 +25,7 @@
 #include "hopper/barrier.cuh"
 #include "hopper/cluster.cuh"
 #include "hopper/head_map.cuh"
+#include "hopper/named_barrier.cuh"
 #include "hopper/swizzle.cuh"
 #include "hopper/wgmma_half.cuh"
 #include "register.cuh"
@@ -28,15 +36,18 @@ namespace triad {
 namespace hopper {
 
 // PairTile divides a tile of the result and a block's shared memory: the ring, a stage of which holds a and then b, and the barriers. Lengths along
-// the reduction are in 16-bit words.
-template <int Cluster, int Stages> struct PairTile {
+// the reduction are in 16-bit words. Aside bytes are for the epilogue of a consumer, from a multiple of 16 on.
+template <int Cluster, int Stages, int Aside = 0> struct PairTile {
 	static constexpr int cluster = Cluster, stages = Stages;
-	static constexpr int m = 128, n = 256, k = 64, warpgroup = 128, consumers = 2, threads = warpgroup * (1 + consumers);
+	static constexpr int m = 128, n = 128, k = 64, warpgroup = 128, consumers = 2, threads = warpgroup * (1 + consumers);
+	static constexpr int parts = m / mma_rows;
+	using Part = float[n / 8][4];                              // a thread's sums of 64 rows
+	using Sums = Part[parts];
 	static constexpr int panel_bytes = k * tile_row_bytes;     // of 64 rows or columns that lie across the reduction
 	static constexpr int a_bytes = m * tile_row_bytes, b_bytes = n * tile_row_bytes, stage_bytes = a_bytes + b_bytes;
 	static constexpr int part = n / Cluster;                   // columns of b that a block brings
-	static constexpr int full = Stages * stage_bytes, empty = full + 8 * Stages, used = empty + 8 * Stages;
-	static constexpr int bytes = used + tile_alignment;
+	static constexpr int full = Stages * stage_bytes, empty = full + 8 * Stages, aside = empty + 8 * Stages;
+	static constexpr int aside_bytes = (Aside + 15) / 16 * 16, bytes = aside + consumers * aside_bytes + tile_alignment;
 	static constexpr int producer_registers = 40, consumer_registers = 232; // 40 + 2 * 232 = 3 * 168
 };
 
@@ -94,11 +105,16 @@ template <class Tile, bool AlongKA, bool AlongKB> __device__ inline void produce
 	for (int stage = 0; stage < Tile::stages; stage++, at.next()) barrier_wait(memory + Tile::empty + 8 * at.stage, at.parity ^ 1);
 }
 
-// consume_pair is what a consumer does: multiply(d, a, b, add) with the addresses of its 64 rows of a and of b in shared memory starts the product
-// of a stage, store(d, matrix, row, col) writes it; row is this thread's first, col the tile's first.
-template <class Tile, class Multiply, class Store>
-__device__ inline void consume_pair(const PairWork &work, uint32_t memory, int rank, int consumer, Multiply multiply, Store store) {
-	const int thread = static_cast<int>(threadIdx.x) % Tile::warpgroup, lane = thread % 32;
+// PairPlace is a tile of a matrix: its first row and column.
+struct PairPlace {
+	int64_t matrix, row, col;
+};
+
+// consume_pair is what a consumer does: multiply(d, a, b, add) with the addresses of 64 rows of a and of b in shared memory starts their product of a
+// stage. epilogue.begin(place) is called before the first product of a tile, epilogue.store(d, place) after the last one.
+template <class Tile, class Multiply, class Epilogue>
+__device__ inline void consume_pair(const PairWork &work, uint32_t memory, int rank, int consumer, Multiply multiply, Epilogue epilogue) {
+	const int lane = static_cast<int>(threadIdx.x) % 32;
 	const auto release = [&](int stage) {
 		const uint32_t empty = memory + Tile::empty + 8 * stage;
 		if constexpr (Tile::cluster > 1) {
@@ -107,17 +123,31 @@ __device__ inline void consume_pair(const PairWork &work, uint32_t memory, int r
 			if (lane == 0) barrier_arrive(empty);
 		}
 	};
+	constexpr int both = Tile::warpgroup * Tile::consumers;
+	const auto turn_of = [](int which) { return 1 + which; };
+	const int64_t clusters = gridDim.x / Tile::cluster;
+	int64_t tile = blockIdx.x / Tile::cluster;
 	RingPlace<Tile::stages> at;
-	for (int64_t tile = blockIdx.x / Tile::cluster; tile < work.count(); tile += gridDim.x / Tile::cluster) {
-		const TilePlace place = work.order.place(tile % work.order.count());
-		float d[Tile::n / 8][4];
+	if (consumer == 1) {
+		named_arrive(turn_of(0), both);
+		at.skip(work.steps);
+		tile += clusters;
+	}
+	for (; tile < work.count(); tile += Tile::consumers * clusters) {
+		const TilePlace tiles = work.order.place(tile % work.order.count());
+		const PairPlace place = {tile / work.order.count(), (tiles.m * Tile::cluster + rank) * Tile::m, tiles.n * Tile::n};
+		epilogue.begin(place);
+		named_sync(turn_of(consumer), both);
+		typename Tile::Sums d;
 		int before = 0; // the stage of the product in flight
 		for (int step = 0; step < work.steps; step++, at.next()) {
 			const uint32_t stage = memory + at.stage * Tile::stage_bytes;
 			barrier_wait(memory + Tile::full + 8 * at.stage, at.parity);
 			fence();
-			// A consumer's 64 rows are 64 lines of a tile along k, or one panel of one across it: 8 KB in both.
-			multiply(d, stage + consumer * (mma_rows * tile_row_bytes), stage + Tile::a_bytes, step > 0);
+			// 64 rows are 64 lines of a tile along k, or one panel of one across it: 8 KB in both.
+#pragma unroll
+			for (int part = 0; part < Tile::parts; part++)
+				multiply(d[part], stage + part * mma_rows * tile_row_bytes, stage + Tile::a_bytes, step > 0);
 			commit();
 			if (step > 0) {
 				wait_for<1>();
@@ -125,17 +155,19 @@ __device__ inline void consume_pair(const PairWork &work, uint32_t memory, int r
 			}
 			before = at.stage;
 		}
+		if (tile + clusters < work.count()) named_arrive(turn_of(1 - consumer), both);
 		wait_for<0>();
-		changed(d);
+#pragma unroll
+		for (auto &part : d) changed(part);
 		release(before);
-		const int64_t row = (place.m * Tile::cluster + rank) * Tile::m + consumer * mma_rows + accumulator_row(thread, 0);
-		store(d, tile / work.order.count(), row, place.n * Tile::n);
+		at.skip(work.steps); // of the other one's tile
+		epilogue.store(d, place);
 	}
 }
 
-// run_pair is a kernel's body.
-template <class Tile, bool AlongKA, bool AlongKB, class Multiply, class Store>
-__device__ inline void run_pair(const PairWork &work, unsigned char *tiles, Multiply multiply, Store store) {
+// run_pair is a kernel's body. epilogue(aside, consumer) gives the epilogue of a consumer, which has Aside bytes of shared memory from aside on.
+template <class Tile, bool AlongKA, bool AlongKB, class Multiply, class Epilogue>
+__device__ inline void run_pair(const PairWork &work, unsigned char *tiles, Multiply multiply, Epilogue epilogue) {
 	const uint32_t memory = (shared_address(tiles) + tile_alignment - 1) / tile_alignment * tile_alignment;
 	const int rank = Tile::cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
 	if (threadIdx.x == 0) {
@@ -143,7 +175,7 @@ __device__ inline void run_pair(const PairWork &work, unsigned char *tiles, Mult
 		prefetch_map(&work.b.map);
 		for (int stage = 0; stage < Tile::stages; stage++) {
 			barrier_init(memory + Tile::full + 8 * stage, 1);
-			barrier_init(memory + Tile::empty + 8 * stage, Tile::consumers * 4 * Tile::cluster); // one arrival a warp
+			barrier_init(memory + Tile::empty + 8 * stage, 4 * Tile::cluster); // one arrival of each warp that reads it
 		}
 		fence_init();
 	}
@@ -158,7 +190,8 @@ __device__ inline void run_pair(const PairWork &work, unsigned char *tiles, Mult
 		if (threadIdx.x == 0) produce_pair<Tile, AlongKA, AlongKB>(work, memory, rank);
 	} else {
 		take_registers<Tile::consumer_registers>();
-		consume_pair<Tile>(work, memory, rank, group - 1, multiply, store);
+		const int consumer = group - 1;
+		consume_pair<Tile>(work, memory, rank, consumer, multiply, epilogue(memory + Tile::aside + consumer * Tile::aside_bytes, consumer));
 	}
 }
 #endif

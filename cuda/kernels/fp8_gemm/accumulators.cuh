@@ -4,7 +4,7 @@
 #define TRIAD_FP8_GEMM_ACCUMULATORS_CUH
 #include "product.cuh"
 #include "hopper/finish.cuh"
-#include "quad.cuh"
+#include "hopper/store_sums.cuh"
 #include "wgmma_tile.cuh"
 
 namespace triad {
@@ -54,38 +54,6 @@ template <int Count> __device__ inline void add_scaled(float (&sum)[Count], cons
 
 // ---- what is written
 
-// Writes one of a thread's two rows in 64 x 128 elements as 16-byte stores of 16-bit values: neighbouring lanes exchange their columns
-// first. `row` is null for a row beyond c, n is a multiple of 8.
-template <class T, int Count> __device__ inline void store_row(T *row, int64_t col0, int64_t n, const float (&y)[Count], int h) {
-	const int lane = static_cast<int>(threadIdx.x) % 4;
-#pragma unroll
-	for (int g = 0; g < Count / 16; g++) {
-		uint32_t words[4];
-#pragma unroll
-		for (int j = 0; j < 4; j++) words[j] = pair_of(T(), y[(4 * g + j) * 4 + 2 * h], y[(4 * g + j) * 4 + 2 * h + 1]);
-		transpose_quad(words, lane);
-		const int64_t col = col0 + 32 * g + 8 * lane;
-		if (row != nullptr && col < n) __stcs(reinterpret_cast<uint4 *>(row + col), make_uint4(words[0], words[1], words[2], words[3]));
-	}
-}
-
-// As above for fp32: a quad's columns fill 32 bytes already.
-template <int Count> __device__ inline void store_row(float *row, int64_t col0, int64_t n, const float (&y)[Count], int h) {
-#pragma unroll
-	for (int j = 0; j < Count / 4; j++) {
-		const int64_t col = col0 + 8 * j + threadIdx.x % 4 * 2;
-		if (row != nullptr && col < n) __stcs(reinterpret_cast<float2 *>(row + col), make_float2(y[4 * j + 2 * h], y[4 * j + 2 * h + 1]));
-	}
-}
-
-template <class T, int Count> __device__ inline void store_rows(const Product &p, int64_t row0, int64_t col0, const float (&y)[Count]) {
-#pragma unroll
-	for (int h = 0; h < 2; h++) {
-		const int64_t row = row0 + 8 * h;
-		store_row(row < p.m ? static_cast<T *>(p.c) + row * p.n : nullptr, col0, p.n, y, h);
-	}
-}
-
 // A scale in this range leaves room for the other one, for every product of codes and for 2^31 of them added up.
 __device__ inline bool moderate(float scale) {
 	const float size = fabsf(scale);
@@ -131,21 +99,18 @@ template <int Count> __device__ inline void scale_sums(const Product &p, int64_t
 	scale_by(y, a, b, __all_sync(0xffffffffu, simple));
 }
 
-// Writes a thread's share of 64 rows of c, 2 Count columns, from (row0 = its first row, col0 = the tile's first column) on.
-template <int Count> __device__ inline void store_sums(const Product &p, int64_t row0, int64_t col0, const float (&y)[Count], bool wide) {
-	if (!wide) {
-#pragma unroll
-		for (int i = 0; i < Count; i++) {
-			const int64_t row = row0 + i / 2 % 2 * 8, col = col0 + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
-			if (row < p.m && col < p.n) store_element(p.c, p.out, row * p.n + col, y[i]);
-		}
-	} else if (p.out == TRIAD_BF16) {
-		store_rows<__nv_bfloat16>(p, row0, col0, y);
-	} else if (p.out == TRIAD_F16) {
-		store_rows<__half>(p, row0, col0, y);
-	} else {
-		store_rows<float>(p, row0, col0, y);
-	}
+// store_sums writes a thread's sums of 64 rows of c from (row0 = its first row, col0 = the tile's first column) on; wide: rows of c are whole vectors
+// of 16 bytes.
+template <class Sums> __device__ inline void store_sums(const Product &p, int64_t row0, int64_t col0, const Sums &sums, bool wide) {
+	const auto store = [&](auto type) {
+		using T = decltype(type);
+		const hopper::SumsPlace<T> to = {static_cast<T *>(p.c), p.m, p.n, row0, col0};
+		if (wide) hopper::store_wide(sums, to, [](float sum) { return sum; });
+		else hopper::store_each(sums, to, [](float sum, int64_t) { return sum; });
+	};
+	if (p.out == TRIAD_BF16) store(__nv_bfloat16());
+	else if (p.out == TRIAD_F16) store(__half());
+	else store(float());
 }
 
 } // namespace triad

@@ -1,139 +1,142 @@
 // sm90_tma_fast.cuh: the product of two scaled fp8 matrices on Hopper under the contract fast: the tensor cores sum the whole reduction, in about 14
-// bits, and nothing is added outside of them. By the pipeline of hopper/pair_product.cuh: tiles of 128 x 256, clusters of two that share a tile of b.
-// A scale a tensor or a row is applied to the sums in the end.
+// bits, and nothing is added outside of them. By the pipeline of hopper/pair_product.cuh: tiles of 128 x 128, which two consumers take in turn, in
+// clusters of two that share a tile of b. A scale a tensor or a row is applied to the sums in the end.
 #ifndef TRIAD_FP8_GEMM_SM90_TMA_FAST_CUH
 #define TRIAD_FP8_GEMM_SM90_TMA_FAST_CUH
 #include "accumulators.cuh"
 #include "capability.cuh"
 #include "register.cuh"
+#include "hopper/async_copy.cuh"
 #include "hopper/finish.cuh"
+#include "hopper/named_barrier.cuh"
 #include "hopper/pair_product.cuh"
-#include "hopper/wgmma_wide.cuh"
+#include "hopper/wgmma_any.cuh"
 
 namespace triad {
 
-using FastTile = hopper::PairTile<2, 4>;   // its words hold two codes each
+// FastScales are the scales of a tile. A thread of the consumer fetches one of a column and one of a row; moderate is of those of a warp.
+struct FastScales {
+	static constexpr int size = 128;
+	float column[size], row[size];
+	int32_t moderate[size / 32];
+};
+
+using FastTile = hopper::PairTile<2, 6, 2 * sizeof(FastScales)>; // its words hold two codes each
+static_assert(FastTile::n == FastScales::size && FastTile::m == FastScales::size && FastTile::warpgroup == FastScales::size,
+              "one of each a thread");
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-using FastSums = float[FastTile::n / 8][4];
+using FastSums = FastTile::Sums;
+using FastPart = FastTile::Part;
 
 // multiply_fast: d = a b, plus d if add, for 128 of the reduction from two addresses of shared memory on.
 template <int32_t FormatA, int32_t FormatB>
-__device__ inline void multiply_fast(FastSums &d, uint32_t a_tile, uint32_t b_tile, bool add) {
+__device__ inline void multiply_fast(FastPart &d, uint32_t a_tile, uint32_t b_tile, bool add) {
 	const uint64_t a = hopper::tile_descriptor(a_tile), b = hopper::tile_descriptor(b_tile);
 #pragma unroll
 	for (int k = 0; k < hopper::tile_row_bytes; k += hopper::mma_k_bytes)
-		hopper::multiply_wide_fp8<FormatA, FormatB>(d, hopper::advanced(a, k), hopper::advanced(b, k), add || k > 0);
+		hopper::multiply_any_fp8<FormatA, FormatB>(d, hopper::advanced(a, k), hopper::advanced(b, k), add || k > 0);
 }
 
-// ColumnScales are the scales of a tile's columns, eight a lane: with g and q a lane's group of four and its place there, those of the columns
-// 8 (g + 8 t) + 2 q + e. A lane needs two of each eight columns, 64 loads; so it fetches eight, and shuffles give it the others.
-struct ColumnScales {
-	float own[4][2];
+// FastEpilogue scales and writes the sums of a consumer, the 128 threads of a warpgroup. The scales of the tile's rows and columns come into
+// shared memory while it is multiplied, in two buffers by turns: while a thread fetches those of the next tile, another one may still read.
+// Named barriers 3 and 4 are of a consumer's threads.
+// wide: rows of c can be written 16 bytes at a time.
+class FastEpilogue {
+public:
+	__device__ FastEpilogue(const Product &product, bool wide_rows, uint32_t aside, int consumer)
+	    : p(product), wide(wide_rows), barrier(3 + consumer), thread(static_cast<int>(threadIdx.x) % FastTile::warpgroup),
+	      buffers(static_cast<FastScales *>(__cvta_shared_to_generic(aside))) {}
 
-	__device__ ColumnScales(const Product &p, int64_t col0) {
-		const int lane = static_cast<int>(threadIdx.x) % 32;
+	__device__ void begin(const hopper::PairPlace &at) {
+		if (p.scaling != row_scaling) return;
+		turn ^= 1;
+		FastScales &to = buffers[turn];
+		const auto fetch = [&](float &scale, const Fp8Scale &from, int64_t line) {
+			copies.copy4(hopper::shared_address(&scale), from.scale + line * from.row_stride, true);
+		};
+		fetch(to.column[thread], p.scale_b, min(at.col + thread, p.n - 1));
+		fetch(to.row[thread], p.scale_a, min(at.row + thread, p.m - 1));
+		copies.commit();
+	}
+
+	__device__ void store(FastSums &d, const hopper::PairPlace &at) {
+		const int row = hopper::accumulator_row(thread, 0);
+		if (p.scaling == row_scaling) scale_by_rows(d, row);
+		else scale_by(d, p.scale_a.scale[0], p.scale_b.scale[0]);
 #pragma unroll
-		for (int t = 0; t < 4; t++)
+		for (int part = 0; part < parts; part++) store_sums(p, at.row + part * hopper::mma_rows + row, at.col, d[part], wide);
+	}
+
+private:
+	// scale_by: scales of the tensors.
+	__device__ static void scale_by(FastSums &d, float a, float b) {
+		const Factor f = product_of_scales(a, b);
+		multiply_all(d, f.first);
+		if (f.second != 1.0f) multiply_all(d, f.second);
+	}
+	__device__ static void multiply_all(FastSums &d, float factor) {
 #pragma unroll
-			for (int e = 0; e < 2; e++) {
-				const int64_t col = col0 + 8 * (lane / 4 + 8 * t) + lane % 4 * 2 + e;
-				own[t][e] = p.scale_b.scale[min(col, p.n - 1) * p.scale_b.row_stride];
+		for (auto &part : d)
+#pragma unroll
+			for (auto &eight : part)
+#pragma unroll
+				for (float &sum : eight) sum *= factor;
+	}
+
+	// agreed waits for the scales of the tile, those that this thread fetched and those of the others, and says whether all are moderate.
+	__device__ bool agreed(FastScales &scales) {
+		copies.wait<0>();
+		const bool warp = __all_sync(0xffffffffu, moderate(scales.column[thread]) && moderate(scales.row[thread]));
+		if (thread % 32 == 0) scales.moderate[thread / 32] = warp;
+		hopper::named_sync(barrier, FastTile::warpgroup);
+		return scales.moderate[0] && scales.moderate[1] && scales.moderate[2] && scales.moderate[3];
+	}
+
+	// `row` is this thread's first of the tile; one is 8 below, and two are in the other part.
+	__device__ void scale_by_rows(FastSums &d, int row) {
+		FastScales &scales = buffers[turn];
+		const float *const columns = scales.column + thread % 4 * 2, *const rows = scales.row + row;
+		if (agreed(scales)) {
+			float a[2 * parts];
+#pragma unroll
+			for (int i = 0; i < 2 * parts; i++) a[i] = rows[i / 2 * hopper::mma_rows + i % 2 * 8];
+#pragma unroll
+			for (int j = 0; j < eights; j++) {
+				const float2 b = *reinterpret_cast<const float2 *>(columns + 8 * j);
+#pragma unroll
+				for (int i = 0; i < 2 * parts; i++) {
+					d[i / 2][j][i % 2 * 2] *= a[i] * b.x;
+					d[i / 2][j][i % 2 * 2 + 1] *= a[i] * b.y;
+				}
 			}
-	}
-	__device__ bool moderate() const {
-		bool all = true;
+			return;
+		}
 #pragma unroll
-		for (int t = 0; t < 4; t++) all = all && triad::moderate(own[t][0]) && triad::moderate(own[t][1]);
-		return all;
+		for (int part = 0; part < parts; part++) {
+			const SplitScale a[2] = {split_scale(rows[part * hopper::mma_rows]), split_scale(rows[part * hopper::mma_rows + 8])};
+#pragma unroll
+			for (int j = 0; j < eights; j++) {
+				const SplitScale b[2] = {split_scale(columns[8 * j]), split_scale(columns[8 * j + 1])};
+#pragma unroll
+				for (int i = 0; i < 4; i++) {
+					float &sum = d[part][j][i];
+					const Factor f = joined(a[i / 2], b[i % 2]);
+					sum = sum * f.first * f.second;
+					hopper::finish(sum);   // else the factors of all sums wait in registers
+				}
+			}
+		}
 	}
-	// of: the scale of this lane's column e of the eight columns j. By whole warps.
-	__device__ float of(int j, int e) const {
-		return __shfl_sync(0xffffffffu, own[j / 8][e], j % 8 * 4 + static_cast<int>(threadIdx.x) % 4);
-	}
+
+	static constexpr int eights = FastTile::n / 8, parts = FastTile::parts;
+	const Product &p;
+	const bool wide;
+	const int barrier, thread;
+	FastScales *const buffers;
+	int turn = 0;
+	hopper::AsyncCopies copies;
 };
-
-// scale_fast multiplies a thread's sums by the scales of their rows and columns; `row` is its first row, the other one is 8 below, col0 the tile's
-// first column. One branch for all sums: the code of both ways is longer than what an SM keeps of code.
-__device__ inline void scale_fast(FastSums &d, const Product &p, int64_t row, int64_t col0) {
-	constexpr int eights = FastTile::n / 8;
-	const float one = p.scale_a.scale[0] * p.scale_b.scale[0];
-	if (p.scaling == tensor_scaling && plain(one)) {
-#pragma unroll
-		for (int j = 0; j < eights; j++)
-#pragma unroll
-			for (int i = 0; i < 4; i++) d[j][i] *= one;
-		return;
-	}
-	float a[2];
-#pragma unroll
-	for (int half = 0; half < 2; half++) a[half] = p.scale_a.scale[min(row + 8 * half, p.m - 1) * p.scale_a.row_stride];
-	const ColumnScales b(p, col0);
-	if (__all_sync(0xffffffffu, b.moderate() && moderate(a[0]) && moderate(a[1]))) {
-#pragma unroll
-		for (int j = 0; j < eights; j++) {
-			const float columns[2] = {b.of(j, 0), b.of(j, 1)};
-#pragma unroll
-			for (int i = 0; i < 4; i++) d[j][i] *= a[i / 2] * columns[i % 2];
-		}
-		return;
-	}
-	const SplitScale rows[2] = {split_scale(a[0]), split_scale(a[1])};
-#pragma unroll
-	for (int j = 0; j < eights; j++) {
-		const SplitScale columns[2] = {split_scale(b.of(j, 0)), split_scale(b.of(j, 1))};
-#pragma unroll
-		for (int i = 0; i < 4; i++) {
-			const Factor f = joined(rows[i / 2], columns[i % 2]);
-			d[j][i] = d[j][i] * f.first * f.second;
-			hopper::finish(d[j][i]);   // else the factors of all sums wait in registers
-		}
-	}
-}
-
-// store_wide writes a thread's sums as 16-bit values, 16 bytes at a time: the lanes of a quad exchange their columns first.
-template <class T> __device__ inline void store_wide(const FastSums &d, const Product &p, int64_t row, int64_t col0) {
-	const int lane = static_cast<int>(threadIdx.x) % 4;
-#pragma unroll
-	for (int half = 0; half < 2; half++) {
-		const int64_t r = row + 8 * half;
-		const int columns = r < p.m ? static_cast<int>(min(p.n - col0, static_cast<int64_t>(FastTile::n))) : 0;
-		T *const line = static_cast<T *>(p.c) + r * p.n + col0 + 8 * lane;
-#pragma unroll
-		for (int group = 0; group < FastTile::n / 32; group++) {
-			uint32_t words[4];
-#pragma unroll
-			for (int j = 0; j < 4; j++) words[j] = pair_of(T(), d[4 * group + j][2 * half], d[4 * group + j][2 * half + 1]);
-			transpose_quad(words, lane);
-			if (32 * group + 8 * lane < columns)
-				__stcs(reinterpret_cast<uint4 *>(line + 32 * group), make_uint4(words[0], words[1], words[2], words[3]));
-		}
-	}
-}
-
-// store_each: one element at a time; col is this thread's first column.
-template <class T> __device__ inline void store_each(const FastSums &d, const Product &p, int64_t row, int64_t col) {
-#pragma unroll
-	for (int half = 0; half < 2; half++) {
-		const int64_t r = row + 8 * half;
-		const int columns = r < p.m ? static_cast<int>(min(p.n - col, static_cast<int64_t>(FastTile::n))) : 0;
-		T *const line = static_cast<T *>(p.c) + r * p.n + col;
-#pragma unroll
-		for (int j = 0; j < FastTile::n / 8; j++)
-#pragma unroll
-			for (int e = 0; e < 2; e++)
-				if (8 * j + e < columns) line[8 * j + e] = from_float<T>(d[j][2 * half + e]);
-	}
-}
-
-// store_fast scales and writes a thread's sums; `row` is its first row, col0 the tile's first column.
-__device__ inline void store_fast(FastSums &d, const Product &p, int64_t row, int64_t col0, bool wide) {
-	const int64_t col = col0 + static_cast<int64_t>(threadIdx.x % 4) * 2;
-	scale_fast(d, p, row, col0);
-	if (p.out == TRIAD_F32) store_each<float>(d, p, row, col);
-	else if (p.out == TRIAD_F16) wide ? store_wide<__half>(d, p, row, col0) : store_each<__half>(d, p, row, col);
-	else wide ? store_wide<__nv_bfloat16>(d, p, row, col0) : store_each<__nv_bfloat16>(d, p, row, col);
-}
 #endif
 
 // wide: rows of c can be written 16 bytes at a time.
@@ -143,8 +146,8 @@ __global__ void __launch_bounds__(FastTile::threads, 1)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	extern __shared__ __align__(128) unsigned char fast_tiles[];
 	hopper::run_pair<FastTile, true, true>(
-		work, fast_tiles, [](FastSums &d, uint32_t a, uint32_t b, bool add) { multiply_fast<FormatA, FormatB>(d, a, b, add); },
-		[&](FastSums &d, int64_t, int64_t row, int64_t col) { store_fast(d, p, row, col, wide); });
+		work, fast_tiles, [](FastPart &d, uint32_t a, uint32_t b, bool add) { multiply_fast<FormatA, FormatB>(d, a, b, add); },
+		[&](uint32_t aside, int consumer) { return FastEpilogue(p, wide, aside, consumer); });
 #endif
 }
 

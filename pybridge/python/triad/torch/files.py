@@ -41,7 +41,7 @@ def catalogue() -> list[Mapping[str, Any]]:
         raise Unavailable(f"{path}: {e.strerror}: install the package again") from None
 
 
-SHARED = ("implementation", "elementwise", "row_norm", "library_attention")
+SHARED = ("implementation", "elementwise", "row_norm", "product_tiles", "library_attention")
 """What operators' files import, each after those that it imports itself."""
 
 
