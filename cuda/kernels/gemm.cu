@@ -22,7 +22,8 @@
 //                 for as many products. Costs: indices that are harder to read
 //   double_buffer the reads of the next step run beside the products of this one. Costs: twice the shared memory, and registers
 //   sm80_mma      fp16 and bf16 on tensor cores, copies beside the products; see gemm/sm80_mma.cuh. Costs: the same, and a newer GPU
-//   sm90_tma      wgmma of 128 x 256 tiles that the copy engine brings, clusters of two; see gemm/sm90_tma.cuh. Costs: a GPU of 9.0
+//   sm90_tma      wgmma of tiles of 128 x 128 that the copy engine brings, by two warpgroups in turn; see
+//                 gemm/sm90_tma.cuh. Costs: a GPU of 9.0
 //   cublas        NVIDIA's library, where it is found at run time; see gemm/cublas.cuh. Costs: a library that
 //                 has to be there
 //   cublaslt      the same library's other interface, which reads c where it lies; see gemm/cublas.cuh. Costs: a choice of an algorithm a call
