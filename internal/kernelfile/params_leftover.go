@@ -87,6 +87,12 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 		read, written = append(read, written[first]), slices.Delete(written, first, first+1)
 	}
 	slices.Sort(read)
+	if len(read) == 0 && len(written) == 1 && len(inputs) == 1 && len(outputs) == 1 {
+		in, out := b.inputs[inputs[0]].Name, b.outputs[outputs[0]].Name
+		if b.Pass == op.Forward && b.Function.Kind != Python && b.Spec.Own.InPlace[out] == in {
+			inputs = nil // pairInPlace gives the output its input
+		}
+	}
 	if len(read) != len(inputs) || len(written) != len(outputs) && !(returns && len(written) == 0) {
 		if weights := b.weightsBeside(pointers); weights != "" {
 			return b.errorf("the module has weights of its own, %[1]s, which %[2]s has not: it is more than "+
@@ -132,7 +138,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			continue
 		}
 		// of several the first, as people write rows before columns
-		if len(open) > 0 && !b.saysDType(a.Param) {
+		if len(open) > 0 && !a.countsThreads() && !b.saysDType(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
 		}
@@ -185,6 +191,11 @@ var blockNames = []string{
 	"block_dim", "tpb", "threads_per_block",
 }
 
+// countsThreads says whether a parameter is, by its name, the number of threads in a block.
+func (p Param) countsThreads() bool {
+	return p.isInteger() && slices.Contains(blockNames, snake(p.Name))
+}
+
 // takeStride takes a number whose name speaks of a stride or a leading dimension for that of the rows of the
 // first tensor, or of the one that it names: without gaps that is the last size.
 func (b *Binding) takeStride(a *Argument) bool {
@@ -223,8 +234,7 @@ func strideOf(name string) (of string, is bool) {
 // takeConstant takes a number that is left for the threads of a block, or for one more factor of a size that
 // is given: batch and length where the operator has rows.
 func (b *Binding) takeConstant(a *Argument) bool {
-	name := snake(a.Name)
-	if a.isInteger() && slices.Contains(blockNames, name) {
+	if a.countsThreads() {
 		a.Role, a.Target, a.Index = Constant, fmt.Sprintf(
 			"%d threads of a block",
 			blockThreads,
