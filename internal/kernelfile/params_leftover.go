@@ -99,9 +99,13 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 				"%[2]s, so judge the function that it calls for that, which takes %[3]s", weights,
 				b.Spec.Name, tensorNames(b.inputs))
 		}
+		first, room := b.Args[pointers[0]], ""
+		if !first.Const && b.Function.Kind != Python {
+			room = fmt.Sprintf(", or with --map %s=room where it is room to work in", first.Name)
+		}
 		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s; say it with --map "+
-			"%s=NAME", names(b.Args, pointers), b.Spec.Name, b.Pass,
-			tensorNames(b.inputs), tensorNames(b.outputs), b.Args[pointers[0]].Name)
+			"%s=NAME%s", names(b.Args, pointers), b.Spec.Name, b.Pass,
+			tensorNames(b.inputs), tensorNames(b.outputs), first.Name, room)
 	}
 	for k, i := range read {
 		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Input, b.inputs[inputs[k]].Name, inputs[k]
@@ -149,29 +153,13 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			return b.errorf("%[1]s says of which type the tensors are, and triad does not see by which "+
 				"numbers: say one and its dtype, as in --map %[1]s=0 --dtype fp32", a.Name)
 		}
-		if !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
+		if !b.takeOfEqual(a) && !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
 			return b.errorf("what %[1]s stands for is not clear: %[2]s has the sizes %[3]s%[4]s; say it "+
 				"with --map %[1]s=NAME, or which number is passed with --map %[1]s=1", a.Name,
 				b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec))
 		}
 	}
 	return b.checkRung()
-}
-
-// takeElements takes the only number of a function of elements, whatever it is called, for how many there
-// are.
-func (b *Binding) takeElements(a *Argument, numbers []int) bool {
-	var all []string
-	for _, d := range b.Spec.Dims {
-		all = append(all, d.Name)
-	}
-	product := strings.Join(all, " * ")
-	if _, counted := b.Spec.Synonyms[product]; !counted || len(all) < 2 || len(numbers) != 1 ||
-		!a.isInteger() || b.givesAnySize() || len(b.Options.Dims) > 0 && len(b.unmatchedSizes(a.Param)) < 2 {
-		return false
-	}
-	a.Role, a.Target = Size, product
-	return true
 }
 
 // weightsBeside are the weights of a module among some arguments, "" where it has none.
