@@ -36,7 +36,7 @@ type Assumption struct {
 	Contradicted string
 	anySize      bool // of a GuessedForm: a wrong one shows at every size
 	double       bool // of a GuessedAttribute: its fp32 value is another than that of the file's lines
-	tiny         bool // of an attribute, or a parameter taken for one: a number that ordinary ones hide: an eps
+	tiny         bool // of an attribute or a parameter taken for one: ordinary numbers hide it, as an eps
 }
 
 // Assumptions lists what was assumed of a function. What the user said is no assumption.

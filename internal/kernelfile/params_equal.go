@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// takeOfEqual takes a number for one of two sizes that another parameter was taken for by itself: that one has
-// the other size, as in (N, S) for queries and keys.
+// takeOfEqual takes a number for one of two sizes that another parameter was taken for by itself: that one
+// has the other size, as in (N, S) for queries and keys.
 func (b *Binding) takeOfEqual(a *Argument) bool {
 	for i := range b.Args {
 		both := &b.Args[i]

@@ -14,8 +14,9 @@ var returnedTuple = regexp.MustCompile(`(?m)^[ \t]+return[ \t]+([^\n]*,[^\n]*?)[
 
 // returnedList matches what an extension returns in braces or as a tuple, and returnLine every return.
 var (
-	returnedList = regexp.MustCompile(`\breturn\s*(?:[\w: ]*(?:make_tuple|vector|tuple)[\w:<>, ]*)?[({]([^(){};]*)[)}]\s*;`)
-	returnLine   = regexp.MustCompile(`\breturn\b[^;]*;`)
+	returnedList = regexp.MustCompile(
+		`\breturn\s*(?:[\w: ]*(?:make_tuple|vector|tuple)[\w:<>, ]*)?[({]([^(){};]*)[)}]\s*;`)
+	returnLine = regexp.MustCompile(`\breturn\b[^;]*;`)
 )
 
 // plainName matches a name that may have a part of its elements behind it, a whole number that is added, or a
@@ -23,9 +24,9 @@ var (
 var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contiguous|float|int)\([^()]*\)|` +
 	`\[[^\[\]]*\])*(?: *[-+] *\d+)?$`)
 
-// returnedNames are the names that a function of Python or an extension returns, "" for what is none; nil where
-// it does not return several values, the same in every return. Statistics of an extension in 16 bits are in those
-// or in fp32, which nothing says: it has none.
+// returnedNames are the names that a function of Python or an extension returns, "" for what is none; nil
+// where it does not return several values, the same in every return. Statistics of an extension in 16 bits
+// are in those or in fp32, which nothing says: it has none.
 func (b *Binding) returnedNames() []string {
 	extension := b.Function.Kind != Python && b.Function.returns
 	if b.Function.Kind != Python && !extension || b.Pass != op.Forward || b.each || b.fills() {

@@ -32,9 +32,10 @@ func TestLibraryOfMainIsLeftOut(t *testing.T) {
 	for name, text := range map[string]string{
 		"another one uses a macro of it": course + "void f(float *x) { wbCheck(x); }\n" + main,
 		"another function uses it":       kernel + "void sort(float *x) { thrust::sort(x, x); }\n" + main,
-		"nothing is included":            strings.TrimPrefix(kernel, "#include <thrust/device_vector.h>\n") + main,
-		"no main":                        kernel,
-		"a main that does not end":       kernel + "int main() { {\n}\n",
+		"nothing is included": strings.TrimPrefix(kernel,
+			"#include <thrust/device_vector.h>\n") + main,
+		"no main":                  kernel,
+		"a main that does not end": kernel + "int main() { {\n}\n",
 	} {
 		if left, ok := withoutLibraryOfMain([]byte(text), t.TempDir()); ok {
 			t.Errorf("%s: it is cut to\n%s", name, left)
