@@ -36,7 +36,7 @@ type Assumption struct {
 	Contradicted string
 	anySize      bool // of a GuessedForm: a wrong one shows at every size
 	double       bool // of a GuessedAttribute: its fp32 value is another than that of the file's lines
-	tiny         bool // of a GuessedAttribute: a number that ordinary ones hide, such as an eps
+	tiny         bool // of an attribute or a parameter taken for one: ordinary numbers hide it, as an eps
 }
 
 // Assumptions lists what was assumed of a function. What the user said is no assumption.
@@ -46,7 +46,7 @@ func (b *Binding) Assumptions() []Assumption {
 		all = append(all, Assumption{
 			Kind: GuessedParameter,
 			What: strings.Join(words, ", ") + ", though the names say too little",
-			Flag: "--map " + b.mapWords(parameters),
+			Flag: "--map " + b.mapWords(parameters), tiny: b.guessesTiny(parameters),
 		})
 	}
 	all = append(append(all, b.assumedSizes()...), b.assumedNumbers()...)
@@ -131,6 +131,15 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 		parameters = append(parameters, a.Name)
 	}
 	return words, parameters
+}
+
+// guessesTiny says whether one of some parameters is taken for an attribute that ordinary numbers hide.
+func (b *Binding) guessesTiny(parameters []string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		at := slices.IndexFunc(b.Spec.Attributes, func(t op.AttributeSpec) bool { return t.Name == a.Target })
+		return a.Role == Attribute && at >= 0 && slices.Contains(parameters, a.Name) &&
+			b.Spec.Attributes[at].Type == "float" && isTiny(fmt.Sprint(b.Spec.Attributes[at].Default))
+	})
 }
 
 // shownByWrites says whether the lines of a function show which of its two pointers is the operator's only

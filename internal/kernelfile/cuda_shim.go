@@ -435,7 +435,7 @@ func (b *Binding) outputBits() uint32 {
 		}
 	}
 	for i, t := range b.outputs {
-		if b.leftOut(t) || b.without[t.Name] || b.Function.returns && !t.Optional {
+		if b.leftOut(t) || b.without[t.Name] || b.Function.returns && b.isReturned(t) {
 			bits |= 1 << i
 		}
 	}

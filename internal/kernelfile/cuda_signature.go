@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -33,6 +34,9 @@ type Param struct {
 	address           bool   // of a Python function: the address of a tensor, as an integer
 }
 
+// libraryCall matches the names of functions by which CUDA's libraries compute.
+var libraryCall = regexp.MustCompile(`^(?:cublas|cudnn|cufft|cusparse|cusolver)[A-Z]\w*$`)
+
 // Function is a function definition that could be judged.
 type Function struct {
 	Name     string // with its namespaces
@@ -44,6 +48,7 @@ type Function struct {
 	Text     string // the signature as written, on one line
 	Launches bool   // the body has a <<< >>>, or it hands a kernel to a function that has
 	launcher bool   // it launches a kernel that it is handed
+	library  bool   // it calls a library that launches kernels, such as cuBLAS
 	body     []token
 	bounds   string // the first argument of __launch_bounds__, "" where there is none
 	python
@@ -242,6 +247,7 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
 	for _, t := range body {
 		fn.Launches = fn.Launches || t.text == "<<<" || strings.HasPrefix(t.text, "cudaLaunchKernel")
+		fn.library = fn.library || libraryCall.MatchString(t.text)
 		f.Vectors = f.Vectors || slices.Contains([]string{
 			"float4", "float2", "half2", "__half2", "int4",
 			"uint4", "int2", "uint2", "__nv_bfloat162", "double2", "uchar4", "uchar2", "char4",

@@ -275,8 +275,8 @@ func (b *Binding) takePlainFactor(a *Argument) bool {
 	if len(b.unscaled) == 0 || !a.isFloat() {
 		return false
 	}
-	added := slices.Contains(numberNames, snake(a.Name)) ||
-		b.without[own.Addend] && score(b.Spec, b.Pass, a.Name, own.Addend) > scoreWeak
+	added := slices.Contains(numberNames, snake(a.Name)) || b.without[own.Addend] &&
+		(score(b.Spec, b.Pass, a.Name, own.Addend) > scoreWeak || b.nextToFactor(a))
 	switch said := b.Options.Map[a.Name]; {
 	case said == wordAddend || said == "" && added && (own.Addend == "" || !b.has(Input, own.Addend)):
 		a.Role, a.Target, a.Index, a.told = Constant, "0, as an addend", 0, said != ""
@@ -288,6 +288,20 @@ func (b *Binding) takePlainFactor(a *Argument) bool {
 		return false
 	}
 	return true
+}
+
+// nextToFactor says whether a number stands right behind the one that multiplies, under a name that no
+// attribute has: then it is what is added.
+func (b *Binding) nextToFactor(a *Argument) bool {
+	for i, before := range b.Args[:len(b.Args)-1] {
+		if &b.Args[i+1] == a {
+			return before.Role == Constant && strings.HasSuffix(before.Target, "as a "+wordFactor) &&
+				!slices.ContainsFunc(b.Spec.Attributes, func(t op.AttributeSpec) bool {
+					return score(b.Spec, b.Pass, a.Name, t.Name) > scoreWeak
+				})
+		}
+	}
+	return false
 }
 
 // takeZeros takes a tensor of Python's that is added, where the operator is multiplied by one and adds none:

@@ -177,6 +177,7 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC },
 		func(fn Function) bool { return fn.Kind == Host && fn.Launches },
 		func(fn Function) bool { return fn.Kind == Kernel },
+		func(fn Function) bool { return fn.Kind == Host && fn.library },
 	} {
 		lower := func(fn Function) bool { return !rank(fn) }
 		if best := slices.DeleteFunc(slices.Clone(list), lower); len(best) > 0 {

@@ -87,15 +87,25 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 		read, written = append(read, written[first]), slices.Delete(written, first, first+1)
 	}
 	slices.Sort(read)
+	if len(read) == 0 && len(written) == 1 && len(inputs) == 1 && len(outputs) == 1 {
+		in, out := b.inputs[inputs[0]].Name, b.outputs[outputs[0]].Name
+		if b.Pass == op.Forward && b.Function.Kind != Python && b.Spec.Own.InPlace[out] == in {
+			inputs = nil // pairInPlace gives the output its input
+		}
+	}
 	if len(read) != len(inputs) || len(written) != len(outputs) && !(returns && len(written) == 0) {
 		if weights := b.weightsBeside(pointers); weights != "" {
 			return b.errorf("the module has weights of its own, %[1]s, which %[2]s has not: it is more than "+
 				"%[2]s, so judge the function that it calls for that, which takes %[3]s", weights,
 				b.Spec.Name, tensorNames(b.inputs))
 		}
+		first, room := b.Args[pointers[0]], ""
+		if !first.Const && b.Function.Kind != Python {
+			room = fmt.Sprintf(", or with --map %s=room where it is room to work in", first.Name)
+		}
 		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s; say it with --map "+
-			"%s=NAME", names(b.Args, pointers), b.Spec.Name, b.Pass,
-			tensorNames(b.inputs), tensorNames(b.outputs), b.Args[pointers[0]].Name)
+			"%s=NAME%s", names(b.Args, pointers), b.Spec.Name, b.Pass,
+			tensorNames(b.inputs), tensorNames(b.outputs), first.Name, room)
 	}
 	for k, i := range read {
 		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Input, b.inputs[inputs[k]].Name, inputs[k]
@@ -132,7 +142,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			continue
 		}
 		// of several the first, as people write rows before columns
-		if len(open) > 0 && !b.saysDType(a.Param) {
+		if len(open) > 0 && !a.countsThreads() && !b.saysDType(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
 		}
@@ -143,29 +153,13 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			return b.errorf("%[1]s says of which type the tensors are, and triad does not see by which "+
 				"numbers: say one and its dtype, as in --map %[1]s=0 --dtype fp32", a.Name)
 		}
-		if !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
+		if !b.takeOfEqual(a) && !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
 			return b.errorf("what %[1]s stands for is not clear: %[2]s has the sizes %[3]s%[4]s; say it "+
 				"with --map %[1]s=NAME, or which number is passed with --map %[1]s=1", a.Name,
 				b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec))
 		}
 	}
 	return b.checkRung()
-}
-
-// takeElements takes the only number of a function of elements, whatever it is called, for how many there
-// are.
-func (b *Binding) takeElements(a *Argument, numbers []int) bool {
-	var all []string
-	for _, d := range b.Spec.Dims {
-		all = append(all, d.Name)
-	}
-	product := strings.Join(all, " * ")
-	if _, counted := b.Spec.Synonyms[product]; !counted || len(all) < 2 || len(numbers) != 1 ||
-		!a.isInteger() || b.givesAnySize() || len(b.Options.Dims) > 0 && len(b.unmatchedSizes(a.Param)) < 2 {
-		return false
-	}
-	a.Role, a.Target = Size, product
-	return true
 }
 
 // weightsBeside are the weights of a module among some arguments, "" where it has none.
@@ -183,6 +177,11 @@ func (b *Binding) weightsBeside(pointers []int) string {
 var blockNames = []string{
 	"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",
 	"block_dim", "tpb", "threads_per_block",
+}
+
+// countsThreads says whether a parameter is, by its name, the number of threads in a block.
+func (p Param) countsThreads() bool {
+	return p.isInteger() && slices.Contains(blockNames, snake(p.Name))
 }
 
 // takeStride takes a number whose name speaks of a stride or a leading dimension for that of the rows of the
@@ -223,8 +222,7 @@ func strideOf(name string) (of string, is bool) {
 // takeConstant takes a number that is left for the threads of a block, or for one more factor of a size that
 // is given: batch and length where the operator has rows.
 func (b *Binding) takeConstant(a *Argument) bool {
-	name := snake(a.Name)
-	if a.isInteger() && slices.Contains(blockNames, name) {
+	if a.countsThreads() {
 		a.Role, a.Target, a.Index = Constant, fmt.Sprintf(
 			"%d threads of a block",
 			blockThreads,

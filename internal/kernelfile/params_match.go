@@ -327,6 +327,9 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		}
 		all = b.candidateTensors(p)
 	case p.isInteger() || p.isFloat() || p.isBool() || p.Untyped:
+		if p.countsThreads() && b.Options.Map[p.Name] == "" {
+			return nil, nil // takeConstant takes it
+		}
 		all = b.candidateNumbers(p)
 	case p.isShape():
 		all = b.candidateShape(p)

@@ -12,18 +12,39 @@ import (
 // returnedTuple matches a return of several values in one line.
 var returnedTuple = regexp.MustCompile(`(?m)^[ \t]+return[ \t]+([^\n]*,[^\n]*?)[ \t]*$`)
 
-// plainName matches a name that may have a call behind it that changes a shape or a dtype alone.
-var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contiguous|float|int)\([^()]*\))*$`)
+// returnedList matches what an extension returns in braces or as a tuple, and returnLine every return.
+var (
+	returnedList = regexp.MustCompile(
+		`\breturn\s*(?:[\w: ]*(?:make_tuple|vector|tuple)[\w:<>, ]*)?[({]([^(){};]*)[)}]\s*;`)
+	returnLine = regexp.MustCompile(`\breturn\b[^;]*;`)
+)
 
-// returnedNames are the names that a function of Python returns, "" for what is none; nil where it does not
-// return several values, the same in every return.
+// plainName matches a name that may have a part of its elements behind it, a whole number that is added, or a
+// call that changes a shape or a dtype alone.
+var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contiguous|float|int)\([^()]*\)|` +
+	`\[[^\[\]]*\])*(?: *[-+] *\d+)?$`)
+
+// returnedNames are the names that a function of Python or an extension returns, "" for what is none; nil
+// where it does not return several values, the same in every return. Statistics of an extension in 16 bits
+// are in those or in fp32, which nothing says: it has none.
 func (b *Binding) returnedNames() []string {
-	if b.Function.Kind != Python || b.Pass != op.Forward || b.each || b.fills() {
+	extension := b.Function.Kind != Python && b.Function.returns
+	if b.Function.Kind != Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
 		return nil
 	}
-	text := ownLines(b.Function.text)
-	matches := returnedTuple.FindAllStringSubmatch(text, -1)
-	if len(matches) == 0 || len(matches) != len(returns.FindAllString(text, -1)) {
+	tuples, every, text := returnedTuple, returns, ownLines(b.Function.text)
+	if extension {
+		if !slices.Equal(b.DTypes(), []string{"fp32"}) {
+			return nil
+		}
+		var words []string
+		for _, t := range b.Function.body {
+			words = append(words, t.text)
+		}
+		tuples, every, text = returnedList, returnLine, strings.Join(words, " ")
+	}
+	matches := tuples.FindAllStringSubmatch(text, -1)
+	if len(matches) == 0 || len(matches) != len(every.FindAllString(text, -1)) {
 		return nil
 	}
 	var names []string
@@ -122,8 +143,16 @@ func sizedBy(t op.TensorSpec, attribute string) bool {
 // returnedPlaces are the places of the outputs among the returned values, where names say another order than
 // that of the outputs: "(1, 0)"; "" for theirs.
 func (b *Binding) returnedPlaces() string {
+	words := ""
+	for _, place := range b.returnedOrder() {
+		words += fmt.Sprintf("%d, ", place)
+	}
+	return strings.TrimRight(words, " ")
+}
+
+// returnedOrder are these places; nil for the order of the outputs.
+func (b *Binding) returnedOrder() (places []int) {
 	names := b.returnedNames()
-	var places []int
 	for _, t := range b.outputs {
 		if !b.isReturned(t) {
 			continue
@@ -133,15 +162,11 @@ func (b *Binding) returnedPlaces() string {
 			place = b.unnamedReturn(names)
 		}
 		if place < 0 || slices.Contains(places, place) {
-			return ""
+			return nil
 		}
 		places = append(places, place)
 	}
-	words := ""
-	for _, place := range places {
-		words += fmt.Sprintf("%d, ", place)
-	}
-	return strings.TrimRight(words, " ")
+	return places
 }
 
 // unnamedReturn is the place of the one returned value that has no name of an output; -1 where there are

@@ -52,6 +52,7 @@ func TestWhatIsReturnedByName(t *testing.T) {
 		{numbers, "return x.a(), x.b()", "q scale", ""},
 		{chosen, "return values, indices", "values indices", "0, 1,"},
 		{chosen, "return indices, values", "values indices", "1, 0,"},
+		{chosen, "return values[:, :k], indices[:, :k] + 1", "values indices", "0, 1,"},
 		{chosen, "return torch.topk(x, k)", "values", ""},
 		{chosen, "if k == 0:\n    return values\nreturn values, indices", "values", ""},
 		{normal, "return (x - mean) * rstd, mean, rstd", "y mean rstd", "0, 1, 2,"},

@@ -121,6 +121,8 @@ func (l leftOpen) cannotBe(a Assumption) bool {
 		return false
 	case a.double:
 		return l.inSingles
+	case a.Kind == GuessedParameter && a.tiny: // an eps that is another number is right where it hides
+		return false
 	case !a.shownAtAnySize(), a.Attribute != "" && l.untried[a.Attribute]:
 		return false
 	case l.first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either

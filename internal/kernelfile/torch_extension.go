@@ -138,18 +138,34 @@ func (b *Binding) extensionCall(c Instance, args []string, again bool) string {
 	}
 	call := fmt.Sprintf("%s(%s)", c.Call, strings.Join(args, ", "))
 	if b.Function.returns {
-		var at []string
-		for i, t := range b.outputs {
-			if !t.Optional && !b.leftOut(t) && b.without[t.Name] == again {
-				at = append(at, fmt.Sprint(i))
-			}
-		}
-		call = fmt.Sprintf("triad_own::store(triad_own_call, {%s}, %s)", strings.Join(at, ", "), call)
+		at := fmt.Sprint(b.returnedOutputs(again))
+		call = fmt.Sprintf("triad_own::store(triad_own_call, {%s}, %s)",
+			strings.Join(strings.Fields(strings.Trim(at, "[]")), ", "), call)
 	}
 	return "\t\t{\n" + tensors +
 		"\t\t::c10::cuda::stream_of_the_call() = triad::stream_of(triad_own_call);\n" +
 		"\t\ttry {\n\t\t\t" + call + ";\n\t\t} catch (const std::exception &e) {\n" +
 		"\t\t\tstd::fprintf(stderr, \"%s\\n\", e.what());\n\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}\n\t\t}\n"
+}
+
+// returnedOutputs are, value by value, the outputs that an extension returns, -1 for what is none of them.
+func (b *Binding) returnedOutputs(again bool) (at []int) {
+	places, n := b.returnedOrder(), 0
+	for i, t := range b.outputs {
+		switch {
+		case !b.isReturned(t) || b.without[t.Name] != again:
+			continue
+		case n >= len(places):
+			at = append(at, i)
+			continue
+		}
+		for len(at) <= places[n] {
+			at = append(at, -1)
+		}
+		at[places[n]] = i
+		n++
+	}
+	return at
 }
 
 // extensionCode makes tensors of a call and takes those that come back. A returned tensor of another shape
@@ -183,6 +199,7 @@ inline ::at::Tensor packed(const triad_tensor &t, void *data, int side, int64_t 
 }
 inline void store(const triad_call *c, const std::vector<int> &at, const std::vector<::at::Tensor> &values) {
 	for (size_t i = 0; i < at.size() && i < values.size(); i++) {
+		if (at[i] < 0) continue;
 		const ::at::Tensor want = tensor(c->out[at[i]]);
 		const bool flat = values[i].dim() <= 1 && values[i].numel() == want.numel();
 		const bool alike = without_ones(values[i].sizes()) == without_ones(want.sizes());

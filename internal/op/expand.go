@@ -50,6 +50,8 @@ type Options struct {
 	LeftOut []string
 	// sizes beside the level's shapes, at which every distribution of the level is met
 	Shapes []map[string]int64
+	// no backward has a forward of its own: what a forward saves comes from the driver
+	Unchained bool
 }
 
 // Plan is what a spec expands to, in an order that is the same every time.
@@ -367,6 +369,8 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 		saved = []string{"own", "driver"}
 		if d.saved != "" {
 			saved = []string{d.saved}
+		} else if p.options.Unchained {
+			saved = []string{"driver"}
 		} else if !d.both {
 			saved = saved[p.saver%2:][:1]
 			p.saver++

@@ -316,6 +316,26 @@ func TestShapesBesideTheLevel(t *testing.T) {
 	}
 }
 
+// Where no backward has a forward of its own, every case has what the driver saved.
+func TestUnchained(t *testing.T) {
+	s := softmaxSpec(t)
+	for _, unchained := range []bool{false, true} {
+		plan, err := s.Expand(Options{Level: LevelQuick, Passes: []Pass{Backward}, Unchained: unchained})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := 0
+		for _, c := range plan.Cases {
+			if c.Saved == "own" {
+				own++
+			}
+		}
+		if (own == 0) != unchained || len(plan.Cases) == 0 {
+			t.Errorf("unchained %t: %d of %d cases are chained", unchained, own, len(plan.Cases))
+		}
+	}
+}
+
 // A distribution that is left out is met by no case of a level, unless it is asked for by name.
 func TestLeftOutDistributions(t *testing.T) {
 	s := softmaxSpec(t)

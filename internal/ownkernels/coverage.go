@@ -110,4 +110,5 @@ func (b *Backend) Narrow(options *op.Options) {
 	}
 	options.Attributes, options.Equal, options.Dims = attributes, all.Equal, dims
 	options.Shapes = all.Shapes
+	options.Unchained = !slices.Contains(all.Passes, op.Forward)
 }

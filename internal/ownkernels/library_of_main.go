@@ -2,6 +2,8 @@ package ownkernels
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"regexp"
 
 	"triad/cuda/rewrite"
@@ -16,6 +18,7 @@ var libraries = []struct{ header, names *regexp.Regexp }{
 	{libraryHeader(`cudnn\w*\.h`), regexp.MustCompile(`\b(?:cudnn|CUDNN)`)},
 	{libraryHeader(`cusparse\w*\.h`), regexp.MustCompile(`\b(?:cusparse|CUSPARSE)`)},
 	{libraryHeader(`cusolver\w*\.h`), regexp.MustCompile(`\b(?:cusolver|CUSOLVER)`)},
+	{libraryHeader(`wb\.h`), regexp.MustCompile(`\bwb[A-Z]`)}, // that of a course
 	{libraryHeader(`cufft\w*\.h`), regexp.MustCompile(`\b(?:cufft|CUFFT)`)},
 }
 
@@ -27,8 +30,9 @@ func libraryHeader(name string) *regexp.Regexp {
 var mainHead = regexp.MustCompile(`\bmain[ \t]*\([^(){};]*\)\s*\{`)
 
 // withoutLibraryOfMain is a CUDA file without the lines of its main() and without the headers of libraries
-// that nothing else in it uses; ok is false where there is no such header. Its lines keep their numbers.
-func withoutLibraryOfMain(text []byte) (left []byte, ok bool) {
+// that nothing else in it uses and that do not lie in its folder; ok is false where there is no such header.
+// Its lines keep their numbers.
+func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 	code := rewrite.Code(text)
 	head := mainHead.FindIndex(code)
 	if head == nil || len(code) != len(text) {
@@ -46,7 +50,8 @@ func withoutLibraryOfMain(text []byte) (left []byte, ok bool) {
 	blank(code[head[1] : end-1])
 	for _, library := range libraries {
 		found := library.header.FindAllIndex(left, -1)
-		if len(found) == 0 || library.names.Match(code) {
+		if len(found) == 0 || liesIn(folder, left[found[0][0]:found[0][1]]) ||
+			library.names.Match(withoutItsMacros(code, library.names)) {
 			continue
 		}
 		for _, at := range found {
@@ -55,6 +60,27 @@ func withoutLibraryOfMain(text []byte) (left []byte, ok bool) {
 		ok = true
 	}
 	return left, ok
+}
+
+// liesIn says whether a folder has the header that a line includes.
+func liesIn(folder string, line []byte) bool {
+	_, name, _ := bytes.Cut(line, []byte("include"))
+	_, err := os.Stat(filepath.Join(folder, string(bytes.Trim(name, " \t<>\""))))
+	return err == nil
+}
+
+// macro matches the definition of a macro, with the lines that continue it.
+var macro = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n\\]|\\\n|\\.)*$`)
+
+// withoutItsMacros is code without the definitions of macros whose own names are those of a library: what
+// uses them is seen by that name.
+func withoutItsMacros(code []byte, names *regexp.Regexp) []byte {
+	return macro.ReplaceAllFunc(code, func(definition []byte) []byte {
+		if names.Match(macro.FindSubmatch(definition)[1]) {
+			return nil
+		}
+		return definition
+	})
 }
 
 // blank writes blanks over everything but the ends of lines.

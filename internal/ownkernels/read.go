@@ -110,7 +110,8 @@ func (r Reading) Read() (*File, error) {
 	}
 	content = f.withSingles(content, request.IsPython())
 	if f.inline == "" && !request.IsPython() && !r.Workers.GPU {
-		if left, ok := withoutLibraryOfMain(content); ok { // its launches are read all the same
+		// its launches are read all the same
+		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
 			f.inline = string(left)
 		}
 	}
