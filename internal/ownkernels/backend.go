@@ -79,6 +79,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	case errors.As(err, &broken):
 		failed.Message, failed.Log = broken.Sentence, broken.Log
 		f.limit(&failed)
+		f.limitOfOthers(&failed)
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case err != nil:
 		return reply, hello, err
@@ -98,6 +99,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		failed.Implementation = f.Name
 		failed.Message = advice.ExplainBuild(f.placeMessage(failed.Message, failed.Log))
 		f.limit(&failed)
+		f.limitOfOthers(&failed)
 		reply.Failed = []backend.LoadFailure{failed}
 	}
 	return reply, hello, nil

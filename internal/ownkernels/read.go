@@ -63,6 +63,7 @@ type File struct {
 	lines         []string // of the file
 	launchLines   []int    // the lines with a <<<
 	dynamicShared bool     // a kernel takes shared memory at its launch
+	others        []string // files of its program that it is built together with
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
@@ -126,6 +127,8 @@ func (r Reading) Read() (*File, error) {
 	if !request.IsPython() {
 		r.Options.Flags = foundFlags(path, content, r.Options.Flags)
 		f.reading = r
+		f.withOtherFiles(content)
+		r = f.reading
 	}
 	bindings, err := r.bind(request, path, content)
 	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {

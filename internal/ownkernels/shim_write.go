@@ -46,7 +46,10 @@ func (f *File) writePython(code string) error {
 func (f *File) writeCUDA(code func(include string) string) error {
 	hash := sha256.New()
 	hash.Write([]byte(code("")))
-	fileversion.WriteContents(hash, f.Path, cuda.HeaderFolders(f.reading.Options.Flags)...)
+	headers := cuda.HeaderFolders(f.reading.Options.Flags)
+	for _, path := range append([]string{f.Path}, f.others...) {
+		fileversion.WriteContents(hash, path, headers...)
+	}
 	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
 	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
 	if err != nil {
@@ -74,8 +77,11 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	f.adapter.BackendName, f.adapter.FamilyNames = f.Name, []string{Family}
 	f.adapter.Slot = func(string) string { return Family }
 	f.adapter.Names = func(string) string { return f.shim }
-	headers := cuda.HeaderFolders(f.reading.Options.Flags)
-	f.confine(true, slices.Concat(headers, []string{f.Path, folder}, includedFrom(f.Path, headers))...)
+	sees := slices.Concat(headers, []string{f.Path, folder}, includedFrom(f.Path, headers))
+	for _, path := range f.others {
+		sees = append(append(sees, path), includedFrom(path, headers)...)
+	}
+	f.confine(true, sees...)
 	return nil
 }
 
