@@ -80,6 +80,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		failed.Message, failed.Log = broken.Sentence, broken.Log
 		f.limit(&failed)
 		f.limitOfOthers(&failed)
+		f.limitOfJoined(&failed)
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case err != nil:
 		return reply, hello, err
@@ -100,6 +101,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		failed.Message = advice.ExplainBuild(f.placeMessage(failed.Message, failed.Log))
 		f.limit(&failed)
 		f.limitOfOthers(&failed)
+		f.limitOfJoined(&failed)
 		reply.Failed = []backend.LoadFailure{failed}
 	}
 	return reply, hello, nil

@@ -51,7 +51,7 @@ func (f *File) withOtherFiles(content []byte) {
 	if len(missing) > 0 || len(found) == 0 {
 		return // the linker says what is missing
 	}
-	text, folder := string(content), filepath.Dir(f.Path)
+	text, folder := f.text(content), filepath.Dir(f.Path)
 	var names []string
 	for _, other := range found {
 		at, err := filepath.Rel(folder, other.path)
@@ -77,6 +77,14 @@ func (f *File) takeText(text string) {
 	if !slices.Contains(flags, beside) {
 		f.reading.Options.Flags = slices.Concat(flags, []string{beside})
 	}
+}
+
+// text is what is built of a file with these contents.
+func (f *File) text(content []byte) string {
+	if f.inline != "" {
+		return f.inline
+	}
+	return string(content)
 }
 
 // without are the words that are not among others.

@@ -64,6 +64,7 @@ type File struct {
 	launchLines   []int    // the lines with a <<<
 	dynamicShared bool     // a kernel takes shared memory at its launch
 	others        []string // files of its program that it is built together with
+	joined        bool     // the launches of its main() are what is judged
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
@@ -130,7 +131,11 @@ func (r Reading) Read() (*File, error) {
 		f.withOtherFiles(content)
 		r = f.reading
 	}
-	bindings, err := r.bind(request, path, content)
+	bindings, joined := f.bindJoined(request, content)
+	r = f.reading
+	if !joined {
+		bindings, err = r.bind(request, path, content)
+	}
 	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
 		bindings, err = f.withFewer(request, content, large)
 		r = f.reading

@@ -1,0 +1,62 @@
+package ownkernels
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+)
+
+// bindJoined matches the launches of a main() whose kernels work together, where the file has no host function
+// that launches them.
+func (f *File) bindJoined(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, bool) {
+	if request.IsPython() || request.Function != "" && request.Function != kernelfile.Joined {
+		return nil, false
+	}
+	read := request.Read(string(content), f.reading.Options.Flags)
+	if slices.ContainsFunc(read.Functions, func(fn kernelfile.Function) bool {
+		return fn.Kind == kernelfile.Host && fn.Launches && takesPointer(fn)
+	}) {
+		return nil, false
+	}
+	function, ok := kernelfile.JoinMain(string(content), read)
+	if !ok {
+		return nil, false
+	}
+	text := f.text(content) + "\n" + function
+	asked := request
+	asked.Function = kernelfile.Joined
+	bindings, err := f.reading.bind(asked, f.Path, []byte(text))
+	if several := (*kernelfile.SeveralError)(nil); err != nil || errors.As(err, &several) {
+		return nil, false
+	}
+	f.joined = true
+	f.takeText(text)
+	f.Matched = append(f.Matched, "its kernels work together: they are launched one after the other, as main() "+
+		"does")
+	if request.Function == "" {
+		for _, pass := range f.reading.Passes {
+			f.Doubt(pass, backend.Doubt{Why: "its kernels are launched one after the other as main() does, " +
+				"and what main() does on the host beside that is left out: write a function that launches " +
+				"them, or say with --add FILE:" + kernelfile.Joined + " that it is meant so"})
+		}
+	}
+	return bindings, true
+}
+
+// takesPointer says whether a function has a pointer among its parameters.
+func takesPointer(fn kernelfile.Function) bool {
+	return slices.ContainsFunc(fn.Params, func(p kernelfile.Param) bool { return p.Pointer })
+}
+
+// limitOfJoined makes a failed build neutral whose fault lies in the function that triad made of main().
+func (f *File) limitOfJoined(failed *backend.LoadFailure) {
+	if f.joined && failed.Status == op.StatusBuildFail {
+		failed.Status = op.StatusUnsupported
+		failed.Message = "the launches of its main() do not make a function by themselves (" +
+			strings.TrimSuffix(failed.Message, ".") + "): write a function that launches the kernels"
+	}
+}
