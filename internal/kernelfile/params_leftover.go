@@ -64,7 +64,9 @@ func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 }
 
 func (b *Binding) leftoverPointers(pointers []int) error {
-	pointers = slices.DeleteFunc(pointers, func(i int) bool { return b.takeZeros(&b.Args[i]) })
+	pointers = slices.DeleteFunc(pointers, func(i int) bool {
+		return b.takeZeros(&b.Args[i]) || b.takeShape(&b.Args[i])
+	})
 	inputs, outputs := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
 	if len(pointers) == 0 {
 		return nil
@@ -109,7 +111,7 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
-		if b.takeDTypeCode(a) {
+		if b.takeDTypeCode(a) || b.takeShapeCount(a) {
 			continue
 		}
 		if taken, err := b.takeRung(a); taken || err != nil {

@@ -136,6 +136,11 @@ func (r Reading) Read() (*File, error) {
 	if !joined {
 		bindings, err = r.bind(request, path, content)
 	}
+	if err != nil {
+		if b, failed, ok := f.bindStructs(request, content); ok {
+			bindings, err, r = b, failed, f.reading
+		}
+	}
 	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
 		bindings, err = f.withFewer(request, content, large)
 		r = f.reading
