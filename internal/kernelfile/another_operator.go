@@ -73,8 +73,8 @@ func (b *Binding) launchesOther() string {
 	return kernel
 }
 
-// withoutOthers leaves out functions whose names are those of other operators where one beside them has a word
-// of this one's name: layernorm beside attention, for flash_attention.
+// withoutOthers leaves out functions whose names are those of other operators where one beside them has a
+// word of this one's name: layernorm beside attention, for flash_attention.
 func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
 	other := func(b *Binding) bool {
 		name, own := "_"+snake(b.Function.Name)+"_", b.ownWords()

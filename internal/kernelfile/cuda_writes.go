@@ -100,8 +100,8 @@ func castedEnd(body []token, i int) int {
 	return end
 }
 
-// castAlias is the pointer that is made of the one at i by a cast: "float4 *v = reinterpret_cast<float4 *>(x +
-// row)", "float4 *v = (float4 *)x"; "" where none is.
+// castAlias is the pointer that is made of the one at i by a cast: "float4 *v = reinterpret_cast<float4
+// *>(x + row)", "float4 *v = (float4 *)x"; "" where none is.
 func castAlias(body []token, i int) string {
 	at := i - 1
 	if at > 0 && body[at].text == "&" {

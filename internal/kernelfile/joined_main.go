@@ -35,23 +35,28 @@ type mainJoin struct {
 var (
 	bodyOpens  = regexp.MustCompile(`\b(\w+)[ \t]*\(([^(){};]*)\)\s*\{`)
 	sizeOfHost = regexp.MustCompile(`^\s*(?:\(\s*int\s*\)\s*)?\w+\.size\(\)\s*$`)
-	ofNumber   = regexp.MustCompile(`^(?:const\s+)?(int|unsigned int|unsigned|size_t|long|int64_t|float)\s+(\w+)$`)
-	headWord   = regexp.MustCompile(`^(for|while|if|else|do|switch)\b`)
-	apiCall    = regexp.MustCompile(`\bcuda(?:Malloc|MallocManaged|Memcpy|MemcpyAsync|Memset|Free|StreamCreate)\s*\(`)
+	ofNumber   = regexp.MustCompile(
+		`^(?:const\s+)?(int|unsigned int|unsigned|size_t|long|int64_t|float)\s+(\w+)$`)
+	pointerHead = regexp.MustCompile(`^(?:const\s+)?([A-Za-z_]\w*)\s*\*`)
+	headWord    = regexp.MustCompile(`^(for|while|if|else|do|switch)\b`)
+	apiCall     = regexp.MustCompile(
+		`\bcuda(?:Malloc|MallocManaged|Memcpy|MemcpyAsync|Memset|Free|StreamCreate)\s*\(`)
 	allocates  = regexp.MustCompile(`^cudaMalloc\s*\((?:\s*\([^()]*\)\s*)?&\s*(\w+)`)
-	numberHead = regexp.MustCompile(`^(?:(?:const|constexpr|static)\s+)*(int|unsigned int|unsigned|size_t|` +
-		`long|int64_t|uint32_t|int32_t|float|double)\s+(\w+)\s*=\s*([^,]+)$`)
-	numberTypes = regexp.MustCompile(`^(?:(?:const|constexpr|static)\s+)*(?:unsigned int|int|unsigned|size_t|` +
-		`long|int64_t|uint32_t|int32_t|float|double|dim3|auto|bool|cudaStream_t)\s+`)
+	numberHead = regexp.MustCompile(`^(?:(?:const|constexpr|static)\s+)*(int|unsigned int|unsigned|` +
+		`size_t|long|int64_t|uint32_t|int32_t|float|double)\s+(\w+)\s*=\s*([^,]+)$`)
+	numberTypes = regexp.MustCompile(`^(?:(?:const|constexpr|static)\s+)*(?:unsigned int|int|unsigned|` +
+		`size_t|long|int64_t|uint32_t|int32_t|float|double|dim3|auto|bool|cudaStream_t)\s+`)
 	literalNumber = regexp.MustCompile(`^(?:[-+*/()\s.<]|\d[\d.eEfFuUlL]*)+$`)
 	loopVariable  = regexp.MustCompile(`\b(?:int|size_t|unsigned|long)\s+(\w+)\s*=`)
-	hostOnly      = regexp.MustCompile(`\b(?:malloc|new|argc|argv|atoi|rand|cudaMemcpyToSymbol|std)\b|\.size\(`)
-	launchWords   = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial`)
+	hostOnly      = regexp.MustCompile(
+		`\b(?:malloc|new|argc|argv|atoi|rand|cudaMemcpyToSymbol|std)\b|\.size\(`)
+	launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial`)
 )
 
-// JoinMain is a function in which the kernels that the main() of a CUDA file launches one after the other, or a
-// function without pointers of its own, are launched for pointers of the device: where one makes what the next
-// takes, none is the operator alone. ok is false where no kernels work together so, or the lines cannot be read.
+// JoinMain is a function in which the kernels that the main() of a CUDA file launches one after the other,
+// or a function without pointers of its own, are launched for pointers of the device: where one makes what
+// the next takes, none is the operator alone. ok is false where no kernels work together so, or the lines
+// cannot be read.
 func JoinMain(text string, file *File) (function string, ok bool) {
 	code := string(rewrite.Code([]byte(text)))
 	if len(code) != len(text) {
@@ -183,10 +188,7 @@ func closed(code string, open int) int {
 func (m *mainJoin) readPointers(code string) {
 	for _, s := range m.all {
 		if made := allocates.FindStringSubmatch(s.text); made != nil {
-			declared := regexp.MustCompile(`\b([A-Za-z_]\w*)\s*\*[^;{}()]*\b` + made[1] + `\b`)
-			if found := declared.FindStringSubmatch(code); found != nil {
-				m.types[made[1]] = found[1]
-			}
+			m.types[made[1]] = m.pointedTo(made[1], code)
 		}
 	}
 	for _, s := range m.all {
@@ -201,6 +203,22 @@ func (m *mainJoin) readPointers(code string) {
 		m.into[to] = m.into[to] || m.types[to] != "" && strings.Contains(s.text, "HostToDevice")
 		m.outof[from] = m.outof[from] || m.types[from] != "" && strings.Contains(s.text, "DeviceToHost")
 	}
+}
+
+// pointedTo is the type of what a pointer points to, as it is declared in main() or before it; "" where it is
+// not.
+func (m *mainJoin) pointedTo(name, code string) string {
+	pointer := regexp.MustCompile(`\*\s*` + name + `\b`)
+	for _, s := range m.all {
+		if head := pointerHead.FindStringSubmatch(s.text); head != nil && pointer.MatchString(s.text) {
+			return head[1]
+		}
+	}
+	declared := regexp.MustCompile(`\b([A-Za-z_]\w*)\s*\*[^;{}()]*\b` + name + `\b`)
+	if found := declared.FindStringSubmatch(code); found != nil {
+		return found[1]
+	}
+	return ""
 }
 
 // mainLaunch is a launch in main(): the kernel, and what it is handed.
@@ -341,6 +359,8 @@ func (m *mainJoin) keepNeeded() (done, ok bool) {
 // giving keeps the statements of main() that give a name its value, or makes a parameter of it. It is false
 // where these are none that a function on the device's pointers has.
 func (m *mainJoin) giving(name string) bool {
+	ofHost := regexp.MustCompile(`^[\w:]+(?:\s*<[^;]*>)?[\s*&]+(?:\w+\s*,\s*\**\s*)*` + name +
+		`\s*(?:$|[=,({\[])`)
 	given := regexp.MustCompile(`(?:^|[\s,*&>])` + name + `\s*(?:$|[=,({\[]|[-+*/]=)`)
 	assigned := regexp.MustCompile(`^` + name + `(?:\s*[-+*/%]?=|\+\+|--|\.\w+\s*=)|^(?:\+\+|--)` + name)
 	if i := slices.IndexFunc(m.params, func(p [2]string) bool { return p[1] == name }); i >= 0 {
@@ -366,8 +386,7 @@ func (m *mainJoin) giving(name string) bool {
 				continue
 			}
 			s.kept = true
-		case regexp.MustCompile(`^[\w:]+(?:\s*<[^;]*>)?[\s*&]+(?:\w+\s*,\s*\**\s*)*`+name+`\s*(?:$|[=,({\[])`).
-			MatchString(s.text) && !strings.HasPrefix(s.text, "return"):
+		case ofHost.MatchString(s.text) && !strings.HasPrefix(s.text, "return"):
 			return false // an array of the host, or an object
 		}
 	}

@@ -112,8 +112,8 @@ func (b *Binding) pairInPlace() {
 	}
 }
 
-// pairsInPlace are the outputs that may lie in the place of an input: those of the spec, and the only one that
-// is required, where the lines of a CUDA function make it of an input of its shape that they write.
+// pairsInPlace are the outputs that may lie in the place of an input: those of the spec, and the only one
+// that is required, where the lines of a CUDA function make it of an input of its shape that they write.
 func (b *Binding) pairsInPlace() map[string]string {
 	pairs := maps.Clone(b.Spec.Own.InPlace)
 	switched := func(i int) bool { return b.switchOf(b.outputs[i]) != "" }

@@ -103,8 +103,8 @@ func WithStructs(text string, file *File, spec *op.Spec) (functions string, name
 	return "namespace " + OfStructs + " {\n" + functions + "}\n", names
 }
 
-// shapesOf are the sizes of an operator's tensors in a forward, without those that have a default: inputs, then
-// outputs; none where one has more than two.
+// shapesOf are the sizes of an operator's tensors in a forward, without those that have a default: inputs,
+// then outputs; none where one has more than two.
 func shapesOf(spec *op.Spec) (all [][]string) {
 	inputs, outputs := spec.Tensors(op.Forward)
 	b := &Binding{Spec: spec}
@@ -148,8 +148,8 @@ func shapesOf(spec *op.Spec) (all [][]string) {
 	return all
 }
 
-// structCall is a function that calls one which takes structs, or launches it; "" where it takes other tensors
-// than the operator has.
+// structCall is a function that calls one which takes structs, or launches it; "" where it takes other
+// tensors than the operator has.
 func structCall(file *File, fn *Function, types []structType, shapes [][]string) string {
 	var params, before, handed, sizes []string
 	at := 0
@@ -204,7 +204,8 @@ func structCall(file *File, fn *Function, types []structType, shapes [][]string)
 
 // made is a struct of a pointer and two sizes, in C++.
 func (s structType) made(name, data string, shape []string) string {
-	code := fmt.Sprintf("\t%s %s = {};\n\t%[2]s.%s = const_cast<%s *>(%s);\n", s.name, name, s.data, s.base, data)
+	code := fmt.Sprintf("\t%s %s = {};\n\t%[2]s.%s = const_cast<%s *>(%s);\n", s.name, name, s.data, s.base,
+		data)
 	for _, group := range []struct {
 		fields []string
 		value  string
@@ -218,8 +219,8 @@ func (s structType) made(name, data string, shape []string) string {
 	return code
 }
 
-// structLaunch launches a kernel that takes structs, a thread for each element of a result with these sizes: in
-// blocks of 16 by 16, or as the file's constant says, where it counts in two directions.
+// structLaunch launches a kernel that takes structs, a thread for each element of a result with these
+// sizes: in blocks of 16 by 16, or as the file's constant says, where it counts in two directions.
 func (f *File) structLaunch(fn *Function, shape, handed []string) string {
 	if !indexesTwo.MatchString(join(fn.body)) {
 		return fmt.Sprintf("::%s<<<(%s * %s + 255) / 256, 256>>>(%s);", fn.Name, shape[0], shape[1],
@@ -231,8 +232,9 @@ func (f *File) structLaunch(fn *Function, shape, handed []string) string {
 			side = name
 		}
 	}
-	return fmt.Sprintf("const int triad_side = %s;\n\t::%s<<<dim3((%s + triad_side - 1) / triad_side, (%s + triad_side - 1) / "+
-		"triad_side), dim3(triad_side, triad_side)>>>(%s);", side, fn.Name, shape[1], shape[0],
+	return fmt.Sprintf("const int triad_side = %s;\n\t::%s<<<dim3((%s + triad_side - 1) / triad_side, "+
+		"(%s + triad_side - 1) / triad_side), "+
+		"dim3(triad_side, triad_side)>>>(%s);", side, fn.Name, shape[1], shape[0],
 		strings.Join(handed, ", "))
 }
 

@@ -7,7 +7,8 @@ func (f *File) declares(words []token) {
 	if len(words) == 0 || words[0].text == "typedef" || words[0].text == "using" {
 		return
 	}
-	if words[0].text == "template" && slices.ContainsFunc(words, func(t token) bool { return t.text == ">" }) {
+	closes := func(t token) bool { return t.text == ">" }
+	if words[0].text == "template" && slices.ContainsFunc(words, closes) {
 		var fn Function
 		words = f.template(&fn, words)
 	}

@@ -10,8 +10,8 @@ import (
 	"triad/internal/op"
 )
 
-// bindJoined matches the launches of a main() whose kernels work together, where the file has no host function
-// that launches them.
+// bindJoined matches the launches of a main() whose kernels work together, where the file has no host
+// function that launches them.
 func (f *File) bindJoined(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, bool) {
 	if request.IsPython() || request.Function != "" && request.Function != kernelfile.Joined {
 		return nil, false
@@ -35,8 +35,8 @@ func (f *File) bindJoined(request kernelfile.Request, content []byte) ([]*kernel
 	}
 	f.joined = true
 	f.takeText(text)
-	f.Matched = append(f.Matched, "its kernels work together: they are launched one after the other, as main() "+
-		"does")
+	f.Matched = append(f.Matched,
+		"its kernels work together: they are launched one after the other, as main() does")
 	if request.Function == "" {
 		for _, pass := range f.reading.Passes {
 			f.Doubt(pass, backend.Doubt{Why: "its kernels are launched one after the other as main() does, " +

@@ -26,8 +26,8 @@ type otherFile struct {
 	defines []string
 }
 
-// withOtherFiles takes the files that define what a CUDA file declares and calls for a part of its text: those
-// that its program is linked from.
+// withOtherFiles takes the files that define what a CUDA file declares and calls for a part of its text:
+// those that its program is linked from.
 func (f *File) withOtherFiles(content []byte) {
 	headers := cuda.HeaderFolders(f.reading.Options.Flags)
 	included := ""
@@ -146,8 +146,8 @@ func sourcesIn(folder string) (all []string) {
 func (f *File) limitOfOthers(failed *backend.LoadFailure) {
 	if len(f.others) > 0 && failed.Status == op.StatusBuildFail {
 		failed.Status = op.StatusUnavailable
-		failed.Message = fmt.Sprintf("it calls functions that another file defines, and is not built together "+
-			"with %s: %s. Include that file, or judge the function without what needs it",
+		failed.Message = fmt.Sprintf("it calls functions that another file defines, and is not built "+
+			"together with %s: %s. Include that file, or judge the function without what needs it",
 			strings.Join(f.others, " and "), failed.Message)
 	}
 }

@@ -128,29 +128,19 @@ func (r Reading) Read() (*File, error) {
 	if !request.IsPython() {
 		r.Options.Flags = foundFlags(path, content, r.Options.Flags)
 		f.reading = r
-		f.withOtherFiles(content)
-		r = f.reading
-	}
-	bindings, joined := f.bindJoined(request, content)
-	r = f.reading
-	if !joined {
-		bindings, err = r.bind(request, path, content)
-	}
-	if err != nil {
-		if b, failed, ok := f.bindStructs(request, content); ok {
-			bindings, err, r = b, failed, f.reading
+		if filepath.Ext(path) != ".py" {
+			f.withOtherFiles(content)
 		}
-	}
-	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
-		bindings, err = f.withFewer(request, content, large)
 		r = f.reading
 	}
+	bindings, err := f.match(request, content)
 	if several := (*kernelfile.SeveralError)(nil); errors.As(err, &several) {
 		return nil, several
 	}
 	if err != nil {
 		return nil, r.refuse("%v", err)
 	}
+	r = f.reading
 	f.take(bindings)
 	if request.IsPython() {
 		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
@@ -159,6 +149,24 @@ func (r Reading) Read() (*File, error) {
 	return f, f.writeCUDA(func(include string) string {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
+}
+
+// match matches the functions of a file, or what can be made of them: those that main() launches one after
+// the other, those that take structs, and those of smaller constants.
+func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
+	if bindings, joined := f.bindJoined(request, content); joined {
+		return bindings, nil
+	}
+	bindings, err := f.reading.bind(request, f.Path, content)
+	if err != nil {
+		if made, failed, ok := f.bindStructs(request, content); ok {
+			bindings, err = made, failed
+		}
+	}
+	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
+		return f.withFewer(request, content, large)
+	}
+	return bindings, err
 }
 
 // take keeps the functions of the passes that are asked for.
