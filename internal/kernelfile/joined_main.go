@@ -361,7 +361,6 @@ func (m *mainJoin) keepNeeded() (done, ok bool) {
 func (m *mainJoin) giving(name string) bool {
 	ofHost := regexp.MustCompile(`^[\w:]+(?:\s*<[^;]*>)?[\s*&]+(?:\w+\s*,\s*\**\s*)*` + name +
 		`\s*(?:$|[=,({\[])`)
-	given := regexp.MustCompile(`(?:^|[\s,*&>])` + name + `\s*(?:$|[=,({\[]|[-+*/]=)`)
 	assigned := regexp.MustCompile(`^` + name + `(?:\s*[-+*/%]?=|\+\+|--|\.\w+\s*=)|^(?:\+\+|--)` + name)
 	if i := slices.IndexFunc(m.params, func(p [2]string) bool { return p[1] == name }); i >= 0 {
 		m.numbers = append(m.numbers, m.params[i])
@@ -374,7 +373,8 @@ func (m *mainJoin) giving(name string) bool {
 		if s.under != nil || s.kept || strings.Contains(s.text, "<<<") {
 			continue
 		}
-		declares := numberTypes.MatchString(s.text) && given.MatchString(s.text)
+		head := numberTypes.FindString(s.text)
+		declares := head != "" && identifier.FindString(s.text[len(head):]) == name
 		switch {
 		case assigned.MatchString(s.text):
 			s.kept = true
