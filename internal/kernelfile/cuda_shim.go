@@ -142,7 +142,8 @@ func (b *Binding) conditions() []condition {
 			})
 		}
 	}
-	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes(), b.squareUnderSwitch())
+	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes(), b.squareUnderSwitch(),
+		b.sizesAre(b.askedSizes, "its lines take no other than %s = %d: it is judged with that alone"))
 	for i, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue

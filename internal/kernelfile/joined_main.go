@@ -374,7 +374,8 @@ func (m *mainJoin) giving(name string) bool {
 			continue
 		}
 		head := numberTypes.FindString(s.text)
-		declares := head != "" && identifier.FindString(s.text[len(head):]) == name
+		declares := head != "" && !strings.HasPrefix(s.text[len(head):], "*") &&
+			identifier.FindString(s.text[len(head):]) == name
 		switch {
 		case assigned.MatchString(s.text):
 			s.kept = true

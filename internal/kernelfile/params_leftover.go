@@ -494,5 +494,6 @@ func (b *Binding) Fixed() map[string]int64 {
 	}
 	maps.Copy(all, b.Options.Bound)
 	maps.Copy(all, b.oddSizes)
+	maps.Copy(all, b.askedSizes)
 	return all
 }
