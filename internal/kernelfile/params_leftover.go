@@ -377,7 +377,7 @@ func (b *Binding) checkSizes(file *File) error {
 			continue
 		}
 		n, constant := b.constantSize(file, d.Name)
-		if block, one := b.ofOneBlock(file); one && !constant {
+		if block, one := b.ofOneBlock(file, d.Name); one && !constant {
 			n, constant = block, true
 		}
 		list, _ := b.inputs[0].Shape.([]any)
