@@ -321,3 +321,12 @@ func (b *Binding) tensorParameters() []string {
 	}
 	return all
 }
+
+// Guesses says whether it is a lone kernel for which a parameter was taken for a size though its name says
+// too little.
+func (b *Binding) Guesses() bool {
+	_, guessed := b.guessedParameters()
+	return len(guessed) > 0 && slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Role == Size && slices.Contains(guessed, a.Name)
+	})
+}

@@ -53,8 +53,8 @@ func (f *File) boundsOf(fn Function) bounds {
 	return all
 }
 
-// dropTiles leaves out the constants that are called tiles or blocks, where others are there: loops over a tile
-// end with them.
+// dropTiles leaves out the constants that are called tiles or blocks, where others are there: loops over a
+// tile end with them.
 func (b *bounds) dropTiles() {
 	tile := func(name string) bool { return launchWords.MatchString(name) }
 	names := slices.Collect(maps.Keys(b.values))

@@ -15,9 +15,9 @@ func (b *Binding) EndsForSizes() bool {
 	return ends
 }
 
-// sizesAskedFor reads the conditions on sizes under which the lines of a host function end the process, return
-// or throw, "if (cols != 1024) exit(1)": ends says that one ends the process, sizes are those that are compared
-// with a number.
+// sizesAskedFor reads the conditions on sizes under which the lines of a host function end the process,
+// return or throw, "if (cols != 1024) exit(1)": ends says that one ends the process, sizes are those that
+// are compared with a number.
 func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 	sizes = map[string]int64{}
 	if b.Function.Kind != Host {

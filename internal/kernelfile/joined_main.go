@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,14 +51,15 @@ var (
 	loopVariable  = regexp.MustCompile(`\b(?:int|size_t|unsigned|long)\s+(\w+)\s*=`)
 	hostOnly      = regexp.MustCompile(
 		`\b(?:malloc|new|argc|argv|atoi|rand|cudaMemcpyToSymbol|std)\b|\.size\(`)
-	launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial`)
+	launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial|^b_?[rcmnk]$`)
 )
 
-// JoinMain is a function in which the kernels that the main() of a CUDA file launches one after the other,
-// or a function without pointers of its own, are launched for pointers of the device: where one makes what
-// the next takes, none is the operator alone. ok is false where no kernels work together so, or the lines
-// cannot be read.
-func JoinMain(text string, file *File) (function string, ok bool) {
+// JoinMain is a function in which the kernels that the main() of a CUDA file, or a function without
+// pointers of its own, launches one after the other are launched for pointers of the device: where one
+// makes what the next takes, none is the operator alone. With alone it is a kernel that is the only one
+// launched there: what it is handed may be made of the sizes. ok is false where no kernels are so, or the
+// lines cannot be read.
+func JoinMain(text string, file *File, alone bool) (function string, ok bool) {
 	code := string(rewrite.Code([]byte(text)))
 	if len(code) != len(text) {
 		return "", false
@@ -79,7 +81,11 @@ func JoinMain(text string, file *File) (function string, ok bool) {
 		}
 		m.top, _ = m.statements(code, text, at[1])
 		m.readPointers(code)
-		if m.worksTogether() && !m.asksHost() && m.keep() {
+		wanted := m.worksTogether()
+		if alone {
+			wanted = m.launchesOne()
+		}
+		if wanted && !m.asksHost() && m.keep() {
 			return m.function(), true
 		}
 	}
@@ -281,6 +287,15 @@ func (m *mainJoin) worksTogether() bool {
 	return joined && results > 0
 }
 
+// launchesOne says whether main() launches one kernel alone, and copies results from the device.
+func (m *mainJoin) launchesOne() bool {
+	launches := m.launches()
+	return len(launches) > 0 && slices.Contains(slices.Collect(maps.Values(m.outof)), true) &&
+		!slices.ContainsFunc(launches, func(l mainLaunch) bool {
+			return l.kernel.Name != launches[0].kernel.Name
+		})
+}
+
 // asksHost says whether something is copied to the device after a launch: the host has a part in it then.
 func (m *mainJoin) asksHost() bool {
 	launched := false
@@ -410,7 +425,11 @@ func (m *mainJoin) function() string {
 		case m.outof[name]:
 			params = append(params, m.types[name]+" *"+name)
 		case m.into[name]:
-			params = append(params, "const "+m.types[name]+" *"+name)
+			read := "const "
+			if m.takesToWrite(name) {
+				read = ""
+			}
+			params = append(params, read+m.types[name]+" *"+name)
 		default:
 			made = append(made, m.types[name]+" *"+name+" = nullptr;")
 		}
@@ -426,6 +445,14 @@ func (m *mainJoin) function() string {
 	}
 	return fmt.Sprintf("void %s(%s)\n{\n%s\n%s%s\n}\n", Joined, strings.Join(params, ", "),
 		strings.Join(made, "\n"), written(m.top), strings.Join(frees, "\n"))
+}
+
+// takesToWrite says whether a kernel that is launched takes a pointer to what it may write.
+func (m *mainJoin) takesToWrite(name string) bool {
+	return slices.ContainsFunc(m.launches(), func(l mainLaunch) bool {
+		at := slices.Index(l.arguments, name)
+		return at >= 0 && at < len(l.kernel.Params) && !l.kernel.Params[at].Const
+	})
 }
 
 // pointers are those of the device that launches are handed, inputs first, results last, in the order in

@@ -28,7 +28,7 @@ const mainOfTwo = `int main() {
 // The launches of a main() become a function of the device's pointers and of the sizes.
 func TestJoinMain(t *testing.T) {
 	text := twoKernels + strings.ReplaceAll(mainOfTwo, "BETWEEN", "cudaDeviceSynchronize();")
-	function, ok := JoinMain(text, ReadCUDA(text))
+	function, ok := JoinMain(text, ReadCUDA(text), false)
 	if !ok {
 		t.Fatal("its kernels work together, and are not joined")
 	}
@@ -58,7 +58,7 @@ func TestNoJoinedMain(t *testing.T) {
 	for name, text := range map[string]string{
 		"the host computes": host, "apart": apart, "of the host": lists,
 	} {
-		if function, ok := JoinMain(text, ReadCUDA(text)); ok {
+		if function, ok := JoinMain(text, ReadCUDA(text), false); ok {
 			t.Errorf("%s: joined as\n%s", name, function)
 		}
 	}
@@ -78,5 +78,30 @@ void call(float *x) { made_here(x); }
 `)
 	if got := strings.Join(file.Undefined(), " "); got != "helper kernel made" {
 		t.Errorf("undefined: %s", got)
+	}
+}
+
+// A kernel that is the only one is joined with what main() makes of the sizes.
+func TestJoinOneKernel(t *testing.T) {
+	text := `__global__ void tiles(const float *x, float *y, int n, int Tr) { y[n] = x[Tr]; }
+int main() {
+	int n = 64;
+	const int Br = 8;
+	const int Tr = (n + Br - 1) / Br;
+	float *x, *y, h[64];
+	cudaMalloc(&x, sizeof h);
+	cudaMalloc(&y, sizeof h);
+	cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
+	tiles<<<Tr, Br>>>(x, y, n, Tr);
+	cudaMemcpy(h, y, sizeof h, cudaMemcpyDeviceToHost);
+}
+`
+	function, ok := JoinMain(text, ReadCUDA(text), true)
+	if !ok || !strings.Contains(function, "joined_launches(const float *x, float *y, int n)") ||
+		!strings.Contains(function, "const int Tr = (n + Br - 1) / Br;") {
+		t.Errorf("joined: %t\n%s", ok, function)
+	}
+	if function, ok := JoinMain(text, ReadCUDA(text), false); ok {
+		t.Errorf("one kernel works together with no other:\n%s", function)
 	}
 }

@@ -88,8 +88,8 @@ func (fn Function) rungs(param string) []int {
 	return found
 }
 
-// branches are 0 and 1 where the lines of a function launch in both branches of "if (flag)", or launch after one
-// that ends it; none otherwise.
+// branches are 0 and 1 where the lines of a function launch in both branches of "if (flag)", or launch
+// after one that ends it; none otherwise.
 func (fn Function) branches(param string) []int {
 	for i := 0; i+3 < len(fn.body); i++ {
 		if fn.body[i].text != "if" || fn.body[i+2].text != param || fn.body[i+3].text != ")" {

@@ -1,7 +1,6 @@
 package ownkernels
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -11,8 +10,10 @@ import (
 )
 
 // bindJoined matches the launches of a main() whose kernels work together, where the file has no host
-// function that launches them.
-func (f *File) bindJoined(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, bool) {
+// function that launches them; with alone that of its only kernel.
+func (f *File) bindJoined(
+	request kernelfile.Request, content []byte, alone bool,
+) ([]*kernelfile.Binding, bool) {
 	if request.IsPython() || request.Function != "" && request.Function != kernelfile.Joined {
 		return nil, false
 	}
@@ -22,7 +23,7 @@ func (f *File) bindJoined(request kernelfile.Request, content []byte) ([]*kernel
 	}) {
 		return nil, false
 	}
-	function, ok := kernelfile.JoinMain(string(content), read)
+	function, ok := kernelfile.JoinMain(string(content), read, alone)
 	if !ok {
 		return nil, false
 	}
@@ -30,18 +31,21 @@ func (f *File) bindJoined(request kernelfile.Request, content []byte) ([]*kernel
 	asked := request
 	asked.Function = kernelfile.Joined
 	bindings, err := f.reading.bind(asked, f.Path, []byte(text))
-	if several := (*kernelfile.SeveralError)(nil); err != nil || errors.As(err, &several) {
+	if err != nil || alone && slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) {
 		return nil, false
 	}
 	f.joined = true
 	f.takeText(text)
-	f.Matched = append(f.Matched,
-		"its kernels work together: they are launched one after the other, as main() does")
+	how := "its kernels work together: they are launched one after the other, as main() does"
+	if alone {
+		how = "its kernel is launched as main() does, with what main() makes of the sizes"
+	}
+	f.Matched = append(f.Matched, how)
 	if request.Function == "" {
 		for _, pass := range f.reading.Passes {
-			f.Doubt(pass, backend.Doubt{Why: "its kernels are launched one after the other as main() does, " +
-				"and what main() does on the host beside that is left out: write a function that launches " +
-				"them, or say with --add FILE:" + kernelfile.Joined + " that it is meant so"})
+			f.Doubt(pass, backend.Doubt{Why: how + ", and what main() does on the host beside that is left " +
+				"out: write a function that launches them, or say with --add FILE:" + kernelfile.Joined +
+				" that it is meant so"})
 		}
 	}
 	return bindings, true

@@ -154,10 +154,20 @@ func (r Reading) Read() (*File, error) {
 // match matches the functions of a file, or what can be made of them: those that main() launches one after
 // the other, those that take structs, and those of smaller constants.
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
-	if bindings, joined := f.bindJoined(request, content); joined {
-		return bindings, nil
+	for _, alone := range []bool{false, true} {
+		if alone && request.Function == "" {
+			break
+		}
+		if bindings, joined := f.bindJoined(request, content, alone); joined {
+			return bindings, nil
+		}
 	}
 	bindings, err := f.reading.bind(request, f.Path, content)
+	if err != nil || slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) {
+		if joined, ok := f.bindJoined(request, content, true); ok {
+			return joined, nil
+		}
+	}
 	if err != nil {
 		if made, failed, ok := f.bindStructs(request, content); ok {
 			bindings, err = made, failed
