@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"triad/cuda/rewrite"
 )
 
 // Joined is the name of the function that is made of the launches of a main().
@@ -59,8 +57,7 @@ var (
 // makes what the next takes, none is the operator alone. With alone it is a kernel that is the only one
 // launched there: what it is handed may be made of the sizes. ok is false where no kernels are so, or the
 // lines cannot be read.
-func JoinMain(text string, file *File, alone bool) (function string, ok bool) {
-	code := string(rewrite.Code([]byte(text)))
+func JoinMain(text, code string, file *File, alone bool) (function string, ok bool) {
 	if len(code) != len(text) {
 		return "", false
 	}

@@ -11,7 +11,7 @@ __global__ void more(const float *t, float *y, int n) { y[n] = t[n] + 1; }
 `
 
 const mainOfTwo = `int main() {
-	int n = 64, threads = 32; // n and more
+	int n = 64, threads = 32;
 	float *h = (float *)malloc(n * sizeof(float)), *d_x, *d_t, *d_y;
 	CHECK(cudaMalloc(&d_x, n * sizeof(float)));
 	CHECK(cudaMalloc((void **)&d_t, n * sizeof(float)));
@@ -21,14 +21,14 @@ const mainOfTwo = `int main() {
 	BETWEEN
 	more<<<(n + threads - 1) / threads, threads>>>(d_t, d_y, n);
 	CHECK(cudaMemcpy(h, d_y, n * sizeof(float), cudaMemcpyDeviceToHost));
-	printf("%f\n", h[0]);
+	show(h[0]);
 }
 `
 
 // The launches of a main() become a function of the device's pointers and of the sizes.
 func TestJoinMain(t *testing.T) {
 	text := twoKernels + strings.ReplaceAll(mainOfTwo, "BETWEEN", "cudaDeviceSynchronize();")
-	function, ok := JoinMain(text, ReadCUDA(text), false)
+	function, ok := JoinMain(text, text, ReadCUDA(text), false)
 	if !ok {
 		t.Fatal("its kernels work together, and are not joined")
 	}
@@ -40,7 +40,7 @@ func TestJoinMain(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, function)
 		}
 	}
-	for _, no := range []string{"malloc(n", "printf", "cudaMemcpy", "CHECK", "int n ="} {
+	for _, no := range []string{"malloc(n", "show", "cudaMemcpy", "CHECK", "int n ="} {
 		if strings.Contains(function, no) {
 			t.Errorf("%q is in:\n%s", no, function)
 		}
@@ -58,7 +58,7 @@ func TestNoJoinedMain(t *testing.T) {
 	for name, text := range map[string]string{
 		"the host computes": host, "apart": apart, "of the host": lists,
 	} {
-		if function, ok := JoinMain(text, ReadCUDA(text), false); ok {
+		if function, ok := JoinMain(text, text, ReadCUDA(text), false); ok {
 			t.Errorf("%s: joined as\n%s", name, function)
 		}
 	}
@@ -96,12 +96,12 @@ int main() {
 	cudaMemcpy(h, y, sizeof h, cudaMemcpyDeviceToHost);
 }
 `
-	function, ok := JoinMain(text, ReadCUDA(text), true)
+	function, ok := JoinMain(text, text, ReadCUDA(text), true)
 	if !ok || !strings.Contains(function, "joined_launches(const float *x, float *y, int n)") ||
 		!strings.Contains(function, "const int Tr = (n + Br - 1) / Br;") {
 		t.Errorf("joined: %t\n%s", ok, function)
 	}
-	if function, ok := JoinMain(text, ReadCUDA(text), false); ok {
+	if function, ok := JoinMain(text, text, ReadCUDA(text), false); ok {
 		t.Errorf("one kernel works together with no other:\n%s", function)
 	}
 }

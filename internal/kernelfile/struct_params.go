@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cuda/rewrite"
 	"triad/internal/op"
 )
 
@@ -76,8 +75,8 @@ func (s *structType) take(name string, two bool) {
 // WithStructs are functions that take plain pointers and sizes of an operator, and hand them as matrices or
 // vectors to the functions of a CUDA file that take structs of them, each with what it is called; none where
 // there are none.
-func WithStructs(text string, file *File, spec *op.Spec) (functions string, names []string) {
-	types := structTypes(string(rewrite.Code([]byte(text))))
+func WithStructs(code string, file *File, spec *op.Spec) (functions string, names []string) {
+	types := structTypes(code)
 	if len(types) == 0 {
 		return "", nil
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/cuda/rewrite"
 	"triad/internal/backend"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -23,7 +24,7 @@ func (f *File) bindJoined(
 	}) {
 		return nil, false
 	}
-	function, ok := kernelfile.JoinMain(string(content), read, alone)
+	function, ok := kernelfile.JoinMain(string(content), string(rewrite.Code(content)), read, alone)
 	if !ok {
 		return nil, false
 	}
@@ -57,7 +58,7 @@ func (f *File) bindStructs(request kernelfile.Request, content []byte) ([]*kerne
 		return nil, nil, false
 	}
 	read := request.Read(string(content), f.reading.Options.Flags)
-	functions, names := kernelfile.WithStructs(string(content), read, f.reading.Spec)
+	functions, names := kernelfile.WithStructs(string(rewrite.Code(content)), read, f.reading.Spec)
 	if len(names) == 0 {
 		return nil, nil, false
 	}
