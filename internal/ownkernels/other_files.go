@@ -29,9 +29,32 @@ type otherFile struct {
 // withOtherFiles takes the files that define what a CUDA file declares and calls for a part of its text:
 // those that its program is linked from.
 func (f *File) withOtherFiles(content []byte) {
-	headers := cuda.HeaderFolders(f.reading.Options.Flags)
+	found := linkedWith(f.Path, content, cuda.HeaderFolders(f.reading.Options.Flags))
+	if len(found) == 0 {
+		return // where something is missing, the linker says so
+	}
+	text, folder := f.text(content), filepath.Dir(f.Path)
+	var names []string
+	for _, path := range found {
+		at, err := filepath.Rel(folder, path)
+		if err != nil {
+			return
+		}
+		names = append(names, at)
+		text += fmt.Sprintf("\n#define main triad_main_of_another_file\n#include \"%s\"\n#undef main\n",
+			filepath.ToSlash(at))
+	}
+	f.others = found
+	f.Matched = append(f.Matched, "built together with "+strings.Join(names, " and ")+
+		", which it calls functions of")
+	f.takeText(text)
+}
+
+// linkedWith are the files that define all that a CUDA file and what it includes declare and call; none where
+// something is missing, or where a name would be defined twice.
+func linkedWith(path string, content []byte, headers []string) (paths []string) {
 	included := ""
-	for _, name := range fileversion.Included(f.Path, headers) {
+	for _, name := range fileversion.Included(path, headers) {
 		if text, err := os.ReadFile(name); err == nil {
 			included += "\n" + string(text)
 		}
@@ -39,34 +62,19 @@ func (f *File) withOtherFiles(content []byte) {
 	own := kernelfile.ReadCUDA(string(content) + included)
 	missing := own.Undefined()
 	if len(missing) == 0 {
-		return
+		return nil
 	}
-	here, found := own.Defined(), []otherFile{}
-	for _, other := range otherFiles(f.Path, missing) {
+	here := own.Defined()
+	for _, other := range otherFiles(path, missing) {
 		clashes := slices.ContainsFunc(other.defines, func(n string) bool { return slices.Contains(here, n) })
 		if left := without(missing, other.defines); !clashes && len(left) < len(missing) {
-			found, missing, here = append(found, other), left, slices.Concat(here, other.defines)
+			paths, missing, here = append(paths, other.path), left, slices.Concat(here, other.defines)
 		}
 	}
-	if len(missing) > 0 || len(found) == 0 {
-		return // the linker says what is missing
+	if len(missing) > 0 {
+		return nil
 	}
-	text, folder := f.text(content), filepath.Dir(f.Path)
-	var names []string
-	for _, other := range found {
-		at, err := filepath.Rel(folder, other.path)
-		if err != nil {
-			return
-		}
-		names = append(names, at)
-		f.others = append(f.others, other.path)
-		text += fmt.Sprintf("\n#define main triad_main_of_another_file\n#include \"%s\"\n#undef main\n",
-			filepath.ToSlash(at))
-	}
-	f.Matched = append(f.Matched, "built together with "+strings.Join(names, " and ")+
-		", which it calls functions of")
-	f.takeText(text)
-
+	return paths
 }
 
 // takeText takes a changed text of the file for what is built. It lies elsewhere, so headers beside the file

@@ -33,6 +33,9 @@ func TestOtherFiles(t *testing.T) {
 		!strings.Contains(f.inline, "#include \"csrc/scale.cu\"") {
 		t.Errorf("built together with %v:\n%s", f.others, f.inline)
 	}
+	if beside, err := Beside(path); err != nil || len(beside) != 1 || beside[0] != f.others[0] {
+		t.Errorf("beside it: %v, %v", beside, err)
+	}
 	alone := &File{Path: path}
 	alone.withOtherFiles([]byte(strings.ReplaceAll(own, "scale", "stretch")))
 	if len(alone.others) > 0 || alone.inline != "" {

@@ -97,10 +97,23 @@ func includedFrom(path string, headers []string) (all []string) {
 }
 
 // Beside are the files that one needs to be judged on another machine, itself apart: what a .cu includes from
-// its folder, and the Python files of the package or folder of a .py.
+// its folder, the files of its program that it is built together with, and the Python files of the package or
+// folder of a .py.
 func Beside(path string) (all []string, err error) {
 	if filepath.Ext(path) != ".py" {
-		return includedFrom(path, nil), nil
+		all = includedFrom(path, nil)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return all, nil // who reads the file says so
+		}
+		for _, other := range linkedWith(path, content, nil) {
+			for _, name := range append([]string{other}, includedFrom(other, nil)...) {
+				if !slices.Contains(all, name) {
+					all = append(all, name)
+				}
+			}
+		}
+		return all, nil
 	}
 	err = filepath.WalkDir(packageOf(path), func(name string, d fs.DirEntry, err error) error {
 		switch {
