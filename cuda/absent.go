@@ -58,7 +58,8 @@ var (
 		`[‘']\w+[’'] (is not a member of|in namespace) [‘']cub([’']|::(Warp|Block))|` +
 			`no (type|template|member) named '\w+' in (namespace 'cub'|'cub::(Warp|Block))|` +
 			`\bcub::(Warp|Block).*has no member named|` +
-			`no matching (function|constructor) for [^'‘]*[‘']cub::(Warp|Block)`,
+			`no matching (function|constructor) for [^'‘]*[‘']cub::(Warp|Block)|` +
+			`\bcub/cub\.cuh:\d+: `, // in a template of it
 	)
 	// takenOtherwise matches those that name no class, and candidateOfCUB the notes behind them where it is
 	// one of CUB's.

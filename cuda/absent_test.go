@@ -19,6 +19,7 @@ func TestLacksOfCUB(t *testing.T) {
 		{"no member named 'WarpMergeSort' in namespace 'cub'", "", true},
 		{"no matching member function for call to 'InclusiveSum'", note, true},
 		{"too many template arguments for class template 'BlockReduce'", note, true},
+		{"cuda/emulator/cub/cub.cuh:57: no match for call to '(Op) (T&, T&)'", "", true},
 		{"wrong number of template arguments (6, should be at least 2)", note, true},
 
 		{"no matching member function for call to 'mine'", "\nx.cu:3:7: note: candidate function", false},

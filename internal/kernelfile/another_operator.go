@@ -3,6 +3,8 @@ package kernelfile
 import (
 	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // changing are words in the name of a function that say that it computes something else than the operator,
@@ -69,6 +71,37 @@ func (b *Binding) launchesOther() string {
 		return ""
 	}
 	return kernel
+}
+
+// withoutOthers leaves out functions whose names are those of other operators where one beside them has a
+// word of this one's name: layernorm beside attention, for flash_attention.
+func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
+	other := func(b *Binding) bool {
+		name, own := "_"+snake(b.Function.Name)+"_", b.ownWords()
+		return slices.ContainsFunc(operatorWords, func(w string) bool {
+			return strings.Contains(name, "_"+w+"_") && !strings.Contains(own, lettersOf(w))
+		})
+	}
+	plain := func(b *Binding) bool {
+		name := "_" + snake(b.Function.Name) + "_"
+		return !other(b) && slices.ContainsFunc(strings.Split(snake(spec.Name), "_"), func(w string) bool {
+			return len(w) > 3 && strings.Contains(name, "_"+w+"_")
+		})
+	}
+	if !slices.ContainsFunc(fit, plain) {
+		return fit
+	}
+	var left []string
+	for _, b := range fit {
+		if other(b) {
+			left = append(left, b.Function.Name)
+		}
+	}
+	fit = slices.DeleteFunc(slices.Clone(fit), other)
+	for _, b := range fit {
+		b.left = append(b.left, left...)
+	}
+	return fit
 }
 
 // ownWords are what the operator is told by: its kernels may be called so, as that of attention by its

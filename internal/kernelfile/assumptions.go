@@ -120,7 +120,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
 			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles ||
-			b.onlyTensor(a) || b.onlyInput(a) || b.shownByWrites(a) ||
+			a.Role == Size && a.Pointer || b.onlyTensor(a) || b.onlyInput(a) || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) ||
 			strings.HasPrefix(a.Target, "2 *")
@@ -329,4 +329,13 @@ func (b *Binding) tensorParameters() []string {
 		}
 	}
 	return all
+}
+
+// Guesses says whether it is a lone kernel for which a parameter was taken for a size though its name says
+// too little.
+func (b *Binding) Guesses() bool {
+	_, guessed := b.guessedParameters()
+	return len(guessed) > 0 && slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Role == Size && slices.Contains(guessed, a.Name)
+	})
 }

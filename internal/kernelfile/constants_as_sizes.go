@@ -49,7 +49,38 @@ func (f *File) boundsOf(fn Function) bounds {
 		}
 		all.below[name][fn.body[at-1].text] = true
 	}
+	all.dropTiles()
 	return all
+}
+
+// dropTiles leaves out the constants that are called tiles or blocks, where others are there: loops over a
+// tile end with them.
+func (b *bounds) dropTiles() {
+	tile := func(name string) bool { return launchWords.MatchString(name) }
+	names := slices.Collect(maps.Keys(b.values))
+	if !slices.ContainsFunc(names, func(name string) bool { return !tile(name) }) {
+		return
+	}
+	for _, name := range names {
+		if tile(name) {
+			delete(b.values, name)
+			delete(b.below, name)
+		}
+	}
+	b.told.Params = slices.DeleteFunc(b.told.Params, func(p Param) bool {
+		return tile(p.Name) && slices.Contains(names, p.Name)
+	})
+}
+
+// alike is the number that several constants have in common; 0 where they differ.
+func (b bounds) alike() (value int64) {
+	for _, n := range b.values {
+		if value != 0 && n != value {
+			return 0
+		}
+		value = n
+	}
+	return value
 }
 
 // constantSizes are the sizes of a kernel that takes none and compares its indices with constants of its
@@ -77,6 +108,8 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		for name, value := range found.values {
 			b.oneConstant(dims, value, len(found.below[name]) > 1)
 		}
+	} else if value := found.alike(); value > 0 { // the sides of a square
+		b.oneConstant(dims, value, true)
 	} else if told, unmatched := match(file, found.told, spec, pass, options); unmatched == nil {
 		_, guessed := told.guessedParameters()
 		for _, a := range told.Args {

@@ -36,6 +36,9 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	if asserts {
 		head.WriteString(assertCode)
 	}
+	if slices.ContainsFunc(bindings, (*Binding).takesShape) {
+		head.WriteString(listedCode)
+	}
 	head.WriteString("} // namespace triad_own\n\n")
 	if asserts {
 		head.WriteString("#define __assert_fail ::triad_own::assert_fails\n\n")
@@ -139,7 +142,8 @@ func (b *Binding) conditions() []condition {
 			})
 		}
 	}
-	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes(), b.squareUnderSwitch())
+	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes(), b.squareUnderSwitch(),
+		b.sizesAre(b.askedSizes, "its lines take no other than %s = %d: it is judged with that alone"))
 	for i, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue
@@ -378,6 +382,9 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 	case Output:
 		return pointer("out")
 	case Size:
+		if a.Pointer {
+			return b.shapeCode(a, at)
+		}
 		if a.isShape() {
 			return fmt.Sprintf("{static_cast<int64_t>(%s)}", b.sizeCodeOf(a.Target))
 		}

@@ -87,6 +87,7 @@ type File struct {
 	Adds      bool       // it adds with atomics, whose order is that in which threads arrive
 	Vectors   bool       // it uses float4 and the like, which want aligned addresses
 	source
+	declared []string // functions without their lines
 	aliases  map[string]string
 	literals []float64 // numbers outside of comments
 	doubles  []float64 // of a CUDA file: those that are doubles, and others in fp32
@@ -108,7 +109,7 @@ func ReadCUDA(text string, defined ...string) *File {
 	}
 	f.scope(0, len(f.tokens), nil, false)
 	if len(f.aliases) > 0 { // a header that stands behind the file may name the types before it
-		f.Functions, f.helpers = nil, nil
+		f.Functions, f.helpers, f.declared = nil, nil, nil
 		f.scope(0, len(f.tokens), nil, false)
 	}
 	f.markWritten()
@@ -150,6 +151,7 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 		switch f.tokens[i].text {
 		case ";":
 			f.alias(start, i)
+			f.declares(f.tokens[start:i])
 			start = i + 1
 		case "(", "[":
 			i = f.matching(i, to)

@@ -100,6 +100,38 @@ func castedEnd(body []token, i int) int {
 	return end
 }
 
+// castAlias is the pointer that is made of the one at i by a cast: "float4 *v = reinterpret_cast<float4
+// *>(x + row)", "float4 *v = (float4 *)x"; "" where none is.
+func castAlias(body []token, i int) string {
+	at := i - 1
+	if at > 0 && body[at].text == "&" {
+		at--
+	}
+	if at < 5 {
+		return ""
+	}
+	open := "<"
+	switch {
+	case body[at].text == "(" && body[at-1].text == ">":
+		at -= 2
+	case body[at].text == ")" && body[at-1].text == "*":
+		at, open = at-1, "("
+	default:
+		return ""
+	}
+	for at > 2 && body[at].text != open && body[at].text != ";" {
+		at--
+	}
+	if open == "<" {
+		at-- // the word of the cast
+	}
+	if at < 3 || body[at].text == ";" || body[at-1].text != "=" || !body[at-2].isName() ||
+		body[at-3].text != "*" {
+		return ""
+	}
+	return body[at-2].text
+}
+
 // writes says how a body assigns to elements of a pointer, or of a pointer made of it.
 func writes(body []token, name string) writing {
 	var w writing
@@ -110,6 +142,9 @@ func writes(body []token, name string) writing {
 		end := i + 1
 		for end < len(body) && body[end].text == "[" {
 			end = closing(body, end) + 1
+		}
+		if end > i+1 && end+1 < len(body) && body[end].text == "." && len(body[end+1].text) == 1 {
+			end += 2 // a part of a vector: y[i].x
 		}
 		if after := castedEnd(body, i); after > 0 { // reinterpret_cast<float4 *>(&y[i])[0]
 			if body[after].text == "=" {
@@ -139,6 +174,10 @@ func writes(body []token, name string) writing {
 		case i >= 3 && body[i-1].text == "=" && body[i-2].isName() && body[i-3].text == "*" &&
 			body[i-2].text != name:
 			w = w.with(writes(body[i:], body[i-2].text)) // float* row = name + ...
+		default:
+			if alias := castAlias(body, i); alias != "" && alias != name {
+				w = w.with(writes(body[i:], alias))
+			}
 		}
 	}
 	return w

@@ -199,6 +199,11 @@ func (b *Binding) instances() error {
 		if generic != "" {
 			here[generic] = cppTypes[main]
 		}
+		if made := b.file.instantiated(b.Function); generic != "" && len(made) > 0 &&
+			!slices.Contains(made, main) {
+			why = "its file instantiates " + b.Function.Name + " for other types"
+			continue
+		}
 		if misfit := b.misfit(name, here); misfit != "" {
 			if why == "" || !strings.Contains(misfit, " in ") {
 				why = misfit

@@ -334,7 +334,7 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 	}
 	same := func(b *Binding) bool { return plain(b.Function.Name) == plain(spec.Name) }
 	if !slices.ContainsFunc(fit, same) {
-		return withoutSiblings(fit, spec)
+		return withoutSiblings(withoutOthers(fit, spec), spec)
 	}
 	var left []string
 	for _, b := range fit {

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // takeHostArrays finds the tensors that a function takes as pointers to the host's memory. It may read and
@@ -24,7 +25,9 @@ func (b *Binding) takeHostArrays() {
 // HostArrays are the parameters of a function of the file that point to the host's memory: it copies one of
 // its pointers to the device or back itself, and then all are, but for those that it hands to a kernel.
 func (f *File) HostArrays(fn Function) []string {
-	if fn.Kind != Host || !f.copiesParameter(&fn, copiesDepth) {
+	of := f.named(strings.TrimPrefix(fn.Name, OfStructs+"::"))
+	structs := of != nil && of.Name != fn.Name && of.copiesStruct()
+	if fn.Kind != Host || !structs && !f.copiesParameter(&fn, copiesDepth) {
 		return nil
 	}
 	var names []string

@@ -5,10 +5,14 @@ import "slices"
 // ofOneBlock is how many elements a lone kernel without a size works on whose lines know one block alone: as
 // many as its file allocates where it launches it, else one for each of its threads, or two where they say
 // so, "i = 2 * threadIdx.x" or "x[t] + x[t + blockDim.x]". It is a guess, and the kernel is judged with that
-// many.
-func (b *Binding) ofOneBlock(file *File) (n int64, is bool) {
+// many; of two sizes the first is 1.
+func (b *Binding) ofOneBlock(file *File, dim string) (n int64, is bool) {
 	k := body{b: b, file: file, tokens: b.Function.body}
-	if b.Function.Kind != Kernel || b.givesAnySize() || len(b.Spec.Dims) != 1 {
+	flat := false // its elements are counted together
+	if len(b.Spec.Dims) == 2 {
+		_, flat = b.Spec.Synonyms[b.Spec.Dims[0].Name+" * "+b.Spec.Dims[1].Name]
+	}
+	if b.Function.Kind != Kernel || b.givesAnySize() || len(b.Spec.Dims) != 1 && !flat {
 		return 0, false
 	}
 	for _, axis := range axes {
@@ -26,6 +30,9 @@ func (b *Binding) ofOneBlock(file *File) (n int64, is bool) {
 		return 0, false
 	}
 	b.Launch.guessed = true
+	if dim != b.Spec.Dims[len(b.Spec.Dims)-1].Name {
+		return 1, true
+	}
 	if found := k.ownLaunch(); found != nil && k.elementsThere(found) > 1 {
 		return k.elementsThere(found), true
 	}

@@ -285,7 +285,11 @@ func (c callSite) defined(name string) []token {
 			end < len(c.before) && depthOf(c.before[i:end]) > 0 {
 			end++
 		}
+		ofTheUser := slices.ContainsFunc(c.before[i:min(end, len(c.before))], func(t token) bool {
+			return t.text == "argv"
+		})
 		switch {
+		case ofTheUser: // who may say another than the file's
 		case c.before[i+1].text == "=" && end > i+2:
 			return c.before[i+2 : end]
 		case c.before[i+1].text == "(" && (c.before[i-1].text == "dim3" || c.before[i-1].text == ","):
@@ -332,10 +336,8 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 	for i := 0; i < len(words); i++ {
 		t := words[i]
 		if i+1 < len(words) && words[i+1].text == "(" {
-			if plain := strings.ReplaceAll(strings.ToLower(t.text), "_", ""); slices.Contains(
-				roundingUp,
-				plain,
-			) {
+			plain := strings.ReplaceAll(strings.ToLower(t.text), "_", "")
+			if slices.Contains(roundingUp, plain) || plain == "ceil" && len(split(inside(words, i+1))) == 2 {
 				all = append(all, token{"ceildiv", t.line})
 				continue
 			}

@@ -22,6 +22,9 @@ func (b *Binding) MayDecline() bool {
 	if b.extension && (strings.Contains(words, "throw") || strings.Contains(words, "torch_check")) {
 		return true // a macro may say so, of the file or of what it includes
 	}
+	if b.EndsForSizes() {
+		return true
+	}
 	return b.Function.refuses || b.asserts || slices.ContainsFunc(b.file.tokens, func(t token) bool {
 		return t.text == "assert" || strings.HasPrefix(t.text, "TORCH_CHECK")
 	})

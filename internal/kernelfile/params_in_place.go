@@ -89,8 +89,9 @@ func (b *Binding) pairInPlace() {
 	if b.Function.mayReturn() && !b.fillsInPlace() && !b.extension || b.Pass != op.Forward {
 		return
 	}
-	for _, output := range slices.Sorted(maps.Keys(b.Spec.Own.InPlace)) {
-		input := b.Spec.Own.InPlace[output]
+	pairs := b.pairsInPlace()
+	for _, output := range slices.Sorted(maps.Keys(pairs)) {
+		input := pairs[output]
 		at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool { return t.Name == output })
 		if b.has(Input, input) == b.has(Output, output) {
 			continue
@@ -109,6 +110,38 @@ func (b *Binding) pairInPlace() {
 			}
 		}
 	}
+}
+
+// pairsInPlace are the outputs that may lie in the place of an input: those of the spec, and the only one
+// that is required, where the lines of a CUDA function make it of an input of its shape that they write.
+func (b *Binding) pairsInPlace() map[string]string {
+	pairs := maps.Clone(b.Spec.Own.InPlace)
+	switched := func(i int) bool { return b.switchOf(b.outputs[i]) != "" }
+	required := slices.DeleteFunc(b.required(), switched)
+	if b.Function.Kind == Python || len(required) != 1 {
+		return pairs
+	}
+	out := b.outputs[required[0]]
+	if _, said := pairs[out.Name]; said {
+		return pairs
+	}
+	for _, in := range b.inputs {
+		if in.DType != out.DType || fmt.Sprint(in.Shape) != fmt.Sprint(out.Shape) || b.switchOf(in) != "" {
+			continue
+		}
+		made := slices.ContainsFunc(b.Args, func(a Argument) bool {
+			own := a.Role == Input && a.Target == in.Name || a.Role == Output && a.Target == out.Name
+			return own && a.Pointer && !a.tensor && !a.Const && a.writing.any() && (a.reread || a.added)
+		})
+		if made && b.has(Input, in.Name) != b.has(Output, out.Name) {
+			if pairs == nil {
+				pairs = map[string]string{}
+			}
+			pairs[out.Name] = in.Name
+			return pairs
+		}
+	}
+	return pairs
 }
 
 // beforeCode prepares outputs before a call: those in the place of an input get its values, those that are

@@ -64,7 +64,9 @@ func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 }
 
 func (b *Binding) leftoverPointers(pointers []int) error {
-	pointers = slices.DeleteFunc(pointers, func(i int) bool { return b.takeZeros(&b.Args[i]) })
+	pointers = slices.DeleteFunc(pointers, func(i int) bool {
+		return b.takeZeros(&b.Args[i]) || b.takeShape(&b.Args[i])
+	})
 	inputs, outputs := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
 	if len(pointers) == 0 {
 		return nil
@@ -119,7 +121,7 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
-		if b.takeDTypeCode(a) {
+		if b.takeDTypeCode(a) || b.takeShapeCount(a) {
 			continue
 		}
 		if taken, err := b.takeRung(a); taken || err != nil {
@@ -373,7 +375,7 @@ func (b *Binding) checkSizes(file *File) error {
 			continue
 		}
 		n, constant := b.constantSize(file, d.Name)
-		if block, one := b.ofOneBlock(file); one && !constant {
+		if block, one := b.ofOneBlock(file, d.Name); one && !constant {
 			n, constant = block, true
 		}
 		list, _ := b.inputs[0].Shape.([]any)
@@ -490,5 +492,6 @@ func (b *Binding) Fixed() map[string]int64 {
 	}
 	maps.Copy(all, b.Options.Bound)
 	maps.Copy(all, b.oddSizes)
+	maps.Copy(all, b.askedSizes)
 	return all
 }

@@ -107,8 +107,10 @@ type Binding struct {
 	left     []string          // functions that fit too; the name of one that is judged is the operator's
 	named    map[string]string // the numbers that its lines give the names of attributes
 	oddSizes map[string]int64  // the sizes that its lines halve, and what they are judged as
-	returned string            // the output that it returns as a number
-	blocks   string            // how many values of blocks a host function gives, in the operator's sizes
+	// the sizes that its lines ask for, "if (cols != 1024) return false"
+	askedSizes map[string]int64
+	returned   string // the output that it returns as a number
+	blocks     string // how many values of blocks a host function gives, in the operator's sizes
 	// the output that gets values of blocks of which the lines do not say how many there are
 	unreadBlocks string
 	doubles64    bool  // its tensors are doubles, where the operator has floats
@@ -169,6 +171,7 @@ func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if err := b.matchLeftover(b.byName(choices)); err != nil {
 		return nil, err
 	}
+	_, b.askedSizes = b.sizesAskedFor()
 	b.nameNumbers(file)
 	b.readExtents()
 	b.readHalved(file)

@@ -15,7 +15,10 @@ const choosesKernel = ", which chooses the kernel"
 // Sizes that a function tells apart, such as 64 and 128, do not follow each other like that.
 func (b *Binding) takeRung(a *Argument) (taken bool, err error) {
 	rungs := b.Function.rungs(a.Name)
-	if b.Function.Kind != Host || !a.isInteger() || len(rungs) < 2 {
+	if a.isBool() {
+		rungs = b.Function.branches(a.Name)
+	}
+	if b.Function.Kind != Host || !a.isInteger() && !a.isBool() || len(rungs) < 2 {
 		return false, nil
 	}
 	rung := rungs[0]
@@ -83,6 +86,24 @@ func (fn Function) rungs(param string) []int {
 		}
 	}
 	return found
+}
+
+// branches are 0 and 1 where the lines of a function launch in both branches of "if (flag)", or launch
+// after one that ends it; none otherwise.
+func (fn Function) branches(param string) []int {
+	for i := 0; i+3 < len(fn.body); i++ {
+		if fn.body[i].text != "if" || fn.body[i+2].text != param || fn.body[i+3].text != ")" {
+			continue
+		}
+		launches := func(part []token) bool {
+			return slices.ContainsFunc(part, func(t token) bool { return t.text == "<<<" })
+		}
+		under := statementAt(fn.body, i+4)
+		if at := i + 4 + len(under); launches(under) && launches(fn.body[min(at, len(fn.body)):]) {
+			return []int{0, 1}
+		}
+	}
+	return nil
 }
 
 // casesOf lists the labels of a switch, which the tokens begin with, without those of switches inside it.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // proposedNumbers gives the numbers among a kernel's template parameters a value where their names say what
@@ -75,4 +77,24 @@ func (b *Binding) withArguments() string {
 		}
 	}
 	return b.Function.Name + "<" + strings.Join(words, ",") + ">"
+}
+
+// instantiated are the dtypes for which the file instantiates a template by name, "template void
+// softmax<float>(...);": it is not written for others. None where it says none.
+func (f *File) instantiated(fn Function) (all []op.DType) {
+	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]
+	for i := 0; i+3 < len(f.tokens); i++ {
+		if f.tokens[i].text != "template" || f.tokens[i+1].text == "<" {
+			continue
+		}
+		for k := i + 1; k+2 < len(f.tokens) && f.tokens[k].text != ";" && f.tokens[k].text != "("; k++ {
+			if f.tokens[k].text != name || f.tokens[k+1].text != "<" {
+				continue
+			}
+			if d, known := elementTypes[f.resolve(f.tokens[k+2].text)]; known {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
 }

@@ -79,6 +79,8 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	case errors.As(err, &broken):
 		failed.Message, failed.Log = broken.Sentence, broken.Log
 		f.limit(&failed)
+		f.limitOfOthers(&failed)
+		f.limitOfJoined(&failed)
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case err != nil:
 		return reply, hello, err
@@ -98,6 +100,8 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		failed.Implementation = f.Name
 		failed.Message = advice.ExplainBuild(f.placeMessage(failed.Message, failed.Log))
 		f.limit(&failed)
+		f.limitOfOthers(&failed)
+		f.limitOfJoined(&failed)
 		reply.Failed = []backend.LoadFailure{failed}
 	}
 	return reply, hello, nil
@@ -178,6 +182,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	outcome, err := f.runJob(ctx, job, b.Trial)
 	if err == nil {
 		f.assertsSizes(&outcome)
+		f.endsForSizes(&outcome)
 		f.tookLong(&outcome)
 	}
 	if err == nil && emptyOutputs(job) {

@@ -3,6 +3,7 @@ package ownkernels
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"triad/internal/op"
 )
@@ -111,4 +112,22 @@ func (b *Backend) Narrow(options *op.Options) {
 	options.Attributes, options.Equal, options.Dims = attributes, all.Equal, dims
 	options.Shapes = all.Shapes
 	options.Unchained = !slices.Contains(all.Passes, op.Forward)
+	for _, f := range b.Files { // sizes of its own, which others do not have
+		own := maps.Clone(f.Covers.Dims)
+		differs := func(name string) bool { return own[name] > 0 && all.Dims[name] == 0 }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(own)), differs) {
+			continue
+		}
+		for _, d := range f.reading.Spec.Dims {
+			if n, err := strconv.ParseInt(d.Default, 10, 64); err == nil && own[d.Name] == 0 {
+				own[d.Name] = n
+			}
+		}
+		known := func(d op.DimSpec) bool { return own[d.Name] > 0 }
+		same := func(shape map[string]int64) bool { return maps.Equal(shape, own) }
+		if !slices.ContainsFunc(f.reading.Spec.Dims, func(d op.DimSpec) bool { return !known(d) }) &&
+			!slices.ContainsFunc(options.Shapes, same) {
+			options.Shapes = append(options.Shapes, own)
+		}
+	}
 }

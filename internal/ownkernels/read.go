@@ -63,6 +63,8 @@ type File struct {
 	lines         []string // of the file
 	launchLines   []int    // the lines with a <<<
 	dynamicShared bool     // a kernel takes shared memory at its launch
+	others        []string // files of its program that it is built together with
+	joined        bool     // the launches of its main() are what is judged
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
@@ -127,18 +129,19 @@ func (r Reading) Read() (*File, error) {
 	if !request.IsPython() {
 		r.Options.Flags = foundFlags(path, content, r.Options.Flags)
 		f.reading = r
-	}
-	bindings, err := r.bind(request, path, content)
-	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
-		bindings, err = f.withFewer(request, content, large)
+		if filepath.Ext(path) != ".py" {
+			f.withOtherFiles(content)
+		}
 		r = f.reading
 	}
+	bindings, err := f.match(request, content)
 	if several := (*kernelfile.SeveralError)(nil); errors.As(err, &several) {
 		return nil, several
 	}
 	if err != nil {
 		return nil, r.refuse("%v", err)
 	}
+	r = f.reading
 	f.take(bindings)
 	if request.IsPython() {
 		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
@@ -147,6 +150,34 @@ func (r Reading) Read() (*File, error) {
 	return f, f.writeCUDA(func(include string) string {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
+}
+
+// match matches the functions of a file, or what can be made of them: those that main() launches one after
+// the other, those that take structs, and those of smaller constants.
+func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
+	for _, alone := range []bool{false, true} {
+		if alone && request.Function == "" {
+			break
+		}
+		if bindings, joined := f.bindJoined(request, content, alone); joined {
+			return bindings, nil
+		}
+	}
+	bindings, err := f.reading.bind(request, f.Path, content)
+	if err != nil || slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) {
+		if joined, ok := f.bindJoined(request, content, true); ok {
+			return joined, nil
+		}
+	}
+	if err != nil {
+		if made, failed, ok := f.bindStructs(request, content); ok {
+			bindings, err = made, failed
+		}
+	}
+	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
+		return f.withFewer(request, content, large)
+	}
+	return bindings, err
 }
 
 // take keeps the functions of the passes that are asked for.

@@ -46,7 +46,10 @@ func (f *File) writePython(code string) error {
 func (f *File) writeCUDA(code func(include string) string) error {
 	hash := sha256.New()
 	hash.Write([]byte(code("")))
-	fileversion.WriteContents(hash, f.Path, cuda.HeaderFolders(f.reading.Options.Flags)...)
+	headers := cuda.HeaderFolders(f.reading.Options.Flags)
+	for _, path := range append([]string{f.Path}, f.others...) {
+		fileversion.WriteContents(hash, path, headers...)
+	}
 	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
 	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
 	if err != nil {
@@ -74,8 +77,11 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	f.adapter.BackendName, f.adapter.FamilyNames = f.Name, []string{Family}
 	f.adapter.Slot = func(string) string { return Family }
 	f.adapter.Names = func(string) string { return f.shim }
-	headers := cuda.HeaderFolders(f.reading.Options.Flags)
-	f.confine(true, slices.Concat(headers, []string{f.Path, folder}, includedFrom(f.Path, headers))...)
+	sees := slices.Concat(headers, []string{f.Path, folder}, includedFrom(f.Path, headers))
+	for _, path := range f.others {
+		sees = append(append(sees, path), includedFrom(path, headers)...)
+	}
+	f.confine(true, sees...)
 	return nil
 }
 
@@ -91,10 +97,23 @@ func includedFrom(path string, headers []string) (all []string) {
 }
 
 // Beside are the files that one needs to be judged on another machine, itself apart: what a .cu includes from
-// its folder, and the Python files of the package or folder of a .py.
+// its folder, the files of its program that it is built together with, and the Python files of the package or
+// folder of a .py.
 func Beside(path string) (all []string, err error) {
 	if filepath.Ext(path) != ".py" {
-		return includedFrom(path, nil), nil
+		all = includedFrom(path, nil)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return all, nil // who reads the file says so
+		}
+		for _, other := range linkedWith(path, content, nil) {
+			for _, name := range append([]string{other}, includedFrom(other, nil)...) {
+				if !slices.Contains(all, name) {
+					all = append(all, name)
+				}
+			}
+		}
+		return all, nil
 	}
 	err = filepath.WalkDir(packageOf(path), func(name string, d fs.DirEntry, err error) error {
 		switch {

@@ -53,7 +53,7 @@ public:
 		const unsigned mask = cuemu_cub_lanes(Lanes);
 		for (int step = 1; step < Lanes; step *= 2) {
 			const bool there = own + step < Lanes && (mask >> (lane + step)) & 1;
-			const T other = cuemu_cub_lane(mask, value, there ? lane + step : lane);
+			T other = cuemu_cub_lane(mask, value, there ? lane + step : lane);
 			if (there && own + step < valid) value = op(value, other);
 		}
 		return value;
@@ -72,7 +72,7 @@ public:
 		const int lane = static_cast<int>(cuemu_cub_thread() % 32), own = lane % Lanes;
 		const unsigned mask = cuemu_cub_lanes(Lanes);
 		for (int step = 1; step < Lanes; step *= 2) {
-			const T other = cuemu_cub_lane(mask, value, own >= step ? lane - step : lane);
+			T other = cuemu_cub_lane(mask, value, own >= step ? lane - step : lane);
 			if (own >= step) value = op(other, value);
 		}
 		result = value;

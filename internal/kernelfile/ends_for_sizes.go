@@ -1,0 +1,76 @@
+package kernelfile
+
+import (
+	"slices"
+	"strconv"
+)
+
+// endings are what a function calls or does that it does not take the sizes of a call.
+var endings = []string{"exit", "abort", "_Exit", "quick_exit"}
+
+// EndsForSizes says whether a host function ends the process under a condition on one of its sizes, before it
+// does anything with its tensors: it says so what it is not written for.
+func (b *Binding) EndsForSizes() bool {
+	ends, _ := b.sizesAskedFor()
+	return ends
+}
+
+// sizesAskedFor reads the conditions on sizes under which the lines of a host function end the process,
+// return or throw, "if (cols != 1024) exit(1)": ends says that one ends the process, sizes are those that
+// are compared with a number.
+func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
+	sizes = map[string]int64{}
+	if b.Function.Kind != Host {
+		return false, sizes
+	}
+	body := b.Function.body
+	sizeOf := func(name string) string {
+		for _, a := range b.Args {
+			if a.Name == name && a.Role == Size && !a.Pointer && len(dimsOf(a.Target)) == 1 {
+				return a.Target
+			}
+		}
+		return ""
+	}
+	for i := 0; i+1 < len(body) && body[i].text != "<<<"; i++ {
+		if body[i].text != "if" || body[i+1].text != "(" {
+			continue
+		}
+		condition, close := inside(body, i+1), closing(body, i+1)
+		asks := slices.ContainsFunc(condition, func(t token) bool { return sizeOf(t.text) != "" })
+		under := statementAt(body, close+1)
+		is := func(words ...string) bool {
+			return slices.ContainsFunc(under, func(t token) bool { return slices.Contains(words, t.text) })
+		}
+		if !asks || is("<<<") {
+			continue
+		}
+		ends = ends || is(endings...)
+		if !is(endings...) && !is("return", "throw") || len(condition) != 3 {
+			continue
+		}
+		n, err := strconv.ParseInt(condition[2].text, 10, 64)
+		if _, value, named := b.file.constant(condition[2].text); named {
+			n, err = value, nil
+		}
+		if dim := sizeOf(condition[0].text); dim != "" && condition[1].text == "!=" && err == nil && n > 0 {
+			sizes[dim] = n
+		}
+	}
+	return ends, sizes
+}
+
+// statementAt are the tokens of the statement at a place: those of a block, or up to a semicolon.
+func statementAt(body []token, at int) []token {
+	if at >= len(body) {
+		return nil
+	}
+	if body[at].text == "{" {
+		return inside(body, at)
+	}
+	end := at
+	for end < len(body) && body[end].text != ";" {
+		end++
+	}
+	return body[at:end]
+}

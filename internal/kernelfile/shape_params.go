@@ -1,0 +1,85 @@
+package kernelfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+var (
+	shapeName = regexp.MustCompile(`^(?:(?:in|input|x|a|tensor)_)?(?:shape|dims|sizes)$`)
+	countName = regexp.MustCompile(`^(?:n_?dims?|num_dims|rank|dim_count)$`)
+)
+
+// takeShape takes a pointer to whole numbers that is called the shape for the sizes of the first tensor, in
+// memory that the host and the device read.
+func (b *Binding) takeShape(a *Argument) bool {
+	if b.Function.Kind == Python || b.extension || !a.Pointer || a.Role != Nothing ||
+		!slices.Contains(integerTypes, a.Base) || a.any() || !shapeName.MatchString(snake(a.Name)) {
+		return false
+	}
+	var sizes []string
+	list, _ := b.inputs[0].Shape.([]any)
+	for _, size := range list {
+		at := slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == fmt.Sprint(size) })
+		if at < 0 {
+			return false
+		}
+		if b.Spec.Dims[at].Default == "" {
+			sizes = append(sizes, fmt.Sprint(size))
+		}
+	}
+	if len(sizes) == 0 {
+		return false
+	}
+	a.Role, a.Target, a.Index = Size, strings.Join(sizes, " * "), -1
+	return true
+}
+
+// takeShapeCount takes the number of sizes in a shape.
+func (b *Binding) takeShapeCount(a *Argument) bool {
+	at := slices.IndexFunc(b.Args, func(o Argument) bool { return o.Role == Size && o.Pointer })
+	if at < 0 || !a.isInteger() || !countName.MatchString(snake(a.Name)) {
+		return false
+	}
+	n := len(dimsOf(b.Args[at].Target))
+	a.Role, a.Target, a.Index = Constant, fmt.Sprintf("%d, how many sizes %s has", n, b.Args[at].Name), n
+	return true
+}
+
+// shapeCode is the pointer to sizes, in C++.
+func (b *Binding) shapeCode(a Argument, at int) string {
+	var sizes []string
+	for _, d := range dimsOf(a.Target) {
+		sizes = append(sizes, b.dimCode(d))
+	}
+	return fmt.Sprintf("triad_own::listed<%s, %d>({%s})", a.Base, at, strings.Join(sizes, ", "))
+}
+
+// listedCode is the function of the shim that shapeCode calls.
+const listedCode = `
+// Sizes in memory that the host and the device read. A call before this one may still read others.
+template <typename T, int place> T *listed(std::initializer_list<int64_t> sizes) {
+	static T *at = nullptr;
+	if (at == nullptr && cudaMallocManaged(&at, 8 * sizeof(T)) != cudaSuccess) return nullptr;
+	bool waited = false;
+	T *to = at;
+	for (int64_t size : sizes) {
+		if (*to != static_cast<T>(size)) {
+			if (!waited) cudaDeviceSynchronize();
+			waited = true;
+			*to = static_cast<T>(size);
+		}
+		to++;
+	}
+	return at;
+}
+`
+
+// takesShape says whether a function takes a pointer to sizes.
+func (b *Binding) takesShape() bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Size && a.Pointer })
+}

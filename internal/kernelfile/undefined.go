@@ -1,0 +1,56 @@
+package kernelfile
+
+import "slices"
+
+// declares keeps the name of a function that is declared and not defined: what stands before a ";".
+func (f *File) declares(words []token) {
+	if len(words) == 0 || words[0].text == "typedef" || words[0].text == "using" {
+		return
+	}
+	closes := func(t token) bool { return t.text == ">" }
+	if words[0].text == "template" && slices.ContainsFunc(words, closes) {
+		var fn Function
+		words = f.template(&fn, words)
+	}
+	open := parameterList(words)
+	if !isFunctionHead(words) || open < 2 || !words[open-1].isName() || slices.ContainsFunc(words[:open],
+		func(t token) bool { return t.text == "=" }) {
+		return
+	}
+	f.declared = append(f.declared, words[open-1].text)
+}
+
+// Defined are the names of the functions that a file defines, main() apart.
+func (f *File) Defined() (names []string) {
+	for _, fn := range slices.Concat(f.Functions, f.helpers) {
+		names = append(names, fn.Name)
+	}
+	return names
+}
+
+// Undefined are the functions that a file declares and its functions call or launch, and that it does not
+// define.
+func (f *File) Undefined() (names []string) {
+	defined := f.Defined()
+	for _, name := range f.declared {
+		if slices.Contains(defined, name) || slices.Contains(names, name) {
+			continue
+		}
+		if slices.ContainsFunc(slices.Concat(f.Functions, f.helpers), func(fn Function) bool {
+			return fn.uses(name)
+		}) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// uses says whether a function's lines call or launch one of that name.
+func (fn *Function) uses(name string) bool {
+	for i := 0; i+1 < len(fn.body); i++ {
+		if fn.body[i].text == name && slices.Contains([]string{"(", "<", "<<<"}, fn.body[i+1].text) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,27 @@
+package ownkernels
+
+import (
+	"slices"
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+)
+
+// endsForSizes makes an outcome neutral in which a host function ended the process, where its lines do so for
+// sizes that it is not written for.
+func (f *File) endsForSizes(outcome *backend.Outcome) {
+	if outcome.Status != op.StatusCrash || f.IsPython() || !strings.HasPrefix(outcome.Sentence, "exited ") {
+		return
+	}
+	if !slices.ContainsFunc(f.Bindings, (*kernelfile.Binding).EndsForSizes) {
+		return
+	}
+	outcome.Status = op.StatusUnsupported
+	_, said, printed := strings.Cut(outcome.Sentence, "it last printed: ")
+	outcome.Sentence = "it ends the process for these sizes"
+	if printed {
+		outcome.Sentence += ": " + said
+	}
+}

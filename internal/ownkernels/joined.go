@@ -1,0 +1,98 @@
+package ownkernels
+
+import (
+	"slices"
+	"strings"
+
+	"triad/cuda/rewrite"
+	"triad/internal/backend"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+)
+
+// bindJoined matches the launches of a main() whose kernels work together, where the file has no host
+// function that launches them; with alone that of its only kernel.
+func (f *File) bindJoined(
+	request kernelfile.Request, content []byte, alone bool,
+) ([]*kernelfile.Binding, bool) {
+	if request.IsPython() || request.Function != "" && request.Function != kernelfile.Joined {
+		return nil, false
+	}
+	read := request.Read(string(content), f.reading.Options.Flags)
+	if slices.ContainsFunc(read.Functions, func(fn kernelfile.Function) bool {
+		return fn.Kind == kernelfile.Host && fn.Launches && takesPointer(fn)
+	}) {
+		return nil, false
+	}
+	function, ok := kernelfile.JoinMain(string(content), string(rewrite.Code(content)), read, alone)
+	if !ok {
+		return nil, false
+	}
+	text := f.text(content) + "\n" + function
+	asked := request
+	asked.Function = kernelfile.Joined
+	bindings, err := f.reading.bind(asked, f.Path, []byte(text))
+	if err != nil || alone && slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) {
+		return nil, false
+	}
+	f.joined = true
+	f.takeText(text)
+	how := "its kernels work together: they are launched one after the other, as main() does"
+	if alone {
+		how = "its kernel is launched as main() does, with what main() makes of the sizes"
+	}
+	f.Matched = append(f.Matched, how)
+	if request.Function == "" {
+		for _, pass := range f.reading.Passes {
+			f.Doubt(pass, backend.Doubt{Why: how + ", and what main() does on the host beside that is left " +
+				"out: write a function that launches them, or say with --add FILE:" + kernelfile.Joined +
+				" that it is meant so"})
+		}
+	}
+	return bindings, true
+}
+
+// bindStructs matches the functions of a file that take matrices or vectors as structs.
+func (f *File) bindStructs(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error, bool) {
+	if request.IsPython() {
+		return nil, nil, false
+	}
+	read := request.Read(string(content), f.reading.Options.Flags)
+	functions, names := kernelfile.WithStructs(string(rewrite.Code(content)), read, f.reading.Spec)
+	if len(names) == 0 {
+		return nil, nil, false
+	}
+	asked, text := request, f.text(content)+"\n"+functions
+	switch {
+	case request.Function == "" && len(names) == 1:
+		asked.Function = kernelfile.OfStructs + "::" + names[0]
+	case request.Function == "":
+		several := &kernelfile.SeveralError{Message: "several functions take structs"}
+		for _, name := range names {
+			several.Names = append(several.Names, kernelfile.OfStructs+"::"+name)
+		}
+		return nil, several, true
+	}
+	bindings, err := f.reading.bind(asked, f.Path, []byte(text))
+	if err != nil {
+		return nil, nil, false
+	}
+	f.joined = true
+	f.takeText(text)
+	f.Matched = append(f.Matched, "what it takes as structs is made of pointers and sizes")
+	return bindings, nil, true
+}
+
+// takesPointer says whether a function has a pointer among its parameters.
+func takesPointer(fn kernelfile.Function) bool {
+	return slices.ContainsFunc(fn.Params, func(p kernelfile.Param) bool { return p.Pointer })
+}
+
+// limitOfJoined makes a failed build neutral whose fault lies in the function that triad made of main().
+func (f *File) limitOfJoined(failed *backend.LoadFailure) {
+	if f.joined && failed.Status == op.StatusBuildFail {
+		failed.Status = op.StatusUnsupported
+		failed.Message = "the launches of its main() do not make a function by themselves (" +
+			strings.TrimSuffix(failed.Message, ".") + "): write a function that launches the kernels"
+	}
+}

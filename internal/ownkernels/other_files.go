@@ -1,0 +1,161 @@
+package ownkernels
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"triad/cuda"
+	"triad/internal/backend"
+	"triad/internal/fileversion"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+)
+
+// sourceFolders are what repositories call the folders of their kernels, in small letters.
+var sourceFolders = []string{"src", "source", "csrc", "kernels", "kernel", "cuda", "lib"}
+
+// mostFiles is how many files are looked through for a function.
+const mostFiles = 200
+
+// otherFile is another file of the program, with what it defines.
+type otherFile struct {
+	path    string
+	defines []string
+}
+
+// withOtherFiles takes the files that define what a CUDA file declares and calls for a part of its text:
+// those that its program is linked from.
+func (f *File) withOtherFiles(content []byte) {
+	found := linkedWith(f.Path, content, cuda.HeaderFolders(f.reading.Options.Flags))
+	if len(found) == 0 {
+		return // where something is missing, the linker says so
+	}
+	text, folder := f.text(content), filepath.Dir(f.Path)
+	var names []string
+	for _, path := range found {
+		at, err := filepath.Rel(folder, path)
+		if err != nil {
+			return
+		}
+		names = append(names, at)
+		text += fmt.Sprintf("\n#define main triad_main_of_another_file\n#include \"%s\"\n#undef main\n",
+			filepath.ToSlash(at))
+	}
+	f.others = found
+	f.Matched = append(f.Matched, "built together with "+strings.Join(names, " and ")+
+		", which it calls functions of")
+	f.takeText(text)
+}
+
+// linkedWith are the files that define all that a CUDA file and what it includes declare and call; none where
+// something is missing, or where a name would be defined twice.
+func linkedWith(path string, content []byte, headers []string) (paths []string) {
+	included := ""
+	for _, name := range fileversion.Included(path, headers) {
+		if text, err := os.ReadFile(name); err == nil {
+			included += "\n" + string(text)
+		}
+	}
+	own := kernelfile.ReadCUDA(string(content) + included)
+	missing := own.Undefined()
+	if len(missing) == 0 {
+		return nil
+	}
+	here := own.Defined()
+	for _, other := range otherFiles(path, missing) {
+		clashes := slices.ContainsFunc(other.defines, func(n string) bool { return slices.Contains(here, n) })
+		if left := without(missing, other.defines); !clashes && len(left) < len(missing) {
+			paths, missing, here = append(paths, other.path), left, slices.Concat(here, other.defines)
+		}
+	}
+	if len(missing) > 0 {
+		return nil
+	}
+	return paths
+}
+
+// takeText takes a changed text of the file for what is built. It lies elsewhere, so headers beside the file
+// are looked for there.
+func (f *File) takeText(text string) {
+	f.inline = text
+	flags, beside := f.reading.Options.Flags, "-I"+filepath.Dir(f.Path)
+	if !slices.Contains(flags, beside) {
+		f.reading.Options.Flags = slices.Concat(flags, []string{beside})
+	}
+}
+
+// text is what is built of a file with these contents.
+func (f *File) text(content []byte) string {
+	if f.inline != "" {
+		return f.inline
+	}
+	return string(content)
+}
+
+// without are the words that are not among others.
+func without(words, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) })
+}
+
+// otherFiles are the files beside a CUDA file, and in the folders of sources beside those above it, that
+// define a function of these names, the nearest first.
+func otherFiles(path string, names []string) (all []otherFile) {
+	folders, folder := []string{filepath.Dir(path)}, filepath.Dir(path)
+	for range 3 {
+		entries, _ := os.ReadDir(folder) // one that cannot be read has none
+		for _, e := range entries {
+			at := filepath.Join(folder, e.Name())
+			if e.IsDir() && slices.Contains(sourceFolders, strings.ToLower(e.Name())) &&
+				!slices.Contains(folders, at) {
+				folders = append(folders, at)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(folder, ".git")); err == nil || folder == filepath.Dir(folder) {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	looked := 0
+	for _, folder := range folders {
+		for _, at := range sourcesIn(folder) {
+			text, err := os.ReadFile(at)
+			if looked++; looked > mostFiles {
+				return all
+			}
+			mentions := func(name string) bool { return strings.Contains(string(text), name) }
+			if err != nil || at == path || !slices.ContainsFunc(names, mentions) {
+				continue
+			}
+			defines := kernelfile.ReadCUDA(string(text)).Defined()
+			if len(without(names, defines)) < len(names) {
+				all = append(all, otherFile{at, defines})
+			}
+		}
+	}
+	return all
+}
+
+// sourcesIn are the files of C++ and CUDA in a folder.
+func sourcesIn(folder string) (all []string) {
+	entries, _ := os.ReadDir(folder)
+	for _, e := range entries {
+		if e.Type().IsRegular() && slices.Contains([]string{".cu", ".cpp", ".cc"}, filepath.Ext(e.Name())) {
+			all = append(all, filepath.Join(folder, e.Name()))
+		}
+	}
+	return all
+}
+
+// limitOfOthers makes a failed build of a file neutral that is built together with others: that they can be
+// put together is a guess.
+func (f *File) limitOfOthers(failed *backend.LoadFailure) {
+	if len(f.others) > 0 && failed.Status == op.StatusBuildFail {
+		failed.Status = op.StatusUnavailable
+		failed.Message = fmt.Sprintf("it calls functions that another file defines, and is not built "+
+			"together with %s: %s. Include that file, or judge the function without what needs it",
+			strings.Join(f.others, " and "), failed.Message)
+	}
+}
