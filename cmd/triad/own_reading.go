@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -393,6 +394,7 @@ func tallyOf(
 			}
 			if raisedOutside(b, r) {
 				all.Raised++
+				all.Words = cmp.Or(all.Words, inOneLine(r.Message))
 			}
 			if !same {
 				telling.Wrong++
@@ -402,7 +404,18 @@ func tallyOf(
 	if telling.Right+telling.Wrong == 0 {
 		return all
 	}
-	return kernelfile.Tally{Right: telling.Right, Wrong: all.Wrong, Reached: all.Reached, Raised: all.Raised}
+	all.Right = telling.Right
+	return all
+}
+
+// inOneLine are the words of an exception as a part of a sentence.
+func inOneLine(message string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	const most = 160
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "..."
+	}
+	return strings.TrimSuffix(line, ".")
 }
 
 // raises matches an exception of Python that another call might not have raised.

@@ -26,7 +26,8 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		return nil
 	case first.Raised == first.Wrong:
 		return []Assumption{{
-			What: "it takes what triad calls it with: it raises in each of these calls", Flag: flag,
+			What: "it takes what triad calls it with: it raises in each of these calls" + inBrackets(first.Words),
+			Flag: flag,
 		}}
 	case word != "":
 		return []Assumption{{
@@ -39,6 +40,14 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		}}
 	}
 	return nil
+}
+
+// inBrackets are words behind others; "" where there are none.
+func inBrackets(words string) string {
+	if words == "" {
+		return ""
+	}
+	return " (" + words + ")"
 }
 
 // operatorWords are names of operators that a kernel of another one is not called by.

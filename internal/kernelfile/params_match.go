@@ -173,6 +173,7 @@ func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	b.readExtents()
 	b.readHalved(file)
 	b.pairInPlace()
+	b.writesOver()
 	b.chooseOrder(file)
 	if err := b.checkTensors(); err != nil {
 		return nil, err

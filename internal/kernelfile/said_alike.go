@@ -24,11 +24,37 @@ func (b *Binding) saidAlike() [][]string {
 			continue
 		}
 		first, second := names[dims[0]], names[dims[1]]
-		if len(first) == 1 && len(second) == 1 && first[0] == second[0] {
+		if len(first) == 1 && len(second) == 1 && first[0] == second[0] || b.shapesAlike(dims[0], dims[1]) {
 			groups = append(groups, dims)
 		}
 	}
 	return groups
+}
+
+// shapesAlike says whether the lines compare the shapes of two tensors, "q.shape == k.shape", that have two
+// sizes at the same place.
+func (b *Binding) shapesAlike(first, second string) bool {
+	text := pythonComment.ReplaceAllString(docstring.ReplaceAllString(b.Function.text, ""), "")
+	for _, one := range b.Args {
+		for _, other := range b.Args {
+			if one.Role != Input || other.Role != Input || !b.atOnePlace(one, first, other, second) {
+				continue
+			}
+			compared := regexp.MustCompile(`\b` + regexp.QuoteMeta(one.Name) + `\.shape\s*[!=]=\s*(?:\w+\.shape\s*[!=]=` +
+				`\s*)*` + regexp.QuoteMeta(other.Name) + `\.shape\b[^\[]`)
+			if compared.MatchString(text + "\n") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// atOnePlace says whether one tensor has a size where another one has the other size.
+func (b *Binding) atOnePlace(one Argument, first string, other Argument, second string) bool {
+	sizes, others := b.shape(b.tensor(one)), b.shape(b.tensor(other))
+	i := slices.Index(sizes, any(first))
+	return i >= 0 && i < len(others) && others[i] == any(second)
 }
 
 // saidSizes are the names that the words of a function give the sizes of the operator, each once.
