@@ -276,7 +276,7 @@ func (b *Binding) leads(sizes []any) bool {
 		return len(sizes) > 1
 	}
 	name, _ := sizes[0].(string)
-	return b.isDim(name)
+	return b.isDim(name) && !b.hasFactors(name)
 }
 
 // keepsShape matches what makes a tensor of the same sizes of one.

@@ -22,14 +22,41 @@ func (b *Binding) hides(dim string) bool {
 	})
 }
 
-// hasFactors says whether a function is given two factors of a size: its tensors have both as their sizes.
+// hasFactors says whether a function is given two factors of a size, or matrices where an operator has vectors
+// and the order of elements means nothing: its tensors have both as their sizes.
 func (b *Binding) hasFactors(dim string) bool {
+	if shape := b.shape(b.inputs[0]); b.Options.Leading && len(shape) == 1 && shape[0] == any(dim) &&
+		b.hasNoOrder() {
+		return true
+	}
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
+}
+
+// hasNoOrder says whether an operator of vectors does with each element what it does with every other one.
+func (b *Binding) hasNoOrder() bool {
+	if len(b.Spec.Dims) != 1 {
+		return false
+	}
+	result, _, _ := strings.Cut(b.Spec.Formula, "=")
+	return !strings.Contains(result, "[")
 }
 
 // mostFactor is the largest of two factors at which a function is judged: an interpreter takes long for a
 // program for each of more rows.
-const mostFactor = 4099
+const mostFactor = 1024
+
+// WithFactors are sizes that have two factors which are no multiples of a tile, and one that is a row, for a
+// function that is given two factors of a size: the operator's own sizes are primes.
+func (b *Binding) WithFactors() (all []map[string]int64) {
+	for _, d := range b.Spec.Dims {
+		for _, n := range []int64{29 * 37, 63 * 65, 257} {
+			if b.Function.Kind == Python && b.hasFactors(d.Name) {
+				all = append(all, map[string]int64{d.Name: n})
+			}
+		}
+	}
+	return all
+}
 
 // whereFactorsAre is the condition under which a size has two factors that a function is given.
 func (b *Binding) whereFactorsAre() []condition {

@@ -37,6 +37,8 @@ type Reading struct {
 	Passes  []op.Pass
 	Options kernelfile.Options
 	Workers Workers
+
+	launches string // the file that launches the kernels of the one that was asked for, and is read instead
 }
 
 // File is one added file, ready to be built and run.
@@ -103,6 +105,12 @@ func (r Reading) Read() (*File, error) {
 		return nil, r.refuse("cannot read the file: %v", err)
 	}
 	request.Stem = r.Stem
+	if f, ok := r.throughLauncher(request, path, content); ok {
+		return f, nil
+	}
+	if r.launches != "" {
+		path, content = r.launches, []byte(textOf(r.launches))
+	}
 	f := &File{Path: path, Name: request.Implementation(), reading: r}
 	f.lines = strings.Split(string(content), "\n")
 	if content, err = f.takeInline(&request, content); err != nil {
@@ -159,7 +167,7 @@ func (f *File) take(bindings []*kernelfile.Binding) {
 		f.Bindings = append(f.Bindings, b)
 		f.Covers.add(b.Pass, Coverage{
 			DTypes: b.DTypes(), Pins: b.Pins(), Equal: b.Equal(), Dims: b.Fixed(),
-			Distributions: b.Distributions(), LeftOut: b.LeftOut(),
+			Distributions: b.Distributions(), LeftOut: b.LeftOut(), Shapes: b.WithFactors(),
 		})
 	}
 }
