@@ -8,9 +8,9 @@ import triton.language as tl
 def relu_kernel(x, y, M, N, sm, sn, BM: tl.constexpr, BN: tl.constexpr):
     i = tl.program_id(0) * BM + tl.arange(0, BM)
     j = tl.program_id(1) * BN + tl.arange(0, BN)
-    m = (i[:, None] < M) & (j[None, :] < M)
+    m = (i[:, None] < M) & (j[None, :] < N)
     p = i[:, None] * sm + j[None, :] * sn
-    tl.store(y + p, tl.maximum(tl.load(x + p, mask=m), 0), mask=m)
+    tl.store(y + p, tl.maximum(tl.load(x + p, mask=m), 0.01), mask=m)
 
 
 def relu(x):
