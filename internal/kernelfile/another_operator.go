@@ -9,7 +9,7 @@ import (
 // or a part of it, where neither the operator nor what belongs to it is called so.
 var changing = strings.Fields(`abs absolute act activation argmax argmin average avg batchnorm bias blur
 	causal cross dropout gelu gray grayscale grey group grouped int8 instance leaky linear local log mask
-	masked max mean min partial pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized relu
+	masked max mean min mul outer partial pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized relu
 	residual scaled segment segmented sigmoid silu sliding sparse stage1 stage2 step1 step2 step3 swish tanh
 	transposed weighted window`)
 
@@ -98,7 +98,7 @@ func (b *Binding) saysOther() string {
 		known += "_" + snake(a.Name)
 	}
 	for _, w := range strings.Split(snake(b.Function.Name), "_") {
-		if slices.Contains(changing, w) && !strings.Contains(known, w) {
+		if slices.Contains(changing, w) && !strings.Contains(known, w) && !strings.Contains(b.Spec.Summary, w) {
 			return w
 		}
 	}

@@ -86,8 +86,17 @@ func (fn *Function) pythonSquares() map[string]bool {
 	if side := fn.sideOfSquare(text); side != "" {
 		all[side] = true
 	}
+	for _, m := range gridOfSquare.FindAllStringSubmatch(text, -1) {
+		if m[1] == m[2] { // as many tiles of rows as of columns
+			all[m[1]] = true
+		}
+	}
 	return all
 }
+
+// gridOfSquare matches two sizes of a grid: "(cdiv(n, BLOCK_M), cdiv(n, BLOCK_N))".
+var gridOfSquare = regexp.MustCompile(
+	`\bcdiv\(\s*(\w+)\s*,[^(),\n]*\)\s*,\s*(?:triton\.|tl\.)?cdiv\(\s*(\w+)\s*,[^(),\n]*\)`)
 
 // sideOfSquare is the only size that a function takes, where the only size of a kernel that it launches is
 // the length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with.

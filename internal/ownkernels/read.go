@@ -147,6 +147,9 @@ func (r Reading) Read() (*File, error) {
 		return nil, r.refuse("%v", err)
 	}
 	f.take(bindings)
+	if request.IsPython() && usesLibraryAlone(f.Bindings) {
+		f.launches, f.interpreted = false, false
+	}
 	if request.IsPython() {
 		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
 	}
@@ -170,6 +173,13 @@ func (f *File) take(bindings []*kernelfile.Binding) {
 			Distributions: b.Distributions(), LeftOut: b.LeftOut(), Shapes: b.WithFactors(),
 		})
 	}
+}
+
+// usesLibraryAlone says whether no function that is judged uses anything else of its file, such as a kernel.
+func usesLibraryAlone(bindings []*kernelfile.Binding) bool {
+	return len(bindings) > 0 && !slices.ContainsFunc(bindings, func(b *kernelfile.Binding) bool {
+		return !b.UsesNothingOfItsFile()
+	})
 }
 
 // takeInline takes the CUDA that a Python file hands to load_inline for its text, but where a function of the
