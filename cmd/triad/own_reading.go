@@ -422,11 +422,16 @@ func inOneLine(message string) string {
 var raises = regexp.MustCompile(
 	`^(?:Runtime|Value|Type|Index|Key|Attribute|ZeroDivision|NotImplemented)Error: `)
 
+// ofAutograd matches what torch says of a backward that returns other gradients than its forward has inputs,
+// however it is called.
+var ofAutograd = regexp.MustCompile(`returned (?:a gradient different than None at position|` +
+	`an incorrect number of gradients|an invalid gradient at index)`)
+
 // raisedOutside says whether a function of Python raised something before it launched a kernel or beside it,
 // which another call might not have raised. One that returned nothing would do so again.
 func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
 	return r.Status == op.StatusCrash && raises.MatchString(r.Message) &&
-		!strings.Contains(r.Message, " returned nothing: ") && (r.Where == nil || !b.Launches(r.Where.Kernel))
+		!strings.Contains(r.Message, " returned nothing: ") && !ofAutograd.MatchString(r.Message) && (r.Where == nil || !b.Launches(r.Where.Kernel))
 }
 
 // hostReaches is what the emulator says of a host that reads or writes what is the device's.

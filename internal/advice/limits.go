@@ -50,7 +50,9 @@ var (
 	// what torch says of an extension that is compiled when a file is imported
 	wantsCompiler = regexp.MustCompile(`CUDA_HOME environment variable is not set|` +
 		`Ninja is required to load C\+\+ extensions|Error building extension`)
-	notLinked = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
+	// what Python says of one that was not compiled
+	noExtension = regexp.MustCompile(`^ImportError: \S+\.so: cannot open shared object file`)
+	notLinked   = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
 	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
 	looksAtValues = regexp.MustCompile(
 		`allclose|isnan|isfinite|isinf|\.(?:all|any|max|min|sum|item|equal)\(`,
@@ -219,6 +221,12 @@ func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 	if m := unpacksSizes.FindStringSubmatch(line); m != nil && unpacks.MatchString(o.Sentence) &&
 		hasParameter(head, m[1]) {
 		o.Status, o.Sentence = op.StatusUnsupported, "it takes tensors with another number of sizes: "+what
+		return
+	}
+	if emulated && (wantsCompiler.MatchString(o.Sentence) || noExtension.MatchString(o.Sentence)) {
+		o.Status, o.Sentence = op.StatusUnavailable, "it compiles an extension when it is called, which wants "+
+			"nvcc and a GPU: judge the .cu that it loads, with --add, or run it where a GPU is ("+
+			firstLine(o.Sentence)+")"
 		return
 	}
 	if m := ofPython2.FindStringSubmatch(o.Sentence); m != nil {

@@ -33,7 +33,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	}
 	for i := range chosen {
 		switch {
-		case b.Args[i].Role != Nothing:
+		case b.Args[i].Role != Nothing, b.takeAxis(&b.Args[i]):
 		case b.Args[i].Optional,
 			b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
 		case b.Args[i].Pointer || b.Args[i].Untyped:

@@ -393,7 +393,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 			all = append(all, candidate{Attribute, a.Name, i, b.score(p, a.Name)})
 		}
 	}
-	if p.Untyped && p.place == inCall {
+	if p.Untyped && p.place == inCall && !b.namesAxis(p) {
 		all = append(all, b.candidateTensors(p)...)
 	}
 	if p.isFloat() && b.Function.Kind != Python && !b.Function.showsSizes() { // "float N", to divide by
@@ -403,7 +403,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 			}
 		}
 	}
-	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) {
+	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) && !b.namesAxis(p) {
 		free := b.sizeByRows(p)
 		for i, d := range b.Spec.Dims {
 			score := b.score(p, d.Name)

@@ -45,9 +45,16 @@ func (b *Binding) hasNoOrder() bool {
 // program for each of more rows.
 const mostFactor = 1024
 
-// WithFactors are sizes that have two factors which are no multiples of a tile, and one that is a row, for a
-// function that is given two factors of a size: the operator's own sizes are primes.
-func (b *Binding) WithFactors() (all []map[string]int64) {
+// MoreShapes are sizes that a function of Python is judged at beside the operator's. One that is given two
+// factors of a size gets some that have two which are no multiples of a tile, and one that is a row: the
+// operator's own are primes. One that takes a square gets one that is larger than a tile: the operator's own
+// have few rows.
+func (b *Binding) MoreShapes() (all []map[string]int64) {
+	if len(b.Spec.Dims) == 2 && b.Function.Kind == Python && slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Role == Size && strings.Contains(a.Target, "=")
+	}) {
+		all = append(all, map[string]int64{b.Spec.Dims[0].Name: 67, b.Spec.Dims[1].Name: 67})
+	}
 	for _, d := range b.Spec.Dims {
 		for _, n := range []int64{29 * 37, 63 * 65, 257} {
 			if b.Function.Kind == Python && b.hasFactors(d.Name) {

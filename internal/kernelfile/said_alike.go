@@ -24,37 +24,48 @@ func (b *Binding) saidAlike() [][]string {
 			continue
 		}
 		first, second := names[dims[0]], names[dims[1]]
-		if len(first) == 1 && len(second) == 1 && first[0] == second[0] || b.shapesAlike(dims[0], dims[1]) {
+		if len(first) == 1 && len(second) == 1 && first[0] == second[0] {
+			groups = append(groups, dims)
+		}
+	}
+	for _, dims := range b.shapesAlike() {
+		if !slices.ContainsFunc(groups, func(g []string) bool { return slices.Equal(g, dims) }) {
 			groups = append(groups, dims)
 		}
 	}
 	return groups
 }
 
-// shapesAlike says whether the lines compare the shapes of two tensors, "q.shape == k.shape", that have two
-// sizes at the same place.
-func (b *Binding) shapesAlike(first, second string) bool {
-	text := pythonComment.ReplaceAllString(docstring.ReplaceAllString(b.Function.text, ""), "")
+// shapesAlike are the sizes that lie at one place of two tensors whose shapes the lines compare: "assert q.shape
+// == k.shape".
+func (b *Binding) shapesAlike() (groups [][]string) {
+	text := pythonComment.ReplaceAllString(docstring.ReplaceAllString(b.Function.text, ""), "") + "\n"
 	for _, one := range b.Args {
 		for _, other := range b.Args {
-			if one.Role != Input || other.Role != Input || !b.atOnePlace(one, first, other, second) {
+			if one.Role != Input || other.Role != Input || one.Index >= other.Index {
 				continue
 			}
-			compared := regexp.MustCompile(`\b` + regexp.QuoteMeta(one.Name) + `\.shape\s*[!=]=\s*(?:\w+\.shape\s*[!=]=` +
-				`\s*)*` + regexp.QuoteMeta(other.Name) + `\.shape\b[^\[]`)
-			if compared.MatchString(text + "\n") {
-				return true
+			sizes, others := b.shape(b.tensor(one)), b.shape(b.tensor(other))
+			if len(sizes) != len(others) || !comparesShapes(text, one.Name, other.Name) {
+				continue
+			}
+			for i := range sizes {
+				first, _ := sizes[i].(string)
+				second, _ := others[i].(string)
+				if first != second && b.isDim(first) && b.isDim(second) {
+					groups = append(groups, []string{first, second})
+				}
 			}
 		}
 	}
-	return false
+	return groups
 }
 
-// atOnePlace says whether one tensor has a size where another one has the other size.
-func (b *Binding) atOnePlace(one Argument, first string, other Argument, second string) bool {
-	sizes, others := b.shape(b.tensor(one)), b.shape(b.tensor(other))
-	i := slices.Index(sizes, any(first))
-	return i >= 0 && i < len(others) && others[i] == any(second)
+// comparesShapes says whether lines compare the shapes of two tensors, perhaps with others between them.
+func comparesShapes(text, one, other string) bool {
+	const and = `\s*[!=]=\s*`
+	return regexp.MustCompile(`\b` + one + `\.shape` + and + `(?:\w+\.shape` + and + `)*` + other +
+		`\.shape\b[^\[]`).MatchString(text)
 }
 
 // saidSizes are the names that the words of a function give the sizes of the operator, each once.

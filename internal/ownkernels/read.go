@@ -170,7 +170,7 @@ func (f *File) take(bindings []*kernelfile.Binding) {
 		f.Bindings = append(f.Bindings, b)
 		f.Covers.add(b.Pass, Coverage{
 			DTypes: b.DTypes(), Pins: b.Pins(), Equal: b.Equal(), Dims: b.Fixed(),
-			Distributions: b.Distributions(), LeftOut: b.LeftOut(), Shapes: b.WithFactors(),
+			Distributions: b.Distributions(), LeftOut: b.LeftOut(), Shapes: b.MoreShapes(),
 		})
 	}
 }
