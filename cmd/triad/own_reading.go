@@ -431,7 +431,8 @@ var ofAutograd = regexp.MustCompile(`returned (?:a gradient different than None 
 // which another call might not have raised. One that returned nothing would do so again.
 func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
 	return r.Status == op.StatusCrash && raises.MatchString(r.Message) &&
-		!strings.Contains(r.Message, " returned nothing: ") && !ofAutograd.MatchString(r.Message) && (r.Where == nil || !b.Launches(r.Where.Kernel))
+		!strings.Contains(r.Message, " returned nothing: ") && !ofAutograd.MatchString(r.Message) &&
+		(r.Where == nil || !b.Launches(r.Where.Kernel))
 }
 
 // hostReaches is what the emulator says of a host that reads or writes what is the device's.

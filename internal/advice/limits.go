@@ -224,8 +224,8 @@ func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 		return
 	}
 	if emulated && (wantsCompiler.MatchString(o.Sentence) || noExtension.MatchString(o.Sentence)) {
-		o.Status, o.Sentence = op.StatusUnavailable, "it compiles an extension when it is called, which wants "+
-			"nvcc and a GPU: judge the .cu that it loads, with --add, or run it where a GPU is ("+
+		o.Status, o.Sentence = op.StatusUnavailable, "it compiles an extension when it is called, "+
+			"which wants nvcc and a GPU: judge the .cu that it loads, with --add, or run it where a GPU is ("+
 			firstLine(o.Sentence)+")"
 		return
 	}

@@ -188,7 +188,8 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 			continue
 		}
 		name := names[0][1]
-		if (extentOf(text, name) == extentMany || b.madeLikeRows(text, name)) && !givenOtherValue(text, name) {
+		many := extentOf(text, name) == extentMany || b.madeLikeRows(text, name)
+		if many && !givenOtherValue(text, name) {
 			return true
 		}
 	}
@@ -211,7 +212,8 @@ func (b *Binding) madeLikeRows(text, name string) bool {
 
 // methodText is the text of a method of a class; "" where it has none.
 func methodText(class, name string) string {
-	head := regexp.MustCompile(`(?m)^([ \t]+)def[ \t]+` + regexp.QuoteMeta(name) + `\b`).FindStringSubmatchIndex(class)
+	defines := regexp.MustCompile(`(?m)^([ \t]+)def[ \t]+` + regexp.QuoteMeta(name) + `\b`)
+	head := defines.FindStringSubmatchIndex(class)
 	if head == nil {
 		return ""
 	}

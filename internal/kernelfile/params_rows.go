@@ -103,11 +103,12 @@ func (b *Binding) scoreRows(chosen []candidate) int {
 // are given in their order then.
 const scoreParts = 5000
 
-// countsPartToo says whether a letter stands for two sizes of which another letter is one, or may be: of M and N
-// none counts all elements.
+// countsPartToo says whether a letter stands for two sizes of which another letter is one, or may be: of M
+// and N none counts all elements.
 func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 	product := chosen[i]
-	if product.role != Size || len(dimsOf(product.target)) < 2 || product.score >= 1000 || !isLetter(b.Function.Params[i].Name) {
+	if product.role != Size || len(dimsOf(product.target)) < 2 || product.score >= 1000 ||
+		!isLetter(b.Function.Params[i].Name) {
 		return false
 	}
 	for k, part := range chosen {

@@ -11,8 +11,8 @@ func (b *Binding) namesAxis(p Param) bool {
 	}
 	name := regexp.QuoteMeta(p.Name)
 	handed := regexp.MustCompile(`\b(?:dim|axis)\s*=\s*` + name + `\b|\.shape\[\s*` + name + `\s*\]|` +
-		`\.(?:size|stride|sum|max|amax|mean|softmax|log_softmax|cumsum|argmax|flip|transpose)\(\s*(?:\w+\s*,\s*)?` +
-		name + `\b`)
+		`\.(?:size|stride|sum|max|amax|mean|softmax|log_softmax|cumsum|argmax|flip|transpose)\(\s*` +
+		`(?:\w+\s*,\s*)?` + name + `\b`)
 	return handed.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
 }
 

@@ -63,7 +63,8 @@ func pythonBlock(text string, from int) string {
 	return rest
 }
 
-// method is the parameter list of a method of a class, without self, cls or ctx; ok is false where it has none.
+// method is the parameter list of a method of a class, without self, cls or ctx; ok is false where it
+// has none.
 func method(class, name string) (params []Param, ok bool) {
 	word := regexp.QuoteMeta(name)
 	at := regexp.MustCompile(`(?m)^[ \t]+def[ \t]+` + word + `[ \t]*\(`).FindStringIndex(class)

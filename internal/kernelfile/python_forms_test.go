@@ -59,8 +59,8 @@ var pythonForms = map[string]struct {
 		"Norm.apply",
 	},
 	"a function that calls it": {
-		"x", "class S(Function):\n    def forward(ctx, x):\n        return x\n\n    def backward(ctx, dy):\n" +
-			"        return dy\n\ndef softmax(x):\n    return S.apply(x)\n",
+		"x", "class S(Function):\n    def forward(ctx, x):\n        return x\n\n" +
+			"    def backward(ctx, dy):\n        return dy\n\ndef softmax(x):\n    return S.apply(x)\n",
 		[]string{"_MODULE.softmax(in_x)", "ThroughAutograd(_forward, 1, (0,))"},
 		"S.apply",
 	},
@@ -265,7 +265,8 @@ func TestHasBackward(t *testing.T) {
 	if hasBackward("class S(Function):\n    def forward(ctx, x):\n        return x\n") {
 		t.Error("a class without a backward has one")
 	}
-	params, ok := method("class S:\n    @classmethod\n    def forward(cls, ctx, x, n):\n        return x\n", "forward")
+	of := "class S:\n    @classmethod\n    def forward(cls, ctx, x, n):\n        return x\n"
+	params, ok := method(of, "forward")
 	if !ok || joinParams(params) != "x, n" {
 		t.Errorf("a class method takes %q", joinParams(params))
 	}

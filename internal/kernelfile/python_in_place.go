@@ -39,7 +39,8 @@ func (b *Binding) writesOver() {
 // changedLike is the argument in whose place an output may be written; -1 where there is none.
 func (b *Binding) changedLike(text string, out op.TensorSpec, taken map[int]int) int {
 	like := func(a Argument, pairs bool) bool {
-		if a.Role != Input || a.Form != AsItLies || a.place != inCall || pairs != (b.Spec.Own.InPlace[out.Name] == a.Target) {
+		paired := b.Spec.Own.InPlace[out.Name] == a.Target
+		if a.Role != Input || a.Form != AsItLies || a.place != inCall || pairs != paired {
 			return false
 		}
 		in := b.inputs[a.Index]

@@ -63,8 +63,8 @@ func (b *Binding) takeRank() {
 	}
 }
 
-// takesOneBatch gives a function tensors of heads without a batch, in the order that its names say, "seq, heads,
-// d = q.shape", and says whether it does.
+// takesOneBatch gives a function tensors of heads without a batch, in the order that its names say, "seq,
+// heads, d = q.shape", and says whether it does.
 func (b *Binding) takesOneBatch() bool {
 	first, _ := b.shape(b.inputs[0])[0].(string)
 	if b.Spec.Own.TokenSize == "" || !slices.Contains(b.Spec.Own.Flat, first) || !b.mayExchange() {

@@ -22,8 +22,8 @@ func (b *Binding) hides(dim string) bool {
 	})
 }
 
-// hasFactors says whether a function is given two factors of a size, or matrices where an operator has vectors
-// and the order of elements means nothing: its tensors have both as their sizes.
+// hasFactors says whether a function is given two factors of a size, or matrices where an operator has
+// vectors and the order of elements means nothing: its tensors have both as their sizes.
 func (b *Binding) hasFactors(dim string) bool {
 	if shape := b.shape(b.inputs[0]); b.Options.Leading && len(shape) == 1 && shape[0] == any(dim) &&
 		b.hasNoOrder() {
@@ -50,9 +50,8 @@ const mostFactor = 1024
 // operator's own are primes. One that takes a square gets one that is larger than a tile: the operator's own
 // have few rows.
 func (b *Binding) MoreShapes() (all []map[string]int64) {
-	if len(b.Spec.Dims) == 2 && b.Function.Kind == Python && slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Role == Size && strings.Contains(a.Target, "=")
-	}) {
+	square := func(a Argument) bool { return a.Role == Size && strings.Contains(a.Target, "=") }
+	if len(b.Spec.Dims) == 2 && b.Function.Kind == Python && slices.ContainsFunc(b.Args, square) {
 		all = append(all, map[string]int64{b.Spec.Dims[0].Name: 67, b.Spec.Dims[1].Name: 67})
 	}
 	for _, d := range b.Spec.Dims {

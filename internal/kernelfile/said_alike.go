@@ -36,8 +36,8 @@ func (b *Binding) saidAlike() [][]string {
 	return groups
 }
 
-// shapesAlike are the sizes that lie at one place of two tensors whose shapes the lines compare: "assert q.shape
-// == k.shape".
+// shapesAlike are the sizes that lie at one place of two tensors whose shapes the lines compare: "assert
+// q.shape == k.shape".
 func (b *Binding) shapesAlike() (groups [][]string) {
 	text := pythonComment.ReplaceAllString(docstring.ReplaceAllString(b.Function.text, ""), "") + "\n"
 	for _, one := range b.Args {

@@ -43,13 +43,14 @@ func (b *Binding) mayExchange() bool {
 
 var (
 	unpackedSizes = regexp.MustCompile(
-		`(?m)^[ \t]*\(?(\w+(?:[ \t]*,[ \t]*\w+){2,3})\)?[ \t]*=[ \t]*(\w+)\.(?:shape|size\(\))[ \t]*(?:#.*)?$`)
+		`(?m)^[ \t]*\(?(\w+(?:[ \t]*,[ \t]*\w+){2,3})\)?[ \t]*=[ \t]*(\w+)\.(?:shape|size\(\))` +
+			`[ \t]*(?:#.*)?$`)
 	sizesInWords = regexp.MustCompile(`[\[(]\s*(\w+(?:\s*,\s*\w+){2,3})\s*[\])]`)
 	docstring    = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
 )
 
-// sizeLists are the lists of so many names that a file gives the sizes of a tensor: those that a tensor of the
-// function is unpacked into, and those in brackets in comments.
+// sizeLists are the lists of so many names that a file gives the sizes of a tensor: those that a tensor of
+// the function is unpacked into, and those in brackets in comments.
 func (f *File) sizeLists(b *Binding, count int) [][]string {
 	var all [][]string
 	add := func(list string) {

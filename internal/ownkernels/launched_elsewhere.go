@@ -16,7 +16,8 @@ const (
 )
 
 // testsOthers matches the names of files that run what others define, and define nothing that is called.
-var testsOthers = regexp.MustCompile(`(?i)^(?:test|bench)|(?:test|bench\w*)\.py$|^(?:__init__|setup|conftest)\.py$`)
+var testsOthers = regexp.MustCompile(`(?i)^(?:test|bench)|(?:test|bench\w*)\.py$|` +
+	`^(?:__init__|setup|conftest)\.py$`)
 
 // launcherOf is the file near a Python file that imports its kernels and launches one, where that file itself
 // has nothing but kernels and one other file alone does so; "" where there is none.

@@ -189,7 +189,8 @@ func TestFunctionOfTheLibraryAlone(t *testing.T) {
 		"def _launch(x):\n    rows[(1,)](x)\n\n\ndef solve(x):\n    _launch(x)\n    return x\n": true,
 		"def solve(x):\n    return x.softmax(-1)  # rows\n":                                     false,
 	} {
-		if f := read(t, reading(t, "softmax", "mine.py", kernel+body)); f.launches != want || f.interpreted != want {
+		f := read(t, reading(t, "softmax", "mine.py", kernel+body))
+		if f.launches != want || f.interpreted != want {
 			t.Errorf("%s: launches is %v, interpreted is %v, want %v", body, f.launches, f.interpreted, want)
 		}
 	}
