@@ -93,7 +93,6 @@ def _module(path: Path, text: str) -> tuple[types.ModuleType, bool]:
             sys.path.remove(str(place))
         if str(place):
             sys.path.insert(0, str(place))
-    _find_near(path, text)
     names = [folder.name for folder in folders]
     if names and names[0] in sys.modules:  # a folder called like a package that is here
         names[0] = "triad_own_" + names[0]
@@ -107,28 +106,6 @@ def _module(path: Path, text: str) -> tuple[types.ModuleType, bool]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     return module, True
-
-
-NEAR = ("*", "..", "../*", "../..", "../*/*", "../../*")
-"""Where modules are looked for that a file imports and that are nowhere else: folders near it, the nearest
-first."""
-
-
-def _find_near(path: Path, text: str) -> None:
-    """Searches the folder near a file that alone has a module which it imports and which is not here: whoever
-    runs it from there, or sets PYTHONPATH, has it."""
-    for name in dict.fromkeys(re.findall(r"(?m)^[ \t]*(?:from|import)[ \t]+(\w+)", text)):
-        if name in sys.modules or name in SHOWING or importlib.util.find_spec(name) is not None:
-            continue
-        for near in NEAR:
-            folders = {found.parent.resolve() for found in path.parent.glob(f"{near}/{name}.py")}
-            folders |= {found.resolve().parent for found in path.parent.glob(f"{near}/{name}")
-                        if next(found.glob("*.py"), None) is not None}
-            if len(folders) == 1:
-                sys.path.append(str(*folders))
-                print(f"triad: {name} is what lies in {sys.path[-1]}", file=sys.stderr)
-            if folders:
-                break
 
 
 def _packages(path: Path, text: str) -> list[Path]:

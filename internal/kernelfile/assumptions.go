@@ -122,7 +122,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles ||
 			b.onlyTensor(a) || b.onlyInput(a) || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
-			a.Share > 0 && b.multiplied(a) ||
+			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
 			strings.HasPrefix(a.Target, "2 *")
 		if b.said(a) || !matched || clear || a.Optional {
 			continue

@@ -55,3 +55,9 @@ func (b *Binding) UsesNothingOfItsFile() bool {
 	}
 	return true
 }
+
+// GuessesParameters says whether the names of some parameters do not say what they stand for.
+func (b *Binding) GuessesParameters() bool {
+	_, parameters := b.guessedParameters()
+	return len(parameters) > 0
+}

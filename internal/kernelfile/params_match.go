@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -327,6 +328,8 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 				"judge a function that takes plain device pointers", p.Name, p.Text)
 		}
 		all = b.candidateTensors(p)
+	case b.isShapeOfWeights(p):
+		all = b.candidateShape(p)
 	case p.isInteger() || p.isFloat() || p.isBool() || p.Untyped:
 		all = b.candidateNumbers(p)
 	case p.isShape():
@@ -420,6 +423,14 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 }
 
 // candidateShape is what a list of sizes may stand for: what a row has, as normalized_shape.
+// isShapeOfWeights says whether a parameter of a Python function is the shape of its weights, by its name:
+// weight_shape.
+func (b *Binding) isShapeOfWeights(p Param) bool {
+	return b.Function.Kind == Python && p.Untyped && !p.Optional && weightsShape.MatchString(p.Name)
+}
+
+var weightsShape = regexp.MustCompile(`^(?:weight|w|norm|normali[sz]ed|gamma)_shape$`)
+
 func (b *Binding) candidateShape(p Param) []candidate {
 	last := b.lastSize()
 	for i, d := range b.Spec.Dims {

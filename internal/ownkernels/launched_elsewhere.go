@@ -72,6 +72,11 @@ func textOf(path string) string {
 	return string(text)
 }
 
+// assumesSomething says whether a file leaves open what a parameter of a function stands for.
+func assumesSomething(f *File) bool {
+	return slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.GuessesParameters() })
+}
+
 // throughLauncher reads the file that launches the kernels of a file instead of that, where it can be judged;
 // ok is false where it cannot.
 func (r Reading) throughLauncher(request kernelfile.Request, path string, content []byte) (f *File, ok bool) {
@@ -82,10 +87,16 @@ func (r Reading) throughLauncher(request kernelfile.Request, path string, conten
 	if launcher == "" {
 		return nil, false
 	}
-	r.launches = launcher
+	itself := r
+	r.launches, itself.launches = launcher, path
 	f, err := r.Read()
 	if err != nil {
 		return nil, false
+	}
+	if assumesSomething(f) { // its kernels may be clearer
+		if alone, err := itself.Read(); err == nil {
+			return alone, true
+		}
 	}
 	name := launcher
 	if near, err := filepath.Rel(filepath.Dir(path), launcher); err == nil {
