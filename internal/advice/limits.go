@@ -223,12 +223,6 @@ func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 		o.Status, o.Sentence = op.StatusUnsupported, "it takes tensors with another number of sizes: "+what
 		return
 	}
-	if emulated && (wantsCompiler.MatchString(o.Sentence) || noExtension.MatchString(o.Sentence)) {
-		o.Status, o.Sentence = op.StatusUnavailable, "it compiles an extension when it is called, "+
-			"which wants nvcc and a GPU: judge the .cu that it loads, with --add, or run it where a GPU is ("+
-			firstLine(o.Sentence)+")"
-		return
-	}
 	if m := ofPython2.FindStringSubmatch(o.Sentence); m != nil {
 		o.Status, o.Sentence = op.StatusUnsupported, "it is written for Python 2, which has "+m[1]
 		return
@@ -277,8 +271,15 @@ func ofItself(sentence string) string {
 	return strings.TrimSuffix(firstLine(words), ".")
 }
 
-// explainInterpreter makes what Triton's interpreter lacks UNSUPPORTED, and says whether it is that.
+// explainInterpreter makes what Triton's interpreter lacks UNSUPPORTED, and an extension that nobody compiles
+// here UNAVAILABLE, and says whether it is one of these.
 func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
+	if wantsCompiler.MatchString(o.Sentence) || noExtension.MatchString(o.Sentence) {
+		o.Status, o.Sentence = op.StatusUnavailable, "it compiles an extension when it is called, "+
+			"which wants nvcc and a GPU: judge the .cu that it loads, with --add, or run it where a GPU is ("+
+			firstLine(o.Sentence)+")"
+		return true
+	}
 	if m := notInterpreted.FindStringSubmatch(o.Sentence); m != nil {
 		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, "+
 			"does not have "+

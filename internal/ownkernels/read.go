@@ -96,20 +96,13 @@ func (r Reading) Read() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(request.Path)
-	if err != nil {
-		return nil, fmt.Errorf("resolve %s: %w", request.Path, err)
-	}
-	content, err := contentOf(path)
-	if err != nil {
-		return nil, r.refuse("cannot read the file: %v", err)
-	}
 	request.Stem = r.Stem
+	path, content, err := r.open(request)
+	if err != nil {
+		return nil, err
+	}
 	if f, ok := r.throughLauncher(request, path, content); ok {
 		return f, nil
-	}
-	if r.launches != "" {
-		path, content = r.launches, []byte(textOf(r.launches))
 	}
 	f := &File{Path: path, Name: request.Implementation(), reading: r}
 	f.lines = strings.Split(string(content), "\n")
@@ -173,6 +166,20 @@ func (f *File) take(bindings []*kernelfile.Binding) {
 			Distributions: b.Distributions(), LeftOut: b.LeftOut(), Shapes: b.MoreShapes(),
 		})
 	}
+}
+
+// open is where the file lies that is asked for, and its text.
+func (r Reading) open(request kernelfile.Request) (path string, content []byte, err error) {
+	if r.launches != "" {
+		return r.launches, []byte(textOf(r.launches)), nil
+	}
+	if path, err = filepath.Abs(request.Path); err != nil {
+		return "", nil, fmt.Errorf("resolve %s: %w", request.Path, err)
+	}
+	if content, err = contentOf(path); err != nil {
+		return "", nil, r.refuse("cannot read the file: %v", err)
+	}
+	return path, content, nil
 }
 
 // usesLibraryAlone says whether no function that is judged uses anything else of its file, such as a kernel.
