@@ -97,6 +97,9 @@ func (b *Binding) Assumptions() []Assumption {
 func (b *Binding) assumedSizes() (all []Assumption) {
 	for _, d := range b.Spec.Dims {
 		n, implied := b.implied[d.Name]
+		if _, said := b.Options.Dims[d.Name]; said && b.guessedSizes == nil { // by the user
+			continue
+		}
 		if guessed, constant := b.guessedSizes[d.Name]; constant {
 			n, implied = guessed, true
 		}
