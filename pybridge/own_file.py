@@ -36,7 +36,8 @@ like a part of ours."""
 ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 """What lies at the root of a repository."""
 
-SHOWING = ("matplotlib", "pandas", "pytest", "seaborn", "tabulate", "tqdm", "task")
+SHOWING = ("matplotlib", "pandas", "pytest", "seaborn", "tabulate", "tqdm", "task",
+           "ipdb")
 """Packages that show and test what a file computes, and the module with the types of the competitions that
 ask for custom_kernel(data): where one is not here, something that takes every call stands for it."""
 
@@ -54,6 +55,8 @@ def load(path: str) -> types.ModuleType:
     before = set(sys.modules)
     if torch_import.may_ask(text):
         torch_import.complete()
+    if re.search(r"\bset_trace\b|\bbreakpoint\b", text):
+        _pass_by_debuggers()
     module, runs = _module(Path(path), text)
     if not runs:
         return module
@@ -68,6 +71,13 @@ def load(path: str) -> types.ModuleType:
     if torch_import.may_be_asked_by(set(sys.modules) - before - {module.__name__}):
         torch_import.complete()
     return module
+
+
+def _pass_by_debuggers() -> None:
+    """A line that stops in a debugger goes on: nobody sits in front of it."""
+    import pdb
+    sys.breakpointhook = lambda *_, **__: None
+    pdb.set_trace = lambda *_, **__: None
 
 
 # ---- the package

@@ -131,6 +131,9 @@ def _search_near(path: Path, name: str | None) -> bool:
             with contextlib.suppress(OSError):  # a folder that somebody deletes meanwhile
                 found |= {str(at.parent.parent if at.name == "__init__.py" else at.parent)
                           for at in folder.glob(f"{pattern}/{end}")}
+    for folder in (here, above, above.parent) if not found else ():  # a package without an __init__.py
+        with contextlib.suppress(OSError):
+            found |= {str(at.parent.parent) for at in folder.glob(f"{name}/*.py")}
     if len(found) != 1 or (place := found.pop()) in sys.path:
         return False
     sys.path.append(place)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -393,6 +394,7 @@ func tallyOf(
 			}
 			if raisedOutside(b, r) {
 				all.Raised++
+				all.Words = cmp.Or(all.Words, inOneLine(r.Message))
 			}
 			if !same {
 				telling.Wrong++
@@ -402,18 +404,35 @@ func tallyOf(
 	if telling.Right+telling.Wrong == 0 {
 		return all
 	}
-	return kernelfile.Tally{Right: telling.Right, Wrong: all.Wrong, Reached: all.Reached, Raised: all.Raised}
+	all.Right = telling.Right
+	return all
+}
+
+// inOneLine are the words of an exception as a part of a sentence.
+func inOneLine(message string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	const most = 160
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "..."
+	}
+	return strings.TrimSuffix(line, ".")
 }
 
 // raises matches an exception of Python that another call might not have raised.
 var raises = regexp.MustCompile(
 	`^(?:Runtime|Value|Type|Index|Key|Attribute|ZeroDivision|NotImplemented)Error: `)
 
+// ofAutograd matches what torch says of a backward that returns other gradients than its forward has inputs,
+// however it is called.
+var ofAutograd = regexp.MustCompile(`returned (?:a gradient different than None at position|` +
+	`an incorrect number of gradients|an invalid gradient at index)`)
+
 // raisedOutside says whether a function of Python raised something before it launched a kernel or beside it,
 // which another call might not have raised. One that returned nothing would do so again.
 func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
 	return r.Status == op.StatusCrash && raises.MatchString(r.Message) &&
-		!strings.Contains(r.Message, " returned nothing: ") && (r.Where == nil || !b.Launches(r.Where.Kernel))
+		!strings.Contains(r.Message, " returned nothing: ") && !ofAutograd.MatchString(r.Message) &&
+		(r.Where == nil || !b.Launches(r.Where.Kernel))
 }
 
 // hostReaches is what the emulator says of a host that reads or writes what is the device's.

@@ -50,7 +50,9 @@ var (
 	// what torch says of an extension that is compiled when a file is imported
 	wantsCompiler = regexp.MustCompile(`CUDA_HOME environment variable is not set|` +
 		`Ninja is required to load C\+\+ extensions|Error building extension`)
-	notLinked = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
+	// what Python says of one that was not compiled
+	noExtension = regexp.MustCompile(`^ImportError: \S+\.so: cannot open shared object file`)
+	notLinked   = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
 	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
 	looksAtValues = regexp.MustCompile(
 		`allclose|isnan|isfinite|isinf|\.(?:all|any|max|min|sum|item|equal)\(`,
@@ -182,16 +184,32 @@ func ExplainThrown(o *backend.Outcome) {
 var refusedByTriton = regexp.MustCompile(`arange's range must be a power of 2|` +
 	`Shape element \d+ must be a power of 2|(?:base|stride) must be 16-byte aligned`)
 
+// Raised is where a Python function raised an exception: the line of the user's file, "" where that is not
+// known, the decorators and parameters of the function that it is in, and the line that its block begins
+// with, which says when it is raised.
+type Raised struct{ Line, Head, Guard string }
+
+// itself matches a line of a function that raises an exception of its own.
+var itself = regexp.MustCompile(
+	`^(?:(?:if|elif|else)\b.*:\s*)?raise\s+[\w.]*(?:Error|Exception|Unsupported\w*)\b`,
+)
+
+// declines says whether the author raises where a call is not taken: for sizes, dtypes, devices or layouts.
+// What is raised behind the failure of something else says that it failed.
+func (r Raised) declines() bool {
+	return itself.MatchString(strings.TrimSpace(r.Line)) && !strings.Contains(r.Line, " from ") &&
+		r.Guard != "" && !strings.HasPrefix(strings.TrimSpace(r.Guard), "except") &&
+		!looksAtValues.MatchString(r.Guard)
+}
+
 // ExplainDeclined makes an exception of a Python function UNSUPPORTED that says no more than that it does not
-// take such a call: no GPU is here, or an assert about sizes, dtypes or strides does not hold. line is the
-// line of the user's file that raised it, "" where that is not known, and head the decorators and parameters
-// of the function that it is in. Whether it declines data alone is asked by the run, as of every function
-// that declines.
-func ExplainDeclined(o *backend.Outcome, line, head string, emulated bool) {
+// take such a call: no GPU is here, an assert about sizes, dtypes or strides does not hold, or its lines
+// raise. Whether it declines data alone is asked by the run, as of every function that declines.
+func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 	if o.Status != op.StatusCrash {
 		return
 	}
-	line = strings.TrimSpace(line)
+	line, head := strings.TrimSpace(raised.Line), raised.Head
 	what := firstLine(o.Sentence)
 	if line != "" {
 		what = line
@@ -236,14 +254,32 @@ func ExplainDeclined(o *backend.Outcome, line, head string, emulated bool) {
 			"and leave such checks out, or run it where a GPU is"
 	case asserts && !looksAtValues.MatchString(line):
 		o.Sentence = "it declines this call: " + what
+	case raised.declines() && emulated && checksGPU.MatchString(raised.Guard):
+		o.Sentence = "it asks for a GPU, and none is here: " + ofItself(o.Sentence) + ". Leave such checks " +
+			"out, or run it where a GPU is"
+	case raised.declines():
+		o.Sentence = "it declines this call: " + ofItself(o.Sentence)
 	default:
 		return
 	}
 	o.Status = op.StatusUnsupported
 }
 
-// explainInterpreter makes what Triton's interpreter lacks UNSUPPORTED, and says whether it is that.
+// ofItself are the words of an exception, in one line, without what triad says of calls that began.
+func ofItself(sentence string) string {
+	words, _, _ := strings.Cut(sentence, " (a call that began is no call declined")
+	return strings.TrimSuffix(firstLine(words), ".")
+}
+
+// explainInterpreter makes what Triton's interpreter lacks UNSUPPORTED, and an extension that nobody compiles
+// here UNAVAILABLE, and says whether it is one of these.
 func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
+	if wantsCompiler.MatchString(o.Sentence) || noExtension.MatchString(o.Sentence) {
+		o.Status, o.Sentence = op.StatusUnavailable, "it compiles an extension when it is called, "+
+			"which wants nvcc and a GPU: judge the .cu that it loads, with --add, or run it where a GPU is ("+
+			firstLine(o.Sentence)+")"
+		return true
+	}
 	if m := notInterpreted.FindStringSubmatch(o.Sentence); m != nil {
 		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, "+
 			"does not have "+

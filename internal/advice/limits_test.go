@@ -170,8 +170,36 @@ func TestExplainDeclined(t *testing.T) {
 		if strings.Contains(c.line, "plain") {
 			head = "def f(x):"
 		}
-		if ExplainDeclined(&o, c.line, head, true); o.Status != c.status {
+		if ExplainDeclined(&o, Raised{Line: c.line, Head: head}, true); o.Status != c.status {
 			t.Errorf("%s at %q: %v %s, want %v", c.sentence, c.line, o.Status, o.Sentence, c.status)
+		}
+	}
+}
+
+// What a function raises itself declines the call, unless it looks at values or passes a failure on.
+func TestRaisedToDecline(t *testing.T) {
+	for _, c := range []struct {
+		line, guard string
+		status      op.Status
+	}{
+		{"raise ValueError(f'{x.ndim} sizes')", "    if x.ndim != 2:", op.StatusUnsupported},
+		{"if n % 2: raise NotImplementedError('odd')", "    if n % 2: raise NotImplementedError('odd')",
+			op.StatusUnsupported},
+		{"raise TypeError(", "def check(x):", op.StatusUnsupported},
+		{"raise ValueError('not a number')", "    if torch.isnan(x).any():", op.StatusCrash},
+		{"raise RuntimeError('failed')", "    except Exception as e:", op.StatusCrash},
+		{"raise RuntimeError('failed') from e", "    if e:", op.StatusCrash},
+		{"raise", "    if e:", op.StatusCrash},
+		{"raise ValueError(words)", "", op.StatusCrash},
+		{"y = x[7]", "    if x.ndim != 2:", op.StatusCrash},
+	} {
+		o := backend.Outcome{Status: op.StatusCrash, Sentence: "ValueError: words"}
+		ExplainDeclined(&o, Raised{Line: c.line, Guard: c.guard}, true)
+		if o.Status != c.status {
+			t.Errorf("%s in %s: %v, want %v", c.line, c.guard, o.Status, c.status)
+		}
+		if o.Status == op.StatusUnsupported && o.Sentence != "it declines this call: ValueError: words" {
+			t.Errorf("%s: %s", c.line, o.Sentence)
 		}
 	}
 }
@@ -182,7 +210,7 @@ func TestNamesOfPython2(t *testing.T) {
 		o := backend.Outcome{
 			Status: op.StatusCrash, Sentence: "NameError: name '" + name + "' is not defined",
 		}
-		if ExplainDeclined(&o, "for i in "+name+"(n):", "", true); o.Status != want {
+		if ExplainDeclined(&o, Raised{Line: "for i in " + name + "(n):"}, true); o.Status != want {
 			t.Errorf("%s: %v, want %v", name, o.Status, want)
 		}
 	}

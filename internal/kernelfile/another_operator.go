@@ -11,9 +11,9 @@ import (
 // or a part of it, where neither the operator nor what belongs to it is called so.
 var changing = strings.Fields(`abs absolute act activation argmax argmin average avg batchnorm bias blur
 	causal cross dropout gelu gray grayscale grey group grouped int8 instance leaky linear local log mask
-	masked max mean min partial pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized relu
-	residual scaled segment segmented sigmoid silu sliding sparse stage1 stage2 step1 step2 step3 swish tanh
-	transposed weighted window`)
+	masked max mean min mul outer partial pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized
+	relu residual scaled segment segmented sigmoid silu sliding sparse stage1 stage2 step1 step2 step3 swish
+	tanh transposed weighted window`)
 
 // perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
 // nothing of it was assumed: it raises in each, or its name says that it computes something else.
@@ -28,7 +28,9 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		return nil
 	case first.Raised == first.Wrong:
 		return []Assumption{{
-			What: "it takes what triad calls it with: it raises in each of these calls", Flag: flag,
+			What: "it takes what triad calls it with: it raises in each of these calls" +
+				inBrackets(first.Words),
+			Flag: flag,
 		}}
 	case word != "":
 		return []Assumption{{
@@ -41,6 +43,14 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		}}
 	}
 	return nil
+}
+
+// inBrackets are words behind others; "" where there are none.
+func inBrackets(words string) string {
+	if words == "" {
+		return ""
+	}
+	return " (" + words + ")"
 }
 
 // operatorWords are names of operators that a kernel of another one is not called by.
@@ -122,7 +132,8 @@ func (b *Binding) saysOther() string {
 		known += "_" + snake(a.Name)
 	}
 	for _, w := range strings.Split(snake(b.Function.Name), "_") {
-		if slices.Contains(changing, w) && !strings.Contains(known, w) {
+		if slices.Contains(changing, w) && !strings.Contains(known, w) &&
+			!strings.Contains(b.Spec.Summary, w) {
 			return w
 		}
 	}

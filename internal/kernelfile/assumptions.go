@@ -97,6 +97,9 @@ func (b *Binding) Assumptions() []Assumption {
 func (b *Binding) assumedSizes() (all []Assumption) {
 	for _, d := range b.Spec.Dims {
 		n, implied := b.implied[d.Name]
+		if _, said := b.Options.Dims[d.Name]; said && b.guessedSizes == nil { // by the user
+			continue
+		}
 		if guessed, constant := b.guessedSizes[d.Name]; constant {
 			n, implied = guessed, true
 		}
@@ -122,7 +125,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles ||
 			a.Role == Size && a.Pointer || b.onlyTensor(a) || b.onlyInput(a) || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
-			a.Share > 0 && b.multiplied(a) ||
+			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
 			strings.HasPrefix(a.Target, "2 *")
 		if b.said(a) || !matched || clear || a.Optional {
 			continue

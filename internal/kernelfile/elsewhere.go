@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 var (
@@ -23,4 +24,40 @@ func (f *File) elsewhere() string {
 		return fmt.Sprintf("it takes %s from %s.py: judge that, with --add %[2]s.py", m[2], m[1])
 	}
 	return ""
+}
+
+// KernelsAlone are the names of a file's kernels of Triton where it has no function that could launch one.
+func (f *File) KernelsAlone() (names []string) {
+	for _, fn := range f.Functions {
+		if fn.form != kernelForm {
+			return nil
+		}
+		names = append(names, fn.Name)
+	}
+	return names
+}
+
+// definesName matches what a Python file defines.
+var definesName = regexp.MustCompile(`(?m)^[ \t]*(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*=`)
+
+// UsesNothingOfItsFile says whether a function of Python names nothing else that its file defines: it is made
+// of the operations of libraries.
+func (b *Binding) UsesNothingOfItsFile() bool {
+	if b.Function.Kind != Python || b.Function.form != plainForm {
+		return false
+	}
+	_, lines, _ := strings.Cut(pythonComment.ReplaceAllString(b.Function.text, ""), "\n")
+	for _, m := range definesName.FindAllStringSubmatch(b.file.text, -1) {
+		name := m[1] + m[2]
+		if name != b.Function.Name && regexp.MustCompile(`\b`+name+`\b`).MatchString(lines) {
+			return false
+		}
+	}
+	return true
+}
+
+// GuessesParameters says whether the names of some parameters do not say what they stand for.
+func (b *Binding) GuessesParameters() bool {
+	_, parameters := b.guessedParameters()
+	return len(parameters) > 0
 }

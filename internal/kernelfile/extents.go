@@ -179,16 +179,54 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 			continue
 		}
 		text := ownLines(b.Function.text)
+		if b.Function.form == appliedTo {
+			text = ownLines(methodText(b.Function.text, "forward"))
+		}
 		names := returned.FindAllStringSubmatch(text, -1)
 		if len(names) != 1 || len(returns.FindAllString(text, -1)) != 1 ||
 			!slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool { return o.Name == t.Name }) {
 			continue
 		}
-		if extentOf(text, names[0][1]) == extentMany && !givenOtherValue(text, names[0][1]) {
+		name := names[0][1]
+		many := extentOf(text, name) == extentMany || b.madeLikeRows(text, name)
+		if many && !givenOtherValue(text, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// madeLikeRows says whether lines make a tensor like an input that has one size, more than 1: "losses =
+// torch.empty_like(target)".
+func (b *Binding) madeLikeRows(text, name string) bool {
+	m := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) +
+		`[ \t]*=[ \t]*torch\.(?:empty|zeros)_like\([ \t]*(\w+)\b`).FindStringSubmatch(text)
+	return m != nil && slices.ContainsFunc(b.Args, func(a Argument) bool {
+		if a.Role != Input || a.Name != m[1] {
+			return false
+		}
+		shape := b.shape(b.inputs[a.Index])
+		return len(shape) == 1 && shape[0] != any("1")
+	})
+}
+
+// methodText is the text of a method of a class; "" where it has none.
+func methodText(class, name string) string {
+	defines := regexp.MustCompile(`(?m)^([ \t]+)def[ \t]+` + regexp.QuoteMeta(name) + `\b`)
+	head := defines.FindStringSubmatchIndex(class)
+	if head == nil {
+		return ""
+	}
+	var lines []string
+	deep := head[3] - head[2]
+	for line := range strings.Lines(class[head[0]:]) {
+		text := strings.TrimSpace(line)
+		if len(lines) > 0 && text != "" && text[0] != ')' && len(indent.FindString(line)) <= deep {
+			break
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "")
 }
 
 // addressedByProgram says whether a kernel loads or stores an element of a pointer for each of its programs.

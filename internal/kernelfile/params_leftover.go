@@ -33,7 +33,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	}
 	for i := range chosen {
 		switch {
-		case b.Args[i].Role != Nothing:
+		case b.Args[i].Role != Nothing, b.takeAxis(&b.Args[i]):
 		case b.Args[i].Optional,
 			b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
 		case b.Args[i].Pointer || b.Args[i].Untyped:
@@ -65,7 +65,7 @@ func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 
 func (b *Binding) leftoverPointers(pointers []int) error {
 	pointers = slices.DeleteFunc(pointers, func(i int) bool {
-		return b.takeZeros(&b.Args[i]) || b.takeShape(&b.Args[i])
+		return b.takeZeros(&b.Args[i]) || b.takeShape(&b.Args[i]) || b.Args[i].Untyped && b.takeShare(&b.Args[i])
 	})
 	inputs, outputs := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
 	if len(pointers) == 0 {
@@ -280,7 +280,7 @@ func (b *Binding) takeShare(a *Argument) bool {
 		return slices.Contains(words, snake(a.Name))
 	})
 	calls := b.Function.Kind == Host || b.Function.Kind == Python && b.Function.form == plainForm
-	if len(b.Spec.Dims) != 1 || !a.isInteger() || !calls || !side {
+	if len(b.Spec.Dims) != 1 || !a.isInteger() && !a.Untyped || !calls || !side {
 		return false
 	}
 	dim := b.Spec.Dims[0].Name

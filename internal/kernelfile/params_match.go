@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -176,6 +177,7 @@ func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	b.readExtents()
 	b.readHalved(file)
 	b.pairInPlace()
+	b.writesOver()
 	b.chooseOrder(file)
 	if err := b.checkTensors(); err != nil {
 		return nil, err
@@ -329,6 +331,8 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 				"judge a function that takes plain device pointers", p.Name, p.Text)
 		}
 		all = b.candidateTensors(p)
+	case b.isShapeOfWeights(p):
+		all = b.candidateShape(p)
 	case p.isInteger() || p.isFloat() || p.isBool() || p.Untyped:
 		if p.countsThreads() && b.Options.Map[p.Name] == "" {
 			return nil, nil // takeConstant takes it
@@ -398,7 +402,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 			all = append(all, candidate{Attribute, a.Name, i, b.score(p, a.Name)})
 		}
 	}
-	if p.Untyped && p.place == inCall {
+	if p.Untyped && p.place == inCall && !b.namesAxis(p) {
 		all = append(all, b.candidateTensors(p)...)
 	}
 	if p.isFloat() && b.Function.Kind != Python && !b.Function.showsSizes() { // "float N", to divide by
@@ -408,7 +412,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 			}
 		}
 	}
-	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) {
+	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) && !b.namesAxis(p) {
 		free := b.sizeByRows(p)
 		for i, d := range b.Spec.Dims {
 			score := b.score(p, d.Name)
@@ -425,6 +429,14 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 }
 
 // candidateShape is what a list of sizes may stand for: what a row has, as normalized_shape.
+// isShapeOfWeights says whether a parameter of a Python function is the shape of its weights, by its name:
+// weight_shape.
+func (b *Binding) isShapeOfWeights(p Param) bool {
+	return b.Function.Kind == Python && p.Untyped && !p.Optional && weightsShape.MatchString(p.Name)
+}
+
+var weightsShape = regexp.MustCompile(`^(?:weight|w|norm|normali[sz]ed|gamma)_shape$`)
+
 func (b *Binding) candidateShape(p Param) []candidate {
 	last := b.lastSize()
 	for i, d := range b.Spec.Dims {

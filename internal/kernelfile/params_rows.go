@@ -85,6 +85,9 @@ func (b *Binding) scoreRows(chosen []candidate) int {
 				sum -= scoreRows
 			}
 		}
+		if b.countsPartToo(chosen, i) {
+			sum -= scoreParts
+		}
 		sum += b.scoreLengths(b.Function.Params[i].Name, c, func(name string) string {
 			at := slices.IndexFunc(b.Function.Params, func(p Param) bool { return p.Name == name })
 			if at < 0 || chosen[at].role != Size {
@@ -94,6 +97,31 @@ func (b *Binding) scoreRows(chosen []candidate) int {
 		})
 	}
 	return sum
+}
+
+// scoreParts is what it costs that one of M and N counts all elements: more than that sizes stay open, which
+// are given in their order then.
+const scoreParts = 5000
+
+// countsPartToo says whether a letter stands for two sizes of which another letter is one, or may be: of M
+// and N none counts all elements.
+func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
+	product := chosen[i]
+	if product.role != Size || len(dimsOf(product.target)) < 2 || product.score >= 1000 ||
+		!isLetter(b.Function.Params[i].Name) {
+		return false
+	}
+	for k, part := range chosen {
+		p := b.Function.Params[k]
+		if k == i || !isLetter(p.Name) {
+			continue
+		}
+		if part.role == Size && slices.Contains(dimsOf(product.target), part.target) ||
+			part.role == Nothing && snake(p.Name) == "m" && (p.isInteger() || p.Untyped) {
+			return true
+		}
+	}
+	return false
 }
 
 // scoreLengths says how well what a pointer is taken for fits the lengths that the file shows of it.

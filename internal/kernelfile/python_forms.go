@@ -63,14 +63,32 @@ func pythonBlock(text string, from int) string {
 	return rest
 }
 
-// method is the parameter list of a method of a class, without self or ctx; ok is false where it has none.
+// method is the parameter list of a method of a class, without self, cls or ctx; ok is false where it
+// has none.
 func method(class, name string) (params []Param, ok bool) {
 	word := regexp.QuoteMeta(name)
 	at := regexp.MustCompile(`(?m)^[ \t]+def[ \t]+` + word + `[ \t]*\(`).FindStringIndex(class)
 	if at == nil {
 		return nil, false
 	}
-	return pythonParams(argumentList(class[at[1]:])[1:]), true
+	list := argumentList(class[at[1]:])
+	if len(list) > 1 && strings.TrimSpace(list[0]) == "cls" { // of a class method, which apply hands a ctx
+		list = list[1:]
+	}
+	return pythonParams(list[1:]), true
+}
+
+var (
+	// backwardHead matches the backward of an autograd function.
+	backwardHead = regexp.MustCompile(`(?m)^[ \t]+def[ \t]+(?:backward|vjp)\b[^\n]*\n`)
+	// noBackward matches what begins one that is not there.
+	noBackward = regexp.MustCompile(`^\s*(?:(?s:""".*?""")\s*)?(?:raise NotImplementedError|pass\b|\.\.\.)`)
+)
+
+// hasBackward says whether a class that is an autograd function can be gone back through.
+func hasBackward(class string) bool {
+	at := backwardHead.FindStringIndex(class)
+	return at != nil && !noBackward.MatchString(class[at[1]:])
 }
 
 func pythonParams(list []string) (params []Param) {
@@ -228,9 +246,9 @@ func withoutBias(arguments []string, init []Param) bool {
 func (f *File) markAutograd() {
 	for i := range f.Functions {
 		fn := &f.Functions[i]
-		fn.autograd = fn.form == appliedTo
+		fn.autograd = fn.form == appliedTo && hasBackward(fn.text)
 		for _, other := range f.Functions {
-			if other.form == appliedTo && other.Name != fn.Name &&
+			if other.form == appliedTo && hasBackward(other.text) && other.Name != fn.Name &&
 				regexp.MustCompile(`\b`+regexp.QuoteMeta(other.call)+`\(`).MatchString(fn.text) {
 				fn.autograd = true
 			}

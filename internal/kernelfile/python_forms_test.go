@@ -60,7 +60,7 @@ var pythonForms = map[string]struct {
 	},
 	"a function that calls it": {
 		"x", "class S(Function):\n    def forward(ctx, x):\n        return x\n\n" +
-			"def softmax(x):\n    return S.apply(x)\n",
+			"    def backward(ctx, dy):\n        return dy\n\ndef softmax(x):\n    return S.apply(x)\n",
 		[]string{"_MODULE.softmax(in_x)", "ThroughAutograd(_forward, 1, (0,))"},
 		"S.apply",
 	},
@@ -244,5 +244,30 @@ func TestModuleWithAnotherWeight(t *testing.T) {
 	var u *op.UsageError
 	if !errors.As(err, &u) || !strings.Contains(u.Message, "proj") {
 		t.Errorf("%v, want it to name proj", err)
+	}
+}
+
+// An autograd function has a backward where one is written that gives something.
+func TestHasBackward(t *testing.T) {
+	for body, want := range map[string]bool{
+		"        return dy\n": true,
+		"        \"\"\"The gradient.\"\"\"\n        return dy\n": true,
+		"        raise NotImplementedError(\"no\")\n":            false,
+		"        \"\"\"To do.\"\"\"\n        pass\n":             false,
+		"        raise NotImplementedError\n        return dy\n": false,
+	} {
+		class := "class S(Function):\n    def forward(ctx, x):\n        return x\n\n    @staticmethod\n" +
+			"    def backward(ctx, dy):\n" + body
+		if got := hasBackward(class); got != want {
+			t.Errorf("%q: %v, want %v", body, got, want)
+		}
+	}
+	if hasBackward("class S(Function):\n    def forward(ctx, x):\n        return x\n") {
+		t.Error("a class without a backward has one")
+	}
+	of := "class S:\n    @classmethod\n    def forward(cls, ctx, x, n):\n        return x\n"
+	params, ok := method(of, "forward")
+	if !ok || joinParams(params) != "x, n" {
+		t.Errorf("a class method takes %q", joinParams(params))
 	}
 }

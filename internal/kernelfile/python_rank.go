@@ -38,6 +38,9 @@ func (b *Binding) takeRank() {
 	if b.takesSizes() {
 		return
 	}
+	if said == 3 && rank == 4 && b.takesOneBatch() {
+		return
+	}
 	if said == rank+1 && rank <= 2 {
 		b.Options.Leading = true
 		return
@@ -58,6 +61,28 @@ func (b *Binding) takeRank() {
 	} else if some := b.withoutHeads(); len(some) > 0 && said == b.rankWithout(some) && !b.unpacksHeads() {
 		b.Options.Without = some
 	}
+}
+
+// takesOneBatch gives a function tensors of heads without a batch, in the order that its names say, "seq,
+// heads, d = q.shape", and says whether it does.
+func (b *Binding) takesOneBatch() bool {
+	first, _ := b.shape(b.inputs[0])[0].(string)
+	if b.Spec.Own.TokenSize == "" || !slices.Contains(b.Spec.Own.Flat, first) || !b.mayExchange() {
+		return false
+	}
+	plain, exchanged := false, false
+	for _, words := range b.file.sizeLists(b, 3) {
+		p, e := b.orderOf(append([]string{first}, words...))
+		plain, exchanged = plain || p, exchanged || e
+	}
+	if plain == exchanged {
+		return false
+	}
+	b.Options.Without, b.ordered = []string{first}, true
+	if exchanged {
+		b.layByToken()
+	}
+	return true
 }
 
 // withoutHeads are the sizes that tensors of a batch without heads do not have, where an operator has both:
@@ -251,7 +276,7 @@ func (b *Binding) leads(sizes []any) bool {
 		return len(sizes) > 1
 	}
 	name, _ := sizes[0].(string)
-	return b.isDim(name)
+	return b.isDim(name) && !b.hasFactors(name)
 }
 
 // keepsShape matches what makes a tensor of the same sizes of one.

@@ -22,14 +22,47 @@ func (b *Binding) hides(dim string) bool {
 	})
 }
 
-// hasFactors says whether a function is given two factors of a size: its tensors have both as their sizes.
+// hasFactors says whether a function is given two factors of a size, or matrices where an operator has
+// vectors and the order of elements means nothing: its tensors have both as their sizes.
 func (b *Binding) hasFactors(dim string) bool {
+	if shape := b.shape(b.inputs[0]); b.Options.Leading && len(shape) == 1 && shape[0] == any(dim) &&
+		b.hasNoOrder() {
+		return true
+	}
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
+}
+
+// hasNoOrder says whether an operator of vectors does with each element what it does with every other one.
+func (b *Binding) hasNoOrder() bool {
+	if len(b.Spec.Dims) != 1 {
+		return false
+	}
+	result, _, _ := strings.Cut(b.Spec.Formula, "=")
+	return !strings.Contains(result, "[")
 }
 
 // mostFactor is the largest of two factors at which a function is judged: an interpreter takes long for a
 // program for each of more rows.
-const mostFactor = 4099
+const mostFactor = 1024
+
+// MoreShapes are sizes that a function of Python is judged at beside the operator's. One that is given two
+// factors of a size gets some that have two which are no multiples of a tile, and one that is a row: the
+// operator's own are primes. One that takes a square gets one that is larger than a tile: the operator's own
+// have few rows.
+func (b *Binding) MoreShapes() (all []map[string]int64) {
+	square := func(a Argument) bool { return a.Role == Size && strings.Contains(a.Target, "=") }
+	if len(b.Spec.Dims) == 2 && b.Function.Kind == Python && slices.ContainsFunc(b.Args, square) {
+		all = append(all, map[string]int64{b.Spec.Dims[0].Name: 67, b.Spec.Dims[1].Name: 67})
+	}
+	for _, d := range b.Spec.Dims {
+		for _, n := range []int64{29 * 37, 63 * 65, 257} {
+			if b.Function.Kind == Python && b.hasFactors(d.Name) {
+				all = append(all, map[string]int64{d.Name: n})
+			}
+		}
+	}
+	return all
+}
 
 // whereFactorsAre is the condition under which a size has two factors that a function is given.
 func (b *Binding) whereFactorsAre() []condition {
@@ -59,8 +92,17 @@ func (fn *Function) pythonSquares() map[string]bool {
 	if side := fn.sideOfSquare(text); side != "" {
 		all[side] = true
 	}
+	for _, m := range gridOfSquare.FindAllStringSubmatch(text, -1) {
+		if m[1] == m[2] { // as many tiles of rows as of columns
+			all[m[1]] = true
+		}
+	}
 	return all
 }
+
+// gridOfSquare matches two sizes of a grid: "(cdiv(n, BLOCK_M), cdiv(n, BLOCK_N))".
+var gridOfSquare = regexp.MustCompile(
+	`\bcdiv\(\s*(\w+)\s*,[^(),\n]*\)\s*,\s*(?:triton\.|tl\.)?cdiv\(\s*(\w+)\s*,[^(),\n]*\)`)
 
 // sideOfSquare is the only size that a function takes, where the only size of a kernel that it launches is
 // the length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with.

@@ -6,8 +6,12 @@ import (
 )
 
 // Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
-// host reached into the device's memory, and those in which Python raised something on the way.
-type Tally struct{ Right, Wrong, Reached, Raised int }
+// host reached into the device's memory, and those in which Python raised something on the way. Words are
+// those of the first exception.
+type Tally struct {
+	Right, Wrong, Reached, Raised int
+	Words                         string
+}
 
 // Clean says whether what was tried is right, and something was.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }

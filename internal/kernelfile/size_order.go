@@ -20,7 +20,7 @@ func (b *Binding) chooseOrder(file *File) {
 		return
 	}
 	plain, exchanged := false, false
-	for _, words := range file.sizeLists(b) {
+	for _, words := range file.sizeLists(b, 4) {
 		p, e := b.orderOf(words)
 		plain, exchanged = plain || p, exchanged || e
 	}
@@ -43,17 +43,21 @@ func (b *Binding) mayExchange() bool {
 
 var (
 	unpackedSizes = regexp.MustCompile(
-		`(?m)^[ \t]*\(?(\w+(?:[ \t]*,[ \t]*\w+){3})\)?[ \t]*=[ \t]*(\w+)\.(?:shape|size\(\))[ \t]*(?:#.*)?$`)
-	sizesInWords = regexp.MustCompile(`[\[(]\s*(\w+(?:\s*,\s*\w+){3})\s*[\])]`)
+		`(?m)^[ \t]*\(?(\w+(?:[ \t]*,[ \t]*\w+){2,3})\)?[ \t]*=[ \t]*(\w+)\.(?:shape|size\(\))` +
+			`[ \t]*(?:#.*)?$`)
+	sizesInWords = regexp.MustCompile(`[\[(]\s*(\w+(?:\s*,\s*\w+){2,3})\s*[\])]`)
 	docstring    = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
 )
 
-// sizeLists are the lists of four names that a file gives the sizes of a tensor: those that a tensor of the
-// function is unpacked into, and those in brackets in comments.
-func (f *File) sizeLists(b *Binding) [][]string {
+// sizeLists are the lists of so many names that a file gives the sizes of a tensor: those that a tensor of
+// the function is unpacked into, and those in brackets in comments.
+func (f *File) sizeLists(b *Binding, count int) [][]string {
 	var all [][]string
 	add := func(list string) {
 		words := strings.Split(list, ",")
+		if len(words) != count {
+			return
+		}
 		for i := range words {
 			words[i] = strings.TrimSpace(words[i])
 		}

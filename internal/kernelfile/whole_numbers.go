@@ -97,6 +97,9 @@ func (b *Binding) convertedSentences() (all []string) {
 	}
 	if b.leads(b.shape(b.inputs[0])) {
 		all = append(all, b.Function.Name+" gets tensors with one size more in front, which is 1")
+	} else if shape := b.shape(b.inputs[0]); b.Options.Leading && len(shape) == 1 {
+		all = append(all, fmt.Sprintf("%s gets matrices, whose sizes are factors of %v", b.Function.Name,
+			shape[0]))
 	}
 	if b.returned != "" {
 		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed",

@@ -72,6 +72,28 @@ def solve(data):
 	}
 }
 
+// The line that begins the block of what is raised says when it is.
+func TestGuardOfWhatRaised(t *testing.T) {
+	f := &File{Path: "mine.py", lines: strings.Split(`def solve(x):
+    if x.ndim != 2:  # a matrix
+
+        # alone
+        raise ValueError(
+            "a matrix")
+    if x.shape[1] > 9: raise ValueError("long")
+    return x[7]`, "\n")}
+	for line, want := range map[int]string{
+		5: "    if x.ndim != 2:", 7: `    if x.shape[1] > 9: raise ValueError("long")`, 8: "    return x[7]",
+	} {
+		if got := f.guardOf(&backend.Where{File: "mine.py", Line: line}); got != want {
+			t.Errorf("line %d: %q, want %q", line, got, want)
+		}
+	}
+	if got := f.guardOf(nil); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
 // What cannot be told apart is no crash.
 func TestReturnsOthers(t *testing.T) {
 	o := backend.Outcome{Status: op.StatusCrash, Sentence: "ReturnedOtherwise: f returns 1 of the 2"}

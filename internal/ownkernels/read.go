@@ -37,6 +37,8 @@ type Reading struct {
 	Passes  []op.Pass
 	Options kernelfile.Options
 	Workers Workers
+
+	launches string // the file that launches the kernels of the one that was asked for, and is read instead
 }
 
 // File is one added file, ready to be built and run.
@@ -96,15 +98,14 @@ func (r Reading) Read() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(request.Path)
-	if err != nil {
-		return nil, fmt.Errorf("resolve %s: %w", request.Path, err)
-	}
-	content, err := contentOf(path)
-	if err != nil {
-		return nil, r.refuse("cannot read the file: %v", err)
-	}
 	request.Stem = r.Stem
+	path, content, err := r.open(request)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := r.throughLauncher(request, path, content); ok {
+		return f, nil
+	}
 	f := &File{Path: path, Name: request.Implementation(), reading: r}
 	f.lines = strings.Split(string(content), "\n")
 	if content, err = f.takeInline(&request, content); err != nil {
@@ -143,6 +144,9 @@ func (r Reading) Read() (*File, error) {
 	}
 	r = f.reading
 	f.take(bindings)
+	if request.IsPython() && usesLibraryAlone(f.Bindings) {
+		f.launches, f.interpreted = false, false
+	}
 	if request.IsPython() {
 		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
 	}
@@ -191,9 +195,30 @@ func (f *File) take(bindings []*kernelfile.Binding) {
 		f.Bindings = append(f.Bindings, b)
 		f.Covers.add(b.Pass, Coverage{
 			DTypes: b.DTypes(), Pins: b.Pins(), Equal: b.Equal(), Dims: b.Fixed(),
-			Distributions: b.Distributions(), LeftOut: b.LeftOut(),
+			Distributions: b.Distributions(), LeftOut: b.LeftOut(), Shapes: b.MoreShapes(),
 		})
 	}
+}
+
+// open is where the file lies that is asked for, and its text.
+func (r Reading) open(request kernelfile.Request) (path string, content []byte, err error) {
+	if r.launches != "" {
+		return r.launches, []byte(textOf(r.launches)), nil
+	}
+	if path, err = filepath.Abs(request.Path); err != nil {
+		return "", nil, fmt.Errorf("resolve %s: %w", request.Path, err)
+	}
+	if content, err = contentOf(path); err != nil {
+		return "", nil, r.refuse("cannot read the file: %v", err)
+	}
+	return path, content, nil
+}
+
+// usesLibraryAlone says whether no function that is judged uses anything else of its file, such as a kernel.
+func usesLibraryAlone(bindings []*kernelfile.Binding) bool {
+	return len(bindings) > 0 && !slices.ContainsFunc(bindings, func(b *kernelfile.Binding) bool {
+		return !b.UsesNothingOfItsFile()
+	})
 }
 
 // takeInline takes the CUDA that a Python file hands to load_inline for its text, but where a function of the

@@ -84,7 +84,9 @@ func TestReadWritesTheShim(t *testing.T) {
 
 // Every version of a .py is called by the operator file of one folder.
 func TestReadWritesThePythonFile(t *testing.T) {
-	r := reading(t, "softmax", "mine.py", "import triton\n\n\ndef solve(x):\n    return x\n")
+	const operator = "softmax"
+	r := reading(t, operator, "mine.py", "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"+
+		"def solve(x):\n    rows[(1,)](x)\n    return x\n")
 	first := read(t, r)
 	if filepath.Base(first.shim) != "softmax.py" || !first.IsPython() || !first.interpreted {
 		t.Errorf("%+v", first)
@@ -99,6 +101,18 @@ func TestReadWritesThePythonFile(t *testing.T) {
 	r.Workers.GPU = true
 	if read(t, r).interpreted {
 		t.Error("on a GPU Triton is not interpreted")
+	}
+	// a function that calls no kernel of its file is the library's, though the file has some
+	const kernel = "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"
+	for body, want := range map[string]bool{
+		"def solve(x):\n    rows[(1,)](x)\n    return x\n":                                      true,
+		"def _launch(x):\n    rows[(1,)](x)\n\n\ndef solve(x):\n    _launch(x)\n    return x\n": true,
+		"def solve(x):\n    return x.softmax(-1)  # rows\n":                                     false,
+	} {
+		f := read(t, reading(t, operator, "mine.py", kernel+body))
+		if f.launches != want || f.interpreted != want {
+			t.Errorf("%s: launches is %v, interpreted is %v, want %v", body, f.launches, f.interpreted, want)
+		}
 	}
 }
 

@@ -84,6 +84,12 @@ func passed(given string) bool {
 	})
 }
 
+// missed says whether a wrong file was taken for right: a function of it passed, and none was left open,
+// which may be the one that is wrong.
+func missed(given string) bool {
+	return passed(given) && !slices.Contains(statusesOf(given), op.StatusNotUnderstood)
+}
+
 var (
 	commitWritten     = regexp.MustCompile(`^[0-9a-f]{40}$`)
 	repositoryWritten = regexp.MustCompile(`^[\w.-]+/[\w.-]+$`)

@@ -63,7 +63,7 @@ func (t *tally) addReading(f *public) {
 	if f.expected == right && (accused(f.given) || accused(f.withFlags)) {
 		t.accusedFalsely++
 	}
-	if f.expected == wrong && (passed(f.given) || passed(f.withFlags)) {
+	if f.expected == wrong && (missed(f.given) || missed(f.withFlags)) {
 		t.bugsMissed++
 	}
 }

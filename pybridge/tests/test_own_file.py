@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import pdb
 import sys
 import tempfile
 import textwrap
@@ -152,12 +153,32 @@ class OwnFile(unittest.TestCase):
         self.assertEqual(self.load("once/mine.py").SEEN, ["mine"])
 
     def test_the_root_of_the_repository_is_searched(self):
-        self.write(lib__in__parts="N = 5", examples__in__mine="from lib.parts import N")
-        module = self.load("examples/mine.py")
+        self.write(lib__in__parts="N = 5", examples__in__lib__in__parts="N = 7",
+                   examples__in__deep__in__mine="from lib.parts import N")
+        module = self.load("examples/deep/mine.py")
         with self.assertRaisesRegex(ImportError, "No module named 'lib'"):
             print(module.N + 1)
         (self.folder / "pyproject.toml").touch()
-        self.assertEqual(self.load("examples/mine.py").N, 5)
+        self.assertEqual(self.load("examples/deep/mine.py").N, 5)
+
+    def test_a_package_without_init_near_it_is_found(self):
+        self.write(kernels__in__rows="def double(x): return 2 * x",
+                   ops__in__mine="from kernels.rows import double")
+        self.assertEqual(self.load("ops/mine.py").double(3), 6)
+        self.assertIn(f"it imports kernels, which lies in {self.folder}", self.printed.getvalue())
+
+    def test_a_line_that_stops_in_a_debugger_goes_on(self):
+        self.write(mine="""
+            import pdb
+            def double(x):
+                pdb.set_trace()
+                breakpoint()
+                return 2 * x
+            """)
+        before = sys.breakpointhook, pdb.set_trace
+        self.addCleanup(lambda: (setattr(sys, "breakpointhook", before[0]),
+                                 setattr(pdb, "set_trace", before[1])))
+        self.assertEqual(self.load("mine.py").double(3), 6)
 
     def test_pythonpath(self):
         self.write(elsewhere__in__only_there="N = 6", mine="from only_there import N")

@@ -1,0 +1,29 @@
+package kernelfile
+
+import "regexp"
+
+// namesAxis says whether a parameter of a Python function says along which size it works: it is called so,
+// and its lines hand it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
+func (b *Binding) namesAxis(p Param) bool {
+	if b.Function.Kind != Python || b.Function.form == kernelForm || p.Optional || p.place != inCall ||
+		!p.isInteger() && !p.Untyped || b.Options.Map[p.Name] != "" || !axisName.MatchString(p.Name) {
+		return false
+	}
+	name := regexp.QuoteMeta(p.Name)
+	handed := regexp.MustCompile(`\b(?:dim|axis)\s*=\s*` + name + `\b|\.shape\[\s*` + name + `\s*\]|` +
+		`\.(?:size|stride|sum|max|amax|mean|softmax|log_softmax|cumsum|argmax|flip|transpose)\(\s*` +
+		`(?:\w+\s*,\s*)?` + name + `\b`)
+	return handed.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
+}
+
+// axisName matches what people call the number of a size.
+var axisName = regexp.MustCompile(`(?i)^(?:dim|axis)$`)
+
+// takeAxis hands over the last size as the one that a function works along.
+func (b *Binding) takeAxis(a *Argument) bool {
+	if !b.namesAxis(a.Param) {
+		return false
+	}
+	a.Role, a.Target, a.number, a.told = Constant, "-1, the last size", "-1", true
+	return true
+}

@@ -1,0 +1,74 @@
+package kernelfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"triad/internal/op"
+)
+
+// writesOver takes an input of a Python function that gives nothing back and has no parameter for a result
+// for the output in its place: the one that the spec pairs with it, else the first that is like the output in
+// sizes and dtype, which the function's lines change where it lies. It gets the output, into which the input
+// is copied before each call.
+func (b *Binding) writesOver() {
+	text := ownLines(docstring.ReplaceAllString(b.Function.text, ""))
+	if b.Function.Kind != Python || b.Function.form != plainForm || b.Pass != op.Forward || b.fills() ||
+		b.each || returnsSomething.MatchString(text) {
+		return
+	}
+	over := map[int]int{} // by argument, the output
+	for _, i := range b.required() {
+		if b.leftOut(b.outputs[i]) {
+			continue
+		}
+		at := b.changedLike(text, b.outputs[i], over)
+		if at < 0 {
+			return
+		}
+		over[at] = i
+	}
+	for at, i := range over {
+		a := &b.Args[at]
+		a.Over = a.Target
+		a.Role, a.Target, a.Index = Output, b.outputs[i].Name, i
+	}
+}
+
+// changedLike is the argument in whose place an output may be written; -1 where there is none.
+func (b *Binding) changedLike(text string, out op.TensorSpec, taken map[int]int) int {
+	like := func(a Argument, pairs bool) bool {
+		paired := b.Spec.Own.InPlace[out.Name] == a.Target
+		if a.Role != Input || a.Form != AsItLies || a.place != inCall || pairs != paired {
+			return false
+		}
+		in := b.inputs[a.Index]
+		return in.DType == out.DType && fmt.Sprint(in.Shape) == fmt.Sprint(out.Shape) && changes(text, a.Name)
+	}
+	for _, pairs := range []bool{true, false} {
+		for i, a := range b.Args {
+			if _, has := taken[i]; !has && like(a, pairs) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// changes says whether lines change a tensor where it lies: they assign to its elements, call a method of it
+// whose name ends with an underscore, or hand it to a kernel, and make no other tensor like it, which they
+// may have forgotten to return.
+func changes(text, name string) bool {
+	quoted := regexp.QuoteMeta(name)
+	another := regexp.MustCompile(`=\s*torch\.\w+_like\(\s*` + quoted + `\b|=\s*torch\.(?:empty|zeros)\(\s*` +
+		quoted + `\.(?:shape|size\(\))`)
+	if another.MatchString(text) {
+		return false
+	}
+	return slices.ContainsFunc([]string{
+		`(?m)^[ \t]*` + quoted + `(?:\[[^\n=]*\][ \t]*|[ \t]*[-+*/@]|[ \t]*\*\*)=[^=]`, // elements, or all
+		`\b` + quoted + `(?:\.\w+\([^()\n]*\))*(?:\[[^\n=]*\])?\.[a-z]\w*_\(`,
+		`\]\s*\((?:[^()]|\([^()]*\))*\b` + quoted + `\b`, // kernel[grid](x)
+	}, func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(text) })
+}

@@ -1,0 +1,107 @@
+package ownkernels
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/kernelfile"
+)
+
+const (
+	mostLaunchers     = 200     // files near a file of kernels that are looked at
+	mostLauncherBytes = 1 << 18 // of one of them
+)
+
+// testsOthers matches the names of files that run what others define, and define nothing that is called.
+var testsOthers = regexp.MustCompile(`(?i)^(?:test|bench)|(?:test|bench\w*)\.py$|` +
+	`^(?:__init__|setup|conftest)\.py$`)
+
+// launcherOf is the file near a Python file that imports its kernels and launches one, where that file itself
+// has nothing but kernels and one other file alone does so; "" where there is none.
+func launcherOf(path string, content []byte) string {
+	kernels := kernelfile.ReadPython(string(content)).KernelsAlone()
+	if len(kernels) == 0 {
+		return ""
+	}
+	stem := regexp.QuoteMeta(strings.TrimSuffix(filepath.Base(path), ".py"))
+	imports := regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]+[\w.]*\b` + stem + `[ \t]+import\b|` +
+		`(?:from[ \t]+[\w.]+[ \t]+)?import[ \t].*\b` + stem + `\b)`)
+	launches := regexp.MustCompile(`\b(?:` + strings.Join(kernels, "|") + `)\[`)
+	found, looked := "", 0
+	for _, pattern := range []string{"*.py", "../*.py", "*/*.py", "../*/*.py"} {
+		files, err := filepath.Glob(filepath.Join(quoted(filepath.Dir(path)), pattern))
+		if err != nil {
+			return ""
+		}
+		for _, name := range files {
+			if looked++; looked > mostLaunchers {
+				return ""
+			}
+			if name == path || name == found || testsOthers.MatchString(filepath.Base(name)) {
+				continue
+			}
+			text := textOf(name)
+			if !imports.MatchString(text) || !launches.MatchString(text) || !hasFunction.MatchString(text) {
+				continue
+			}
+			if found != "" {
+				return ""
+			}
+			found = name
+		}
+	}
+	return found
+}
+
+// hasFunction matches a function at the top of a file, or one that a class has.
+var hasFunction = regexp.MustCompile(`(?m)^[ \t]*def \w+\(`)
+
+// textOf is the text of a file that is not too large; "" where it cannot be read.
+func textOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > mostLauncherBytes {
+		return ""
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// assumesSomething says whether a file leaves open what a parameter of a function stands for.
+func assumesSomething(f *File) bool {
+	return slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.GuessesParameters() })
+}
+
+// throughLauncher reads the file that launches the kernels of a file instead of that, where it can be judged;
+// ok is false where it cannot.
+func (r Reading) throughLauncher(request kernelfile.Request, path string, content []byte) (f *File, ok bool) {
+	if !request.IsPython() || request.Function != "" || r.launches != "" {
+		return nil, false
+	}
+	launcher := launcherOf(path, content)
+	if launcher == "" {
+		return nil, false
+	}
+	itself := r
+	r.launches, itself.launches = launcher, path
+	f, err := r.Read()
+	if err != nil {
+		return nil, false
+	}
+	if assumesSomething(f) { // its kernels may be clearer
+		if alone, err := itself.Read(); err == nil {
+			return alone, true
+		}
+	}
+	name := launcher
+	if near, err := filepath.Rel(filepath.Dir(path), launcher); err == nil {
+		name = near
+	}
+	f.Matched = slices.Insert(f.Matched, 0, "it has kernels alone, which "+name+" launches: that is judged")
+	return f, true
+}

@@ -1,0 +1,112 @@
+package ownkernels
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"triad/internal/advice"
+	"triad/internal/backend"
+)
+
+// raised is where an exception was raised, as far as the user's lines say.
+func (f *File) raised(w *backend.Where) advice.Raised {
+	return advice.Raised{Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w)}
+}
+
+// guardOf is the line that begins the block of the line that raised an exception, as in "if x.ndim != 2:",
+// or that line where both are one; "" where that is not known.
+func (f *File) guardOf(w *backend.Where) string {
+	lines := f.linesAt(w)
+	if lines == nil {
+		return ""
+	}
+	line := lines[w.Line-1]
+	if !strings.HasPrefix(strings.TrimSpace(line), "raise") {
+		return line
+	}
+	for i := w.Line - 2; i >= 0; i-- {
+		text := pythonComment.ReplaceAllString(lines[i], "")
+		if strings.TrimSpace(text) == "" || indentOf(text) >= indentOf(line) {
+			continue
+		}
+		return text
+	}
+	return ""
+}
+
+// indentOf is how far a line of Python is indented.
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+// raisedAt is the line of the user's that raised an exception, in the file itself or in one that it imports;
+// "" where a library did.
+func (f *File) raisedAt(w *backend.Where) string {
+	lines := f.linesAt(w)
+	if lines == nil {
+		return ""
+	}
+	return lines[w.Line-1]
+}
+
+// linesAt are the lines of the user's file that raised an exception; nil where a library did.
+func (f *File) linesAt(w *backend.Where) []string {
+	if w == nil || strings.Contains(w.File, "site-packages") || w.File == f.shim {
+		return nil
+	}
+	lines := f.lines
+	if w.File != f.Path {
+		text, err := os.ReadFile(w.File)
+		if err != nil || filepath.Ext(w.File) != ".py" {
+			return nil
+		}
+		lines = strings.Split(string(text), "\n")
+	}
+	if w.Line < 1 || w.Line > len(lines) {
+		return nil
+	}
+	return lines
+}
+
+var (
+	// pythonComment matches a comment behind code that has no string with its sign.
+	pythonComment = regexp.MustCompile(`\s*#.*$`)
+	// noDecorator matches a line that ends what lies above a function and is its.
+	noDecorator = regexp.MustCompile(`^\s*(?:$|(?:def|class|return|import|from)\b)`)
+	// unpacked matches a line that gives the parts of a parameter names.
+	unpacked = regexp.MustCompile(`^\s*\(?(\w+(?:\s*,\s*\w+)+),?\)?\s*=\s*(\w+)\s*$`)
+)
+
+// headAt is the function that raised an exception, without its lines: its decorators, its parameters and the
+// names of their parts; "" where that is not known.
+func (f *File) headAt(w *backend.Where) string {
+	lines := f.linesAt(w)
+	if lines == nil {
+		return ""
+	}
+	at := w.Line - 1
+	for at >= 0 && !strings.HasPrefix(strings.TrimSpace(lines[at]), "def "+w.Kernel+"(") {
+		at--
+	}
+	if at < 0 {
+		return ""
+	}
+	first, head := at, []string{}
+	for first > 0 && !noDecorator.MatchString(lines[first-1]) {
+		first--
+	}
+	ended := false
+	for i, line := range lines[first:w.Line] {
+		line = pythonComment.ReplaceAllString(line, "")
+		if !ended {
+			head = append(head, line)
+			ended = i >= at-first && strings.HasSuffix(line, ":")
+		} else if m := unpacked.FindStringSubmatch(line); m != nil {
+			parameters := strings.Join(head[at-first:], " ")
+			if regexp.MustCompile(`[(,]\s*` + m[2] + `\b`).MatchString(parameters) {
+				head = append(head, ", "+m[1])
+			}
+		}
+	}
+	return strings.Join(head, "\n")
+}
