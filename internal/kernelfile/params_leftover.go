@@ -65,7 +65,8 @@ func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 
 func (b *Binding) leftoverPointers(pointers []int) error {
 	pointers = slices.DeleteFunc(pointers, func(i int) bool {
-		return b.takeZeros(&b.Args[i]) || b.takeShape(&b.Args[i]) || b.Args[i].Untyped && b.takeShare(&b.Args[i])
+		a := &b.Args[i]
+		return b.takeZeros(a) || b.takeShape(a) || a.Untyped && b.takeShare(a)
 	})
 	inputs, outputs := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
 	if len(pointers) == 0 {

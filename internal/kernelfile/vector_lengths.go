@@ -8,13 +8,15 @@ import (
 
 // vectorLengths says of the pointers of a function which of its size parameters bounds the one variable that
 // they are indexed with, in its lines and those of the kernels it launches: M of "if (row < M) y[row] = sum".
-// A pointer whose variable is compared with several sizes is left out.
+// A pointer whose variable is compared with several sizes is left out, and one whose bound the function
+// computes: N of "N = B * T" is no parameter.
 func (f *File) vectorLengths(fn *Function) map[string]string {
 	found := map[string][]string{}
 	f.collectVectors(fn, func(name string) string { return name }, found, 0)
 	lengths := map[string]string{}
 	for pointer, names := range found {
-		if len(names) == 1 {
+		parameter := func(p Param) bool { return p.isInteger() && p.Name == names[0] }
+		if len(names) == 1 && slices.ContainsFunc(fn.Params, parameter) {
 			lengths[pointer] = names[0]
 		}
 	}

@@ -118,10 +118,7 @@ func (r Reading) Read() (*File, error) {
 			f.inline = string(left)
 		}
 	}
-	beside := "-I" + filepath.Dir(path)
-	if f.inline != "" && filepath.Ext(path) != ".py" && !slices.Contains(r.Options.Flags, beside) {
-		r.Options.Flags = slices.Concat(r.Options.Flags, []string{beside}) // its copy lies elsewhere
-	}
+	r.Options.Flags = f.besideFlags(r.Options.Flags)
 	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
 	f.Shares, f.NoBarrier = asCUDA.Shares, asCUDA.Shares && !asCUDA.Waits
@@ -154,6 +151,15 @@ func (r Reading) Read() (*File, error) {
 	return f, f.writeCUDA(func(include string) string {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
+}
+
+// besideFlags are the compiler's flags with the file's own folder, where its copy lies elsewhere.
+func (f *File) besideFlags(flags []string) []string {
+	beside := "-I" + filepath.Dir(f.Path)
+	if f.inline == "" || filepath.Ext(f.Path) == ".py" || slices.Contains(flags, beside) {
+		return flags
+	}
+	return slices.Concat(flags, []string{beside})
 }
 
 // match matches the functions of a file, or what can be made of them: those that main() launches one after
