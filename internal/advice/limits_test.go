@@ -183,8 +183,10 @@ func TestRaisedToDecline(t *testing.T) {
 		status      op.Status
 	}{
 		{"raise ValueError(f'{x.ndim} sizes')", "    if x.ndim != 2:", op.StatusUnsupported},
-		{"if n % 2: raise NotImplementedError('odd')", "    if n % 2: raise NotImplementedError('odd')",
-			op.StatusUnsupported},
+		{
+			"if n % 2: raise NotImplementedError('odd')", "    if n % 2: raise NotImplementedError('odd')",
+			op.StatusUnsupported,
+		},
 		{"raise TypeError(", "def check(x):", op.StatusUnsupported},
 		{"raise ValueError('not a number')", "    if torch.isnan(x).any():", op.StatusCrash},
 		{"raise RuntimeError('failed')", "    except Exception as e:", op.StatusCrash},
