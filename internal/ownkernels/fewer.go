@@ -1,9 +1,6 @@
 package ownkernels
 
 import (
-	"path/filepath"
-	"slices"
-
 	"triad/internal/backend"
 	"triad/internal/kernelfile"
 )
@@ -26,9 +23,8 @@ func (f *File) withFewer(
 	if !ok {
 		return nil, large
 	}
-	flags, beside := f.reading.Options.Flags, "-I"+filepath.Dir(f.Path)
-	if f.inline == "" && !slices.Contains(flags, beside) { // its copy lies elsewhere
-		f.reading.Options.Flags = slices.Concat(flags, []string{beside})
+	if f.inline == "" { // its copy lies elsewhere
+		f.reading.Options.Flags = withFolderOf(f.Path, f.reading.Options.Flags)
 	}
 	f.inline = text
 	f.Matched = append(f.Matched,

@@ -81,10 +81,7 @@ func linkedWith(path string, content []byte, headers []string) (paths []string) 
 // are looked for there.
 func (f *File) takeText(text string) {
 	f.inline = text
-	flags, beside := f.reading.Options.Flags, "-I"+filepath.Dir(f.Path)
-	if !slices.Contains(flags, beside) {
-		f.reading.Options.Flags = slices.Concat(flags, []string{beside})
-	}
+	f.reading.Options.Flags = withFolderOf(f.Path, f.reading.Options.Flags)
 }
 
 // text is what is built of a file with these contents.

@@ -155,8 +155,16 @@ func (r Reading) Read() (*File, error) {
 
 // besideFlags are the compiler's flags with the file's own folder, where its copy lies elsewhere.
 func (f *File) besideFlags(flags []string) []string {
-	beside := "-I" + filepath.Dir(f.Path)
-	if f.inline == "" || filepath.Ext(f.Path) == ".py" || slices.Contains(flags, beside) {
+	if f.inline == "" || filepath.Ext(f.Path) == ".py" {
+		return flags
+	}
+	return withFolderOf(f.Path, flags)
+}
+
+// withFolderOf are the compiler's flags with the folder of a file among those of headers, once.
+func withFolderOf(path string, flags []string) []string {
+	beside := "-I" + filepath.Dir(path)
+	if slices.Contains(flags, beside) {
 		return flags
 	}
 	return slices.Concat(flags, []string{beside})
