@@ -77,17 +77,21 @@ template <int N, class T> __device__ inline uint32_t word(const Pack<T, N> &pack
 	return low | static_cast<uint32_t>(high) << 16;
 }
 
-// put writes a pack. The streaming store says that nobody reads the value soon, and it stays one instruction: nvcc splits the copy of a
-// structure into its elements and does not always join them again.
-template <int N, class T> __device__ inline void put(T *to, const Pack<T, N> &pack) {
+// put writes a pack, as words: nvcc splits the copy of a structure into its elements and does not always join them again. A streaming store says
+// that nobody reads the value soon.
+template <bool Stream = true, int N, class T> __device__ inline void put(T *to, const Pack<T, N> &pack) {
 	if constexpr (sizeof pack == sizeof(uint4)) {
-		__stcs(reinterpret_cast<uint4 *>(to), make_uint4(word(pack, 0), word(pack, 1), word(pack, 2), word(pack, 3)));
+		const uint4 words = make_uint4(word(pack, 0), word(pack, 1), word(pack, 2), word(pack, 3));
+		if constexpr (Stream)
+			__stcs(reinterpret_cast<uint4 *>(to), words);
+		else
+			*reinterpret_cast<uint4 *>(to) = words;
 	} else {
 		*reinterpret_cast<Pack<T, N> *>(to) = pack;
 	}
 }
 
-template <int N, class T> __device__ inline void store(T *to, const float (&from)[N]) {
+template <bool Stream = true, int N, class T> __device__ inline void store(T *to, const float (&from)[N]) {
 	constexpr int width = N < vector<T> ? N : vector<T>;
 	static_assert(N % width == 0, "whole packs only");
 #pragma unroll
@@ -95,7 +99,7 @@ template <int N, class T> __device__ inline void store(T *to, const float (&from
 		Pack<T, width> pack;
 #pragma unroll
 		for (int j = 0; j < width; j++) pack.at[j] = from_float<T>(from[i + j]);
-		put(to + i, pack);
+		put<Stream>(to + i, pack);
 	}
 }
 
