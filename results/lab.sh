@@ -6,7 +6,7 @@
 # Each FOLDER's kernels are judged on the quick cases, both passes; what is wrong is not timed. Then the folders take turns, twice, at the bench
 # points: CUDA beside Triton, torch and the peers in the same rounds, with one implementation beside itself (A/A). At last ncu, where it is here and
 # may read the counters, tells for the first bench point why warps wait. OUT gets lab.txt (all of it as tables), FOLDER.jsonl (the timed records),
-# FOLDER.sessions.jsonl (each command with its rulers and ratios) and stalls-FOLDER.csv.
+# FOLDER.sessions.jsonl (each command with its rulers and ratios) and stalls-FOLDER/ (what ncu counted).
 #
 # SECONDS_ALL is how long it may take in all (default 480); IMPL, PASS and POINTS narrow the rows, e.g. IMPL=cuda,triton PASS=forward.
 set -u
@@ -74,8 +74,11 @@ for folder in "${right[@]}"; do
 		continue
 	fi
 	echo "== $name: why warps wait" | tee -a "$out/lab.txt"
-	timeout 60 ncu --target-processes all --section WarpStateStats --section SpeedOfLight --csv --launch-count 20 \
-		"$folder/triad" compare "$op" --quick --no-timing --device gpu --impl cuda --db "$out/judged.db" >"$out/stalls-$name.csv" 2>&1
-	grep -E 'Stall|ERR_|Throughput' "$out/stalls-$name.csv" | head -40 | tee -a "$out/lab.txt"
+	flags=()
+	[ "$pass" != both ] && flags+=(--pass "$pass")
+	[ -n "$impl" ] || flags+=(--impl cuda)
+	timeout --preserve-status --signal=TERM --kill-after=20 60 "$folder/triad" bench "$op" --quick --device gpu --db "$out/judged.db" \
+		--profile "$out/stalls-$name" "${flags[@]}" "${narrow[@]}" >"$out/last.txt" 2>&1
+	tee -a "$out/lab.txt" <"$out/last.txt"
 done
 rm -f "$out/last.txt"

@@ -25,6 +25,7 @@ type benchOptions struct {
 	burst, sustained bool
 	rounds           int
 	budget           time.Duration
+	profiles         string // the folder for what ncu counts; "": it times
 	given            func(flag string) bool
 }
 
@@ -38,7 +39,8 @@ calls captured in CUDA graphs over rotating inputs and outputs, in rounds in whi
 turns. What the timed calls wrote is judged again. Every sample is kept.`,
 		Example: `  triad bench softmax
   triad bench all --regime cold,warm --sustained
-  triad bench layernorm --pass backward --dims rows=8192,cols=4096 --impl cuda,torch`,
+  triad bench layernorm --pass backward --dims rows=8192,cols=4096 --impl cuda,torch
+  triad bench softmax --quick --impl cuda,triton --profile counted`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -71,6 +73,9 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	fs.DurationVar(&o.budget, "budget", 10*time.Second, "so long for the timed calls of each bench point "+
 		"and regime, beside rests, settling and who takes more than twice the fastest's time; up to three "+
 		"times as long where a comparison lacks rounds")
+	fs.StringVar(&o.profiles, "profile", "",
+		"do not time: run the kernels under NVIDIA's ncu, say what their warps wait for, and keep what it "+
+			"counted in this folder")
 	fs.BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	o.addStrict(cmd)
 	fs.BoolVar(&o.json, "json", false,
@@ -143,6 +148,9 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	}
 	if err := o.checkPlan(); err != nil {
 		return err
+	}
+	if o.profiles != "" {
+		return a.profile(ctx, request, o)
 	}
 	if o.on.apart() {
 		return a.benchOn(ctx, request, o)

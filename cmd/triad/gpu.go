@@ -27,7 +27,8 @@ type gpu struct {
 	// each implementation runs in a process of its own, side by side with the others: nothing is timed
 	apart bool
 	// wrap makes the command of the worker run under a tool; nil: it runs alone.
-	wrap func(worker.Command) worker.Command
+	wrap       func(worker.Command) worker.Command
+	wrapPython func(worker.Command) worker.Command // the same of Python's workers
 }
 
 // measuredMajor and measuredMinor are the compute capability on which the judge's constants were measured.

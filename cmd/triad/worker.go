@@ -71,8 +71,24 @@ func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]ba
 	if g != nil {
 		memory := usableMemory(os.DirFS("/"), machine().MemoryBytes)
 		python.Spread = spreadOver(runtime.GOMAXPROCS(0), memory, g.MemoryBytes)
+		if g.wrapPython != nil {
+			runsUnder(python, g.wrapPython)
+		}
 	}
 	return []backend.Backend{kernels, python}, nil
+}
+
+// runsUnder makes the workers of a backend run under a tool, one after the other.
+func runsUnder(b *worker.Adapter, wrap func(worker.Command) worker.Command) {
+	start := b.Command
+	b.Spread = 0
+	b.Command = func(ctx context.Context) (worker.Command, error) {
+		c, err := start(ctx)
+		if err != nil {
+			return c, err
+		}
+		return wrap(c), nil
+	}
 }
 
 // What a Python process that judges on a GPU needs: a core to compile on, and room for torch in the host's

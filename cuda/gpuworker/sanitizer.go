@@ -26,7 +26,14 @@ type Sanitizer struct{ Path, Version string }
 // FindSanitizer finds compute-sanitizer: on PATH, or in the toolkit that CUDA_HOME or CUDA_PATH names or that
 // lies in the usual places. The error is a *backend.Unavailable.
 func FindSanitizer(ctx context.Context, getenv func(string) string) (Sanitizer, error) {
-	const name = "compute-sanitizer"
+	path, version, err := findTool(ctx, "compute-sanitizer", getenv)
+	return Sanitizer{path, version}, err
+}
+
+// findTool finds a tool of the CUDA toolkit, and asks it for its version.
+func findTool(ctx context.Context, name string, getenv func(string) string) (path, version string,
+	err error,
+) {
 	var places []string
 	for _, folder := range filepath.SplitList(getenv("PATH")) {
 		places = append(places, filepath.Join(folder, name))
@@ -38,7 +45,7 @@ func FindSanitizer(ctx context.Context, getenv func(string) string) (Sanitizer, 
 	}
 	at := slices.IndexFunc(places, executable)
 	if at < 0 {
-		return Sanitizer{}, unavailable("no %s: it is part of the CUDA toolkit; put it on PATH, or name "+
+		return "", "", unavailable("no %s: it is part of the CUDA toolkit; put it on PATH, or name "+
 			"the toolkit with CUDA_HOME", name)
 	}
 	out, err := subprocess.Run(ctx, subprocess.Command{
@@ -46,12 +53,12 @@ func FindSanitizer(ctx context.Context, getenv func(string) string) (Sanitizer, 
 		Deadline: 20 * time.Second,
 	})
 	if err != nil {
-		return Sanitizer{}, unavailable("cannot use %s: %v", places[at], err)
+		return "", "", unavailable("cannot use %s: %v", places[at], err)
 	}
-	return Sanitizer{Path: places[at], Version: sanitizerVersion.FindString(out)}, nil
+	return places[at], toolVersion.FindString(out), nil
 }
 
-var sanitizerVersion = regexp.MustCompile(`\d{4}\.\d+[\d.]*`)
+var toolVersion = regexp.MustCompile(`\d{4}\.\d+[\d.]*`)
 
 // Under is the command of a worker that runs under a tool, which writes a report of each process into the
 // folder reports. The worker is told, so that it neither guards its buffers nor, for initcheck, fills them:

@@ -62,6 +62,26 @@ func whereTaken(next work, taken bool) []work {
 	return []work{next}
 }
 
+// JudgeBench judges every wanted implementation on the bench points and times nothing, for what watches the
+// kernels while they run.
+func (r *Runner) JudgeBench(ctx context.Context, request Request) (result Result, err error) {
+	err = result.unlessStopped(ctx, r.judgeBench(ctx, request, &result))
+	return result, err
+}
+
+func (r *Runner) judgeBench(ctx context.Context, request Request, result *Result) (err error) {
+	defer panics.Caught(&err, func() string { return "judging " + names(request) })
+	p, err := r.begin(ctx, request, (*Runner).PlanBench, result)
+	if err != nil {
+		return err
+	}
+	x := &execution{Runner: r, request: request, result: result, cases: len(p.judged), began: time.Now()}
+	x.resumed()
+	err = x.all(ctx, p.judged)
+	result.inOrder(p.judged)
+	return err
+}
+
 // benchCase judges every implementation of a case and times those that passed: all of them, where a resumed
 // session lacks anything of the case, since only what was timed in the same rounds can be compared.
 func (x *execution) benchCase(ctx context.Context, w work, after []work) (err error) {

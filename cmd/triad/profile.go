@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"triad/cuda/gpuworker"
+	"triad/internal/backend"
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/internal/session"
+	"triad/internal/subprocess"
+	"triad/internal/worker"
+)
+
+// profilerSlowness is how many times longer a worker may take under ncu, which runs each kernel once for each
+// few counters.
+const profilerSlowness = 20
+
+// mostReasons is how many reasons a line of the table names.
+const mostReasons = 3
+
+// notProfiled are the flags of bench that speak of timing, which a profile has none of.
+var notProfiled = []string{
+	"regime", "burst", "sustained", "rounds", "budget", "resume", "plan", "shard", "on",
+}
+
+// profile judges the implementations on the bench points under ncu, prints what their kernels wait for and
+// keeps what ncu wrote.
+func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions) (err error) {
+	for _, flag := range notProfiled {
+		if o.given(flag) {
+			return usage("--profile times nothing: --%s is a flag of a bench without it", flag)
+		}
+	}
+	if err := readyForProfiles(o.profiles); err != nil {
+		return err
+	}
+	options, err := a.workerOptions(&o.caseFlags)
+	if err != nil {
+		return err
+	}
+	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	if err != nil {
+		return err
+	}
+	if onGPU == nil {
+		return session.Fail(session.ExitNothing, errors.New("--profile: ncu counts what kernels do on a "+
+			"GPU, and there is none; triad sass shows what they wait for by their instructions"))
+	}
+	tool, err := gpuworker.FindProfiler(ctx, a.getenv)
+	var missing *backend.Unavailable
+	if errors.As(err, &missing) {
+		return session.Fail(session.ExitNothing, fmt.Errorf("--profile: %s", missing.Sentence))
+	}
+	if err != nil {
+		return err
+	}
+	judged := a.runProfiled(ctx, request, o, tool, onGPU, options)
+	code := session.CodeOf(judged)
+	if judged != nil && code != session.ExitBad && code != session.ExitNothing {
+		return judged
+	}
+	// what is wrong or was stopped has been counted, too
+	if err := a.printProfiles(o); err != nil {
+		return errors.Join(judged, err)
+	}
+	return judged
+}
+
+// readyForProfiles makes the folder; it may hold no profiles, which would be taken for new ones.
+func readyForProfiles(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return usage("--profile: the folder cannot be made: %v", err)
+	}
+	if old, _ := filepath.Glob(filepath.Join(folder, "*.csv")); len(old) > 0 {
+		return usage("--profile %s: %s is there already: name a new folder", folder, filepath.Base(old[0]))
+	}
+	return nil
+}
+
+// runProfiled runs the request with its workers under ncu. The error is what broke it off, or that something
+// is wrong.
+func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOptions, tool gpuworker.Profiler,
+	g *gpu, options worker.Options,
+) (err error) {
+	folder, err := filepath.Abs(o.profiles)
+	if err != nil {
+		return fmt.Errorf("find the folder of the profiles: %w", err)
+	}
+	request.Timing = nil
+	l := &options.Limits
+	for _, limit := range []*time.Duration{&l.Build, &l.Import, &l.First, &l.CallLeast} {
+		*limit *= profilerSlowness
+	}
+	// ncu writes the last lines when the worker has ended.
+	options.Grace = subprocess.Grace{Term: time.Minute, Kill: 10 * time.Second}
+	under := *g
+	var workers atomic.Int64
+	log := func() string { return filepath.Join(folder, fmt.Sprintf("worker-%d.csv", workers.Add(1))) }
+	under.wrap = func(c worker.Command) worker.Command { return tool.Under(log(), c) }
+	under.wrapPython = func(c worker.Command) worker.Command { return tool.UnderInCalls(log(), c) }
+	s, _, err := a.openSession(ctx, &request, sessionOptions{
+		compareOptions: &o.compareOptions, gpu: &under, workers: options,
+		words: []string{"bench", "--profile"}, doing: "running the kernels under ncu",
+		tools: record.Toolchain{"ncu": tool.Version},
+	})
+	if err != nil {
+		return err
+	}
+	defer s.Close(&err)
+	result, end, err := s.Run(ctx, (*run.Runner).JudgeBench, nil)
+	if end.Err != nil || err != nil {
+		return end.Failure(err)
+	}
+	return end.Failure(a.printCompare(s, result, &o.compareOptions, end))
+}
+
+// printProfiles prints what ncu wrote, as a table or as JSON lines.
+func (a *app) printProfiles(o *benchOptions) error {
+	profiles, err := gpuworker.ReadProfiles(o.profiles)
+	if errors.Is(err, gpuworker.ErrNoCounters) {
+		return session.Fail(session.ExitNothing, fmt.Errorf("--profile: %w", err))
+	}
+	if err != nil {
+		return err
+	}
+	if len(profiles) == 0 {
+		return session.Fail(session.ExitNothing, fmt.Errorf("--profile: ncu saw no kernel; what it wrote is "+
+			"in %s", o.profiles))
+	}
+	var lines []report.ProfileLine
+	for _, p := range profiles {
+		if o.json {
+			if err := report.JSON(a.out, p); err != nil {
+				return err
+			}
+		}
+		lines = append(lines, report.ProfileLine{
+			Kernel: p.Kernel, Grid: p.Grid, Block: p.Block, Launches: p.Launches, Registers: p.Registers,
+			TimeNS: p.TimeNS, Memory: p.Memory, L2: p.L2, Tensor: p.Tensor, Issue: p.Issue, Warps: p.Warps,
+			Waits: reasons(p.Stalls),
+		})
+	}
+	if o.json {
+		return nil
+	}
+	return report.Profiled(a.out, a.style(), lines, o.profiles)
+}
+
+// reasons names the most frequent ones, each with how many warps wait for it whenever one issues.
+func reasons(stalls []gpuworker.Stall) string {
+	var words []string
+	for _, s := range stalls[:min(len(stalls), mostReasons)] {
+		words = append(words, fmt.Sprintf("%s %.1f", strings.ReplaceAll(s.Reason, "_", " "), s.Warps))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,48 @@
+package report
+
+import (
+	"fmt"
+	"io"
+)
+
+// ProfileLine is what a profiler counted of one kernel. The shares are of what the GPU can do, in percent.
+type ProfileLine struct {
+	Kernel, Grid, Block              string
+	Launches, Registers              int
+	TimeNS                           float64
+	Memory, L2, Tensor, Issue, Warps float64
+	Waits                            string // why warps waited, the most frequent reason first
+}
+
+// A table has the longest kernels, at most so many, and none that takes less than this share of the longest:
+// those are what fills and checks a call's memory.
+const (
+	mostProfiles   = 24
+	shareOfLongest = 0.1
+)
+
+// Profiled writes a line for each of the longest kernels.
+func Profiled(w io.Writer, style Style, all []ProfileLine, folder string) error {
+	w = style.Wrap(w)
+	var rows [][]string
+	percent := func(v float64) string { return fmt.Sprintf("%.0f %%", v) }
+	for _, l := range all[:min(len(all), mostProfiles)] {
+		if l.TimeNS < shareOfLongest*all[0].TimeNS {
+			break
+		}
+		rows = append(rows, []string{
+			Duration(l.TimeNS), l.Grid, l.Block, fmt.Sprint(l.Registers), percent(l.Memory), percent(l.L2),
+			percent(l.Tensor), percent(l.Issue), percent(l.Warps), l.Waits, clean(l.Kernel),
+		})
+	}
+	if err := style.Table(w, "  ", columns(">time", ">grid", ">block", ">registers", ">memory", ">L2",
+		">tensor", ">issue", ">warps", "warps wait for", "kernel"), rows); err != nil {
+		return err
+	}
+	more := ""
+	if n := len(all) - len(rows); n > 0 {
+		more = fmt.Sprintf(" %s took less time each.", counted(n, "more kernel"))
+	}
+	return write(w, fmt.Sprintf("\nA kernel under a profiler is slower than without it; its time is no "+
+		"measurement.%s What ncu wrote is in %s.\n", more, clean(folder)))
+}
