@@ -66,7 +66,8 @@ func Settle(b *Binding, t Trial) Settled {
 		return settled
 	case first.Wrong == 0:
 		settled.Doubt = contradictions(assumed)
-		settled.Unshown = doubt(slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers))
+		hidden := slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers)
+		settled.Unshown = doubt(append(hidden, b.perhapsAlike()...))
 		settled.OtherSizes = doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
 		return settled
 	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
