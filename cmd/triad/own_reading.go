@@ -161,7 +161,7 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 	if dtypes := b.DTypes(); len(dtypes) > 1 {
 		sure = cmp.Or(t.dtype, dtypes[0])
 	}
-	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: sure})
+	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: sure, In: b.UnsaidDTypes()})
 	for _, distribution := range b.Spec.Own.Halves {
 		t.file.Doubt(t.pass, backend.Doubt{Why: s.Halves, Only: distribution})
 	}

@@ -131,6 +131,10 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 			"have: triad doctor names the versions; leave the import out, or install another one", m[1],
 			m[2])
 	}
+	if strings.Contains(message, ": SystemExit: ") {
+		return op.StatusUnavailable, "it ends the process when it is imported: put what runs at the top of " +
+			"the file under if __name__ == \"__main__\": (" + firstLine(message) + ")"
+	}
 	if emulated && wantsGPU.MatchString(message) {
 		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
 			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +

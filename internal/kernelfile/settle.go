@@ -54,6 +54,9 @@ func Settle(b *Binding, t Trial) Settled {
 	first := t.Read(nil)
 	assumed = append(assumed, b.perhapsOther(first)...)
 	switch {
+	case len(assumed) == 0 && !open && first.Wrong == 0:
+		settled.Unshown = doubt(b.perhapsAlike())
+		return settled
 	case len(assumed) == 0 && !open:
 		return settled
 	case first == (Tally{}): // it declines these calls, perhaps for their tensors' sizes

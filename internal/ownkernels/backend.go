@@ -214,11 +214,8 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 // another call, or it raised outside of a kernel. What was assumed of every call is to blame first. A trial
 // counts what it raises, and reads it otherwise.
 func (f *File) raisesForCalls(where *backend.Where, pass op.Pass) bool {
-	everywhere := func(d backend.Doubt) bool {
-		return len(d.Sizes) == 0 && d.DType == "" && d.Only == "" && d.Output == ""
-	}
 	launches := func(b *kernelfile.Binding) bool { return b.Pass == pass && b.Launches(where.Kernel) }
-	return !slices.ContainsFunc(f.doubts[pass], everywhere) &&
+	return !slices.ContainsFunc(f.doubts[pass], backend.Doubt.Everywhere) &&
 		(f.right[pass] || where == nil || !slices.ContainsFunc(f.Bindings, launches))
 }
 

@@ -235,6 +235,8 @@ func TestDoubtedElsewhere(t *testing.T) {
 		{[]backend.Doubt{launch}, large, "fp16", op.StatusNotUnderstood},
 		{[]backend.Doubt{dtype}, large, "fp32", op.StatusFail},
 		{[]backend.Doubt{dtype}, large, "fp16", op.StatusNotUnderstood},
+		{[]backend.Doubt{{Why: "it takes bf16", In: []string{"bf16"}}}, large, "fp16", op.StatusFail},
+		{[]backend.Doubt{{Why: "it takes bf16", In: []string{"bf16"}}}, large, "bf16", op.StatusNotUnderstood},
 		{[]backend.Doubt{{Why: "halves", Only: "scaled"}}, large, "fp32", op.StatusFail},
 		{[]backend.Doubt{{Why: "halves", Only: "normal"}}, large, "fp32", op.StatusNotUnderstood},
 		{[]backend.Doubt{launch, dtype}, small, "fp16", op.StatusNotUnderstood},
