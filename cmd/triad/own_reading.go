@@ -47,9 +47,9 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 	return nil
 }
 
-// inSaidAlone reads a file again, in the dtypes alone that it speaks of, or in fp32, where it is wrong in one
-// that neither it nor the user names, and right in fp32: its author need not have meant it for that. nil where
-// it stays as it is.
+// inSaidAlone reads a file again, in the dtypes alone that it speaks of, or in fp32, where it is wrong in
+// one that neither it nor the user names, and right in fp32: its author need not have meant it for that. It
+// is nil where the file stays as it is.
 func (a *app) inSaidAlone(
 	ctx context.Context, file *ownkernels.File, request run.Request, until *readingTime,
 ) (*ownkernels.File, error) {
@@ -437,7 +437,8 @@ func tallyOf(
 			if strings.Contains(r.Message, hostReaches) {
 				all.Reached++
 			}
-			if raisedOutside(b, r) || b.Function.Kind == kernelfile.Python && otherShape.MatchString(r.Message) {
+			python := b.Function.Kind == kernelfile.Python
+			if raisedOutside(b, r) || python && otherShape.MatchString(r.Message) {
 				all.Raised++
 				all.Words = cmp.Or(all.Words, inOneLine(r.Message))
 			}

@@ -24,7 +24,8 @@ var (
 	notRegistered = regexp.MustCompile(
 		`^AttributeError: '_OpNamespace' '(\w+)' object has no attribute '(\w+)'`)
 	// newWord matches a call of a library's function with a parameter that the version here does not have.
-	newWord = regexp.MustCompile(`^TypeError: (?:[\w.]+\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'`)
+	newWord = regexp.MustCompile(
+		`^TypeError: (?:[\w.]+\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'`)
 )
 
 // AboutTheCall says whether an exception of Python speaks of what a function was handed: another call might
@@ -64,7 +65,8 @@ func explainAbsent(o *backend.Outcome, text string) bool {
 	if !calls.MatchString(text) {
 		return false
 	}
-	o.Status, o.Sentence = op.StatusUnsupported, fmt.Sprintf("%s of the version that is here has no "+
-		"parameter %s: triad doctor names the versions", strings.TrimSuffix(calls.FindString(text), "("), m[2])
+	o.Status = op.StatusUnsupported
+	o.Sentence = fmt.Sprintf("%s of the version that is here has no parameter %s: triad doctor names the "+
+		"versions", strings.TrimSuffix(calls.FindString(text), "("), m[2])
 	return true
 }

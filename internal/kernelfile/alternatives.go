@@ -81,7 +81,7 @@ func (b *Binding) Alternatives() []Alternative {
 	for _, sizes := range b.perhapsWithout() {
 		all = append(all, withoutSizes(sizes))
 	}
-	if b.Function.Kind == Python && b.takesSizes() && !b.flat() && len(b.shape(b.inputs[0])) > 1 {
+	if b.mayBeFlat() {
 		all = append(all, Alternative{Flags: "tensors of one dimension", Options: Options{Flat: true}})
 	}
 	if ones := b.launchedSizes(); len(ones) > 0 {
@@ -120,6 +120,27 @@ func (b *Binding) Alternatives() []Alternative {
 		}
 	}
 	return append(all, b.otherAttributes()...)
+}
+
+// mayBeFlat says whether a function of Python may want tensors of one size: it is given its sizes as numbers,
+// or all its tensors are alike and its lines say of none how many sizes it has.
+func (b *Binding) mayBeFlat() bool {
+	if b.Function.Kind != Python || b.flat() || len(b.shape(b.inputs[0])) < 2 {
+		return false
+	}
+	said, _ := b.saidRank()
+	return b.takesSizes() || said == 0 && b.Function.form != kernelForm && b.eachAlike()
+}
+
+// eachAlike says whether all tensors of an operator have the same sizes.
+func (b *Binding) eachAlike() bool {
+	first := b.shape(b.inputs[0])
+	for _, t := range slices.Concat(b.inputs, b.outputs) {
+		if !slices.Equal(b.shape(t), first) && !t.Optional {
+			return false
+		}
+	}
+	return true
 }
 
 // withoutSizes is the reading in which tensors do not have some sizes, which are 1.

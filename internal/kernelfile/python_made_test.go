@@ -114,11 +114,12 @@ func TestUnsaidDTypes(t *testing.T) {
 	if b = pythonOf(t, "def f(x, dtype=None):\n    return x\n", Options{}); len(b.UnsaidDTypes()) > 0 {
 		t.Error("a file that speaks of dtypes names none")
 	}
-	b = pythonOf(t, "def f(x):\n    return x.to(torch.float16).to(x.dtype)\n", Options{})
+	const one = "def f(x):\n    return x.to(torch.float16).to(x.dtype)\n"
+	b = pythonOf(t, one, Options{})
 	if got := strings.Join(b.UnsaidDTypes(), " "); got != "bf16" {
 		t.Errorf("beside float16 are unsaid %q, want bf16", got)
 	}
-	b = pythonOf(t, "def f(x):\n    return x.to(torch.float16).to(x.dtype)\n", Options{}.With(b.InSaidAlone()))
+	b = pythonOf(t, one, Options{}.With(b.InSaidAlone()))
 	if got := b.Describe(); !strings.Contains(got, "no line of it speaks of bf16") ||
 		strings.Join(b.DTypes(), " ") != "fp32 fp16" {
 		t.Error(got)
