@@ -438,7 +438,8 @@ func tallyOf(
 				all.Reached++
 			}
 			python := b.Function.Kind == kernelfile.Python
-			if raisedOutside(b, r) || python && otherShape.MatchString(r.Message) {
+			if raisedOutside(b, r) || python && otherShape.MatchString(r.Message) ||
+				strings.Contains(r.Message, kernelfile.ChangedInputs) {
 				all.Raised++
 				all.Words = cmp.Or(all.Words, inOneLine(r.Message))
 			}

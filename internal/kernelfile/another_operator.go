@@ -16,6 +16,9 @@ var changing = strings.Fields(`abs absolute act activation argmax argmin average
 	scaled segment segmented selu sigmoid silu sliding softplus sparse stage1 stage2 step1 step2 step3 swish
 	tanh threshold transposed weighted window`)
 
+// ChangedInputs is said of a function that writes what it was given to read.
+const ChangedInputs = " changed its inputs: "
+
 // perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
 // nothing of it was assumed: it raises in each, or its name says that it computes something else.
 func (b *Binding) perhapsOther(first Tally) []Assumption {
@@ -27,6 +30,11 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	switch {
 	case flag == "--map ":
 		return nil
+	case first.Raised == first.Wrong && strings.Contains(first.Words, ChangedInputs):
+		return []Assumption{{
+			What: "it only reads its inputs: it writes one in each of these calls" + inBrackets(first.Words),
+			Flag: flag,
+		}}
 	case first.Raised == first.Wrong && strings.Contains(first.Words, " came back with shape "):
 		return []Assumption{{
 			What: "it computes " + b.Spec.Name + ": it gives another shape in each of these calls" +
