@@ -231,7 +231,7 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 	}
 	for _, dtype := range t.dtypes() { // it may make all its results in another one
 		t.dtype = dtype
-		if tally = t.read(file, enough); tally.Clean() {
+		if tally = t.read(file, enough); tally.Clean() || other == nil && tally.Right+tally.Wrong > 0 {
 			return tally
 		}
 	}
