@@ -56,12 +56,16 @@ def run(path: str, text: str, module: types.ModuleType) -> None:
     if (doc := ast.get_docstring(tree, clean=False)) is not None:
         module.__doc__ = doc
     _give_usual_names(tree, module)
-    for node in tree.body:
-        try:
-            _execute(node, path, flags, module)
-        except Exception as e:
-            _pass_over(node, e, tree, path, flags, module)
-    _take_from_main(tree, path, module)
+    given, sys.argv = sys.argv, [path]  # the words of the command line are triad's own
+    try:
+        for node in tree.body:
+            try:
+                _execute(node, path, flags, module)
+            except Exception as e:
+                _pass_over(node, e, tree, path, flags, module)
+        _take_from_main(tree, path, module)
+    finally:
+        sys.argv = given
 
 
 def _execute(node: ast.stmt, path: str, flags: int, module: types.ModuleType) -> None:
@@ -291,12 +295,15 @@ def _is_limit(e: BaseException, tree: ast.Module, path: str) -> bool:
     """Says whether a line failed since something is not here, and not since it is wrong."""
     while type(e).__name__ == "InterpreterError" and e.__cause__ is not None:
         e = e.__cause__
-    if isinstance(e, ImportError):
-        ours = "cannot import name" in str(e) and e.path and not _of_a_library(e.path)
-        return not ours  # a name that another file of the user's does not have
+    if isinstance(e, (ImportError, OSError)):  # of the user's other files what is compiled or made first
+        return True
+    if isinstance(e, KeyError) and _reads_environment(_innermost(e)):
+        return True
     if isinstance(e, AttributeError):
         return _is_of_others(e.obj) or _says_a_library(_innermost(e))
     frames = traceback.extract_tb(e.__traceback__)
+    if isinstance(e, IndexError) and frames and "sys.argv" in (frames[-1].line or ""):
+        return True
     here = [str(Path(f).parents[1]) for n in ("torch", "triton")
             if (f := getattr(sys.modules.get(n), "__file__", None))]
     if any(f.filename.startswith(f"{h}{os.sep}{c}") for f in frames for h in here for c in _COMPILERS):
@@ -325,6 +332,11 @@ def _innermost(e: BaseException) -> types.TracebackType | None:
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     return at
+
+
+def _reads_environment(at: types.TracebackType | None) -> bool:
+    """Says whether os.environ itself said that it has no such name."""
+    return at is not None and at.tb_frame.f_code.co_filename in (os.__file__, "<frozen os>")
 
 
 def _says_a_library(at: types.TracebackType | None) -> bool:

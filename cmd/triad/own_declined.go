@@ -10,27 +10,35 @@ import (
 )
 
 // whereItDeclines notes the sizes of whole tiles for a function that takes them and declines every quick
-// case, as one that is written for whole tiles or for rows of a power of two does.
+// case, as one that is written for whole tiles or for rows of a power of two does. One of Python that raises
+// in every quick case declines them too where it does not raise at whole tiles.
 func (t *readingTrial) whereItDeclines(b *kernelfile.Binding) {
 	asked := t.request.Options
-	if asked.Level != op.LevelQuick || len(asked.Dims) > 0 || !b.MayDecline() {
+	if asked.Level != op.LevelQuick || len(asked.Dims) > 0 || !t.file.IsPython() && !b.MayDecline() {
 		return
 	}
+	raises := false
 	for _, every := range []bool{false, true} {
 		if t.until.over() {
 			return
 		}
 		t.every = every // of a file of Python the smallest case says enough where it is judged
-		tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), true)
+		tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), !raises)
 		t.every = false
-		if tally != (kernelfile.Tally{}) || !t.declined || t.fault != nil {
+		raises = t.file.IsPython() && tally.Right == 0 && tally.Wrong > 0 && tally.Raised == tally.Wrong
+		declines := tally == (kernelfile.Tally{}) && t.declined && b.MayDecline()
+		if !raises && !declines || t.fault != nil {
 			return
 		}
 		if !t.file.IsPython() {
 			break
 		}
 	}
-	if dims := t.wholeDims(); len(dims) > 0 && t.Whole() != (kernelfile.Tally{}) {
+	dims := t.wholeDims()
+	if len(dims) == 0 {
+		return
+	}
+	if whole := t.Whole(); whole.Right+whole.Wrong > whole.Raised {
 		t.whole = dims
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -30,7 +31,7 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 		if err := a.settleFile(ctx, mine, i, request, until); err != nil {
 			return err
 		}
-		other, err := a.inFP32Alone(ctx, mine.Files[i], request, until)
+		other, err := a.inSaidAlone(ctx, mine.Files[i], request, until)
 		if err != nil {
 			return err
 		}
@@ -46,10 +47,10 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 	return nil
 }
 
-// inFP32Alone reads a file again, in fp32 alone, where neither it nor the user speaks of 16 bits and it is
-// wrong there, and right in fp32: its author need not have meant it for them. nil where
-// it stays as it is.
-func (a *app) inFP32Alone(
+// inSaidAlone reads a file again, in the dtypes alone that it speaks of, or in fp32, where it is wrong in
+// one that neither it nor the user names, and right in fp32: its author need not have meant it for that. It
+// is nil where the file stays as it is.
+func (a *app) inSaidAlone(
 	ctx context.Context, file *ownkernels.File, request run.Request, until *readingTime,
 ) (*ownkernels.File, error) {
 	for _, b := range file.Bindings {
@@ -62,7 +63,7 @@ func (a *app) inFP32Alone(
 				return nil, nil
 			}
 			if (t.wrong() || t.wrongSomewhere()) && t.rightIn(b.DTypes()[0]) {
-				return file.With(b.InFP32Alone())
+				return file.With(b.InSaidAlone())
 			}
 			if t.fault != nil {
 				return nil, t.fault
@@ -74,7 +75,17 @@ func (a *app) inFP32Alone(
 
 // wrong says whether the file is wrong in the trial's dtype.
 func (t *readingTrial) wrong() bool {
-	return t.try(t.file, maps.Clone(t.file.Covers.Dims), true).Wrong > 0
+	tally := t.answers()
+	return tally.Wrong > tally.Raised
+}
+
+// answers are the calls of the trial; where the first that is not right raised, all of them.
+func (t *readingTrial) answers() kernelfile.Tally {
+	tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), true)
+	if tally.Wrong > 0 && tally.Wrong == tally.Raised {
+		tally = t.try(t.file, maps.Clone(t.file.Covers.Dims), false)
+	}
+	return tally
 }
 
 // wrongSomewhere says whether the file is wrong in the trial's dtype at the size of one of the quick
@@ -94,7 +105,13 @@ func (t *readingTrial) wrongSomewhere() bool {
 // rightIn says whether the file is right in another dtype, where anything shows.
 func (t *readingTrial) rightIn(dtype string) bool {
 	t.dtype = dtype
-	return t.try(t.file, maps.Clone(t.file.Covers.Dims), true).Clean()
+	tally := t.answers()
+	if tally.Right == 0 && tally.Wrong == tally.Raised { // it takes other sizes
+		t.every = true
+		defer func() { t.every = false }()
+		tally = t.answers()
+	}
+	return tally.Right > 0 && tally.Wrong == tally.Raised
 }
 
 // settleFile tries the functions of one of the files.
@@ -119,6 +136,7 @@ func (a *app) settleFile(
 			_ = mine.Files[i].Close() // the reading that is left
 			mine.Files[i] = read
 			t.file = read
+			read.WasRight(t.pass)
 		} else {
 			t.doubt(settled)
 		}
@@ -141,9 +159,9 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherSizes, Sizes: t.right})
 	sure := ""
 	if dtypes := b.DTypes(); len(dtypes) > 1 {
-		sure = dtypes[0]
+		sure = cmp.Or(t.dtype, dtypes[0])
 	}
-	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: sure})
+	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: sure, In: b.UnsaidDTypes()})
 	for _, distribution := range b.Spec.Own.Halves {
 		t.file.Doubt(t.pass, backend.Doubt{Why: s.Halves, Only: distribution})
 	}
@@ -207,11 +225,37 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 	}
 	// Sizes that have a parameter are free here: those of one case say little about a reading.
 	enough := other != nil // of another reading it is asked whether all cases are right
+	tally := t.read(file, enough)
+	if !file.IsPython() || tally != (kernelfile.Tally{}) || !t.declined || t.dtype != "" {
+		return tally
+	}
+	for _, dtype := range t.dtypes() { // it may make all its results in another one
+		t.dtype = dtype
+		if tally = t.read(file, enough); tally.Clean() || other == nil && tally.Right+tally.Wrong > 0 {
+			return tally
+		}
+	}
+	t.dtype = ""
+	return tally
+}
+
+// read tries a file at the sizes that it takes, else at those that were asked for.
+func (t *readingTrial) read(file *ownkernels.File, enough bool) kernelfile.Tally {
 	tally := t.try(file, maps.Clone(file.Covers.Dims), enough)
 	if tally.Right+tally.Wrong == 0 {
 		tally = t.try(file, t.request.Options.Dims, enough)
 	}
 	return tally
+}
+
+// dtypes are those that the pass takes beside its first one.
+func (t *readingTrial) dtypes() []string {
+	for _, b := range t.file.Bindings {
+		if all := b.DTypes(); b.Pass == t.pass && len(all) > 1 {
+			return all[1:]
+		}
+	}
+	return nil
 }
 
 // Late says whether the time was up for another reading.
@@ -302,6 +346,7 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 		for _, r := range result.Records {
 			if r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract {
 				t.right = append(t.right, r.Case.Dims)
+				t.file.WasRight(t.pass)
 			}
 		}
 	}
@@ -392,7 +437,9 @@ func tallyOf(
 			if strings.Contains(r.Message, hostReaches) {
 				all.Reached++
 			}
-			if raisedOutside(b, r) {
+			python := b.Function.Kind == kernelfile.Python
+			if raisedOutside(b, r) || python && otherShape.MatchString(r.Message) ||
+				strings.Contains(r.Message, kernelfile.ChangedInputs) {
 				all.Raised++
 				all.Words = cmp.Or(all.Words, inOneLine(r.Message))
 			}
@@ -408,6 +455,9 @@ func tallyOf(
 	return all
 }
 
+// otherShape matches what is said of an output that has other sizes than the operator's.
+var otherShape = regexp.MustCompile(`^\w+ came back with shape `)
+
 // inOneLine are the words of an exception as a part of a sentence.
 func inOneLine(message string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
@@ -422,16 +472,11 @@ func inOneLine(message string) string {
 var raises = regexp.MustCompile(
 	`^(?:Runtime|Value|Type|Index|Key|Attribute|ZeroDivision|NotImplemented)Error: `)
 
-// ofAutograd matches what torch says of a backward that returns other gradients than its forward has inputs,
-// however it is called.
-var ofAutograd = regexp.MustCompile(`returned (?:a gradient different than None at position|` +
-	`an incorrect number of gradients|an invalid gradient at index)`)
-
 // raisedOutside says whether a function of Python raised something before it launched a kernel or beside it,
 // which another call might not have raised. One that returned nothing would do so again.
 func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
 	return r.Status == op.StatusCrash && raises.MatchString(r.Message) &&
-		!strings.Contains(r.Message, " returned nothing: ") && !ofAutograd.MatchString(r.Message) &&
+		!strings.Contains(r.Message, " returned nothing: ") && !advice.OfGradients(r.Message) &&
 		(r.Where == nil || !b.Launches(r.Where.Kernel))
 }
 

@@ -131,6 +131,10 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 			"have: triad doctor names the versions; leave the import out, or install another one", m[1],
 			m[2])
 	}
+	if strings.Contains(message, ": SystemExit: ") {
+		return op.StatusUnavailable, "it ends the process when it is imported: put what runs at the top of " +
+			"the file under if __name__ == \"__main__\": (" + firstLine(message) + ")"
+	}
 	if emulated && wantsGPU.MatchString(message) {
 		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
 			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
@@ -186,8 +190,8 @@ var refusedByTriton = regexp.MustCompile(`arange's range must be a power of 2|` 
 
 // Raised is where a Python function raised an exception: the line of the user's file, "" where that is not
 // known, the decorators and parameters of the function that it is in, and the line that its block begins
-// with, which says when it is raised.
-type Raised struct{ Line, Head, Guard string }
+// with, which says when it is raised. Text is that of the file.
+type Raised struct{ Line, Head, Guard, Text string }
 
 // itself matches a line of a function that raises an exception of its own.
 var itself = regexp.MustCompile(
@@ -215,7 +219,7 @@ func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 		what = line
 	}
 	what = strings.TrimSuffix(what, ".")
-	if emulated && explainInterpreter(o, line, head, what) {
+	if emulated && explainInterpreter(o, line, head, what) || explainAbsent(o, raised.Text) {
 		return
 	}
 	if m := unpacksSizes.FindStringSubmatch(line); m != nil && unpacks.MatchString(o.Sentence) &&

@@ -99,6 +99,10 @@ var buildLimits = []struct {
 		"load library libx.so: /c/libx.so: undefined symbol: _Z6finishPfi", "", true,
 		op.StatusUnavailable, "it uses finish, which another file defines",
 	},
+	{
+		"/tmp/x.py:5: SystemExit: 1", "", false, op.StatusUnavailable,
+		"it ends the process when it is imported",
+	},
 	{"x.cu:7: ‘struct Mine’ has no member named ‘argsort’", "", false, op.StatusUnknown, ""},
 }
 

@@ -113,6 +113,7 @@ type Doubt struct {
 	Why   string
 	Sizes []op.Dims // at which the function was right
 	DType string    // the guess is about the other ones
+	In    []string  // the dtypes that the guess is about; none: each but DType
 	Only  string    // the distribution that the guess is about; "" for each
 	// the output that the guess is about, where that alone is wrong; "" for all
 	Output string
@@ -121,7 +122,13 @@ type Doubt struct {
 // About says whether the guess may be to blame for a wrong answer in a case.
 func (d Doubt) About(c op.Case) bool {
 	right := slices.ContainsFunc(d.Sizes, func(s op.Dims) bool { return slices.Equal(s, c.Dims) })
-	return !right && (d.Only == "" || c.Distribution == d.Only) && (d.DType == "" || c.DType != d.DType)
+	return !right && (d.Only == "" || c.Distribution == d.Only) && (d.DType == "" || c.DType != d.DType) &&
+		(len(d.In) == 0 || slices.Contains(d.In, c.DType))
+}
+
+// Everywhere says whether the guess is about every case and output.
+func (d Doubt) Everywhere() bool {
+	return len(d.Sizes) == 0 && d.DType == "" && len(d.In) == 0 && d.Only == "" && d.Output == ""
 }
 
 // BuildFacts are what the compiler said.

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // Alternative is another reading of a function, as what a user may say: Flags are the words of the command
@@ -81,7 +83,8 @@ func (b *Binding) Alternatives() []Alternative {
 	for _, sizes := range b.perhapsWithout() {
 		all = append(all, withoutSizes(sizes))
 	}
-	if b.Function.Kind == Python && b.takesSizes() && !b.flat() && len(b.shape(b.inputs[0])) > 1 {
+	all = append(all, b.perhapsOutputs()...)
+	if b.mayBeFlat() {
 		all = append(all, Alternative{Flags: "tensors of one dimension", Options: Options{Flat: true}})
 	}
 	if ones := b.launchedSizes(); len(ones) > 0 {
@@ -120,6 +123,69 @@ func (b *Binding) Alternatives() []Alternative {
 		}
 	}
 	return append(all, b.otherAttributes()...)
+}
+
+// perhapsOutputs are the readings in which a tensor that an operator need not be given is what the result is
+// written into: C of matmul(A, B, C), which is returned.
+func (b *Binding) perhapsOutputs() (all []Alternative) {
+	if b.Function.Kind != Python && !b.extension {
+		return nil
+	}
+	for _, a := range b.Args {
+		if a.Role != Input || b.said(a) {
+			continue
+		}
+		shape, left := b.withoutSwitches(b.inputs[a.Index])
+		for _, t := range b.outputs {
+			if left && !b.has(Output, t.Name) && slices.Equal(plainSizes(b.shape(t)), shape) {
+				all = append(all, mapped([]string{a.Name}, []string{t.Name}))
+			}
+		}
+	}
+	return all
+}
+
+// withoutSwitches are the sizes of a tensor where all switches are on, and whether one decides if it has
+// elements: "batch * with_c".
+func (b *Binding) withoutSwitches(t op.TensorSpec) (sizes []string, switched bool) {
+	for _, size := range b.shape(t) {
+		text := fmt.Sprint(size)
+		for _, a := range b.Spec.Attributes {
+			plain, found := strings.CutSuffix(text, " * "+a.Name)
+			text, switched = plain, switched || found && a.Type == "bool"
+		}
+		sizes = append(sizes, text)
+	}
+	return sizes, switched
+}
+
+// plainSizes are sizes as words.
+func plainSizes(list []any) (sizes []string) {
+	for _, size := range list {
+		sizes = append(sizes, fmt.Sprint(size))
+	}
+	return sizes
+}
+
+// mayBeFlat says whether a function of Python may want tensors of one size: it is given its sizes as numbers,
+// or all its tensors are alike and its lines say of none how many sizes it has.
+func (b *Binding) mayBeFlat() bool {
+	if b.Function.Kind != Python || b.flat() || len(b.shape(b.inputs[0])) < 2 {
+		return false
+	}
+	said, _ := b.saidRank()
+	return b.takesSizes() || said == 0 && b.Function.form != kernelForm && b.eachAlike()
+}
+
+// eachAlike says whether all tensors of an operator have the same sizes.
+func (b *Binding) eachAlike() bool {
+	first := b.shape(b.inputs[0])
+	for _, t := range slices.Concat(b.inputs, b.outputs) {
+		if !slices.Equal(b.shape(t), first) && !t.Optional {
+			return false
+		}
+	}
+	return true
 }
 
 // withoutSizes is the reading in which tensors do not have some sizes, which are 1.

@@ -10,10 +10,14 @@ import (
 // changing are words in the name of a function that say that it computes something else than the operator,
 // or a part of it, where neither the operator nor what belongs to it is called so.
 var changing = strings.Fields(`abs absolute act activation argmax argmin average avg batchnorm bias blur
-	causal cross dropout gelu gray grayscale grey group grouped int8 instance leaky linear local log mask
-	masked max mean min mul outer partial pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized
-	relu residual scaled segment segmented sigmoid silu sliding sparse stage1 stage2 step1 step2 step3 swish
-	tanh transposed weighted window`)
+	causal celu clamped crelu cross dropout elu geglu gelu glu gray grayscale grey group grouped hardsigmoid
+	hardswish hardtanh instance int8 leaky linear local log mask masked max mean min mish mul outer partial
+	pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling prelu quantized reglu relu relu6 residual
+	scaled segment segmented selu sigmoid silu sliding softplus sparse stage1 stage2 step1 step2 step3 swish
+	tanh threshold transposed weighted window`)
+
+// ChangedInputs is said of a function that writes what it was given to read.
+const ChangedInputs = " changed its inputs: "
 
 // perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
 // nothing of it was assumed: it raises in each, or its name says that it computes something else.
@@ -26,6 +30,17 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	switch {
 	case flag == "--map ":
 		return nil
+	case first.Raised == first.Wrong && strings.Contains(first.Words, ChangedInputs):
+		return []Assumption{{
+			What: "it only reads its inputs: it writes one in each of these calls" + inBrackets(first.Words),
+			Flag: flag,
+		}}
+	case first.Raised == first.Wrong && strings.Contains(first.Words, " came back with shape "):
+		return []Assumption{{
+			What: "it computes " + b.Spec.Name + ": it gives another shape in each of these calls" +
+				inBrackets(first.Words),
+			Flag: flag,
+		}}
 	case first.Raised == first.Wrong:
 		return []Assumption{{
 			What: "it takes what triad calls it with: it raises in each of these calls" +
@@ -33,9 +48,7 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 			Flag: flag,
 		}}
 	case word != "":
-		return []Assumption{{
-			What: "it computes " + b.Spec.Name + ", though its name has " + word, Flag: flag,
-		}}
+		return b.namedOtherwise(word, flag)
 	case b.launchesOther() != "":
 		return []Assumption{{
 			What: "it computes " + b.Spec.Name + ", though what it launches is called " + b.launchesOther(),
@@ -43,6 +56,21 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		}}
 	}
 	return nil
+}
+
+// perhapsAlike is what may be to blame where a function is right on ordinary numbers and wrong on others: by
+// its name it computes something that is alike there, as relu6 is for numbers up to 6.
+func (b *Binding) perhapsAlike() []Assumption {
+	word, flag := b.saysOther(), "--map "+b.mapWords(b.tensorParameters())
+	if word == "" || flag == "--map " || slices.ContainsFunc(b.Args, b.said) {
+		return nil
+	}
+	return b.namedOtherwise(word, flag)
+}
+
+// namedOtherwise is the assumption that a function whose name has a word of another operator is this one.
+func (b *Binding) namedOtherwise(word, flag string) []Assumption {
+	return []Assumption{{What: "it computes " + b.Spec.Name + ", though its name has " + word, Flag: flag}}
 }
 
 // inBrackets are words behind others; "" where there are none.

@@ -2,7 +2,10 @@ package kernelfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // Describe says what was understood of a function: its signature, what every parameter stands for, the
@@ -28,8 +31,14 @@ func (b *Binding) Describe() string {
 		}
 		fmt.Fprintf(&text, "\n  %s: its tensors are taken for %s (--dtype says another)", why, b.asked[0])
 	} else if len(b.Options.Only) > 0 {
-		fmt.Fprintf(&text, "\n  no line of it speaks of 16 bits, where it is wrong: it is judged in "+
-			"%s alone (--dtype fp16,bf16 judges it there)", strings.Join(b.asked, ", "))
+		what, others := "16 bits", "fp16,bf16"
+		for _, dtype := range []op.DType{op.FP16, op.BF16} { // the other one is named
+			if len(b.asked) > 1 && !slices.Contains(b.asked, dtype.String()) {
+				what, others = dtype.String(), dtype.String()
+			}
+		}
+		fmt.Fprintf(&text, "\n  no line of it speaks of %s, where it is wrong: it is judged in "+
+			"%s alone (--dtype %s judges it there)", what, strings.Join(b.asked, ", "), others)
 	} else if len(b.asked) > 0 {
 		fmt.Fprintf(&text, "\n  its lines ask for %s: it is judged in no other dtype",
 			strings.Join(b.asked, ", "))

@@ -119,6 +119,12 @@ var narrowType = regexp.MustCompile(`(?i)half|float16|fp16|bf16|\bdtype\b|elemen
 // narrowName matches the name of a type of 16 bits.
 var narrowName = regexp.MustCompile(`(?i)half|float16|fp16|bf16`)
 
+// namesOf16 match the names of each type of 16 bits; those of bf16 are taken out of the text before.
+var namesOf16 = map[op.DType]*regexp.Regexp{
+	op.BF16: regexp.MustCompile(`(?i)bfloat16|bf16|bfloat162`),
+	op.FP16: regexp.MustCompile(`(?i)half|float16|fp16`),
+}
+
 // namesNarrow says whether the lines of a file, without its comments, name a type of 16 bits or ask for the
 // dtype of tensors.
 func namesNarrow(comment *regexp.Regexp, text string) bool {
@@ -126,9 +132,10 @@ func namesNarrow(comment *regexp.Regexp, text string) bool {
 }
 
 // wideType matches a dtype of which nothing is halved, "dtype=tl.float32", and one that is handed on,
-// which is named elsewhere: "dtype=dtype".
+// which is named elsewhere: "dtype=dtype", "dtype=x.dtype".
 var wideType = regexp.MustCompile(
-	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)|dtype)\b`)
+	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b|dtype\b|` +
+		`\w+\.dtype\b|["'](?:fp|f|float)?(?:32|64)["'])`)
 
 // guessedDTypes is the doubt about the dtypes beyond fp32 of a function that takes any, where neither its
 // file nor the user names one: its author may never have offered them.
@@ -150,26 +157,34 @@ func (b *Binding) guessedDTypes() string {
 }
 
 // UnsaidDTypes are the dtypes of 16 bits that a function takes since it takes any, where neither its file nor
-// the user names one.
+// the user names one, and that of two whose names a file of Python does not have beside those of the other.
 func (b *Binding) UnsaidDTypes() (others []string) {
-	if b.narrow || len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 ||
-		b.Cases[0].Main != op.FP32 {
+	if len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 || b.Cases[0].Main != op.FP32 ||
+		b.narrow && (!b.sixteen || b.Function.Kind != Python) {
 		return nil
 	}
+	all := pythonComment.ReplaceAllString(b.file.text, "")
 	for _, c := range b.Cases[1:] {
-		if c.Main == op.FP16 || c.Main == op.BF16 {
+		names, text := namesOf16[c.Main], all
+		if c.Main == op.FP16 {
+			text = namesOf16[op.BF16].ReplaceAllString(text, "")
+		}
+		if names != nil && (!b.narrow || !names.MatchString(text)) {
 			others = append(others, c.DType)
 		}
 	}
 	return others
 }
 
-// InFP32Alone is the reading of a function that was not written for the dtypes that nothing says.
-func (b *Binding) InFP32Alone() Alternative {
-	return Alternative{
-		Flags:   "--dtype " + op.FP32.String(),
-		Options: Options{Only: []string{op.FP32.String()}},
+// InSaidAlone is the reading of a function that was not written for the dtypes that nothing says.
+func (b *Binding) InSaidAlone() Alternative {
+	var said []string
+	for _, c := range b.Cases {
+		if !slices.Contains(b.UnsaidDTypes(), c.DType) && !slices.Contains(said, c.Main.String()) {
+			said = append(said, c.Main.String())
+		}
 	}
+	return Alternative{Flags: "--dtype " + strings.Join(said, ","), Options: Options{Only: said}}
 }
 
 // instances finds the dtypes of the operator that the function's types take, and how it is called for each.

@@ -139,6 +139,16 @@ func bindFirst(
 	return nil, first
 }
 
+// words matches a parameter of Python that is no tensor, number or switch: "title: str".
+var words = regexp.MustCompile(`^\w+ ?: ?["']?(?:str|bytes|(?:pathlib\.)?Path|(?:typing\.)?Callable)\b`)
+
+// wantsWords says whether a function of Python cannot be called without something that no operator has.
+func (fn *Function) wantsWords() bool {
+	return fn.Kind == Python && slices.ContainsFunc(fn.Params, func(p Param) bool {
+		return !p.Optional && words.MatchString(p.Text)
+	})
+}
+
 // eligible lists the functions that may be the one of a pass, rank by rank: those that are named, else host
 // functions that C can call, else host functions that launch, else kernels.
 func (f *File) eligible(r Request, pass op.Pass) [][]Function {
@@ -147,7 +157,7 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
 		if r.Function != "" && named && fits || r.Function == "" && fits && !helps(fn.Name) && !fn.launcher &&
-			!fn.givesGrid() &&
+			!fn.givesGrid() && !fn.wantsWords() &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}

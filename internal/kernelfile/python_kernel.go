@@ -311,6 +311,9 @@ func dimsOrProduct(target string) string {
 	return target
 }
 
+// numberByDefault matches the number that a constexpr parameter has where nothing says another one.
+var numberByDefault = regexp.MustCompile(`constexpr\s*=\s*(\d+)\s*$`)
+
 // hasDefault says whether a constexpr parameter has a value of its own: "BLOCK: tl.constexpr = 64".
 func hasDefault(p Param) bool {
 	_, after, found := strings.Cut(p.Text, "constexpr")
@@ -325,6 +328,8 @@ func (b *Binding) tile(text string, a Argument, moved map[string]string) string 
 	switch {
 	case moved[a.Name] != "":
 		return moved[a.Name]
+	case numberByDefault.MatchString(a.Text):
+		return numberByDefault.FindStringSubmatch(a.Text)[1]
 	case hasDefault(a.Param):
 		return fmt.Sprintf("default(_MODULE.%s.fn, %q)", b.Function.call, a.Name)
 	case strings.EqualFold(a.Name, "num_stages"):

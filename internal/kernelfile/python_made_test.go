@@ -104,7 +104,7 @@ func TestUnsaidDTypes(t *testing.T) {
 	if got := strings.Join(b.UnsaidDTypes(), " "); got != "fp16 bf16" {
 		t.Errorf("unsaid are %q, want fp16 bf16", got)
 	}
-	b = pythonOf(t, text, Options{}.With(b.InFP32Alone()))
+	b = pythonOf(t, text, Options{}.With(b.InSaidAlone()))
 	if got := strings.Join(b.DTypes(), " "); got != "fp32" || len(b.UnsaidDTypes()) > 0 {
 		t.Errorf("in fp32 alone: judged in %s, unsaid %v", got, b.UnsaidDTypes())
 	}
@@ -113,5 +113,19 @@ func TestUnsaidDTypes(t *testing.T) {
 	}
 	if b = pythonOf(t, "def f(x, dtype=None):\n    return x\n", Options{}); len(b.UnsaidDTypes()) > 0 {
 		t.Error("a file that speaks of dtypes names none")
+	}
+	const one = "def f(x):\n    return x.to(torch.float16).to(x.dtype)\n"
+	b = pythonOf(t, one, Options{})
+	if got := strings.Join(b.UnsaidDTypes(), " "); got != "bf16" {
+		t.Errorf("beside float16 are unsaid %q, want bf16", got)
+	}
+	b = pythonOf(t, one, Options{}.With(b.InSaidAlone()))
+	if got := b.Describe(); !strings.Contains(got, "no line of it speaks of bf16") ||
+		strings.Join(b.DTypes(), " ") != "fp32 fp16" {
+		t.Error(got)
+	}
+	both := "def f(x):\n    if x.dtype in (torch.half, torch.bfloat16):\n        return x\n    return +x\n"
+	if b = pythonOf(t, both, Options{}); len(b.UnsaidDTypes()) > 0 {
+		t.Errorf("a file that names both leaves %v unsaid", b.UnsaidDTypes())
 	}
 }

@@ -69,6 +69,11 @@ func (b *Binding) strideName(p Param) (at int, size string) {
 		return at, ""
 	}
 	rest, best := strings.Trim(word[longest:], "_"), 0
+	for _, o := range b.Args { // a size of the kernel's own goes before what others call so
+		if o.Role == Size && rest != "" && snake(o.Name) == rest && len(dimsOf(o.Target)) == 1 {
+			return at, o.Target
+		}
+	}
 	for _, d := range b.Spec.Dims {
 		if s := score(b.Spec, b.Pass, rest, d.Name); rest != "" && s > best {
 			size, best = d.Name, s

@@ -47,27 +47,27 @@ func Settle(b *Binding, t Trial) Settled {
 	assumed := b.Assumptions()
 	names, _ := b.exchangeable()
 	_, square := b.swapped()
-	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0
+	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() ||
+		len(b.perhapsOutputs()) > 0
 	if len(assumed) == 0 && !open && !b.mayBeOther() {
 		return settled
 	}
 	first := t.Read(nil)
 	assumed = append(assumed, b.perhapsOther(first)...)
 	switch {
+	case first.Right > 0 && first.Wrong == 0:
+		settled.Doubt = contradictions(assumed)
+		hidden := slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers)
+		settled.Unshown = doubt(append(hidden, b.perhapsAlike()...))
+		settled.OtherSizes = doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
+		return settled
 	case len(assumed) == 0 && !open:
 		return settled
 	case first == (Tally{}): // it declines these calls, perhaps for their tensors' sizes
-		for _, sizes := range b.perhapsWithout() {
-			if other := withoutSizes(sizes); t.Read(&other).Clean() {
-				return Settled{Taken: &other}
-			}
+		if taken := b.withoutSome(t); taken != nil {
+			return Settled{Taken: taken}
 		}
 		settled.Unshown = doubt(assumed)
-		return settled
-	case first.Wrong == 0:
-		settled.Doubt = contradictions(assumed)
-		settled.Unshown = doubt(slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers))
-		settled.OtherSizes = doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
 		return settled
 	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
 		return settled // its pointers are the device's, whatever they stand for
@@ -101,6 +101,17 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.Doubt = noTimeFor(left)
 	}
 	return settled
+}
+
+// withoutSome is the reading of a function that takes tensors without some sizes alone; nil where none is
+// right.
+func (b *Binding) withoutSome(t Trial) *Alternative {
+	for _, sizes := range b.perhapsWithout() {
+		if other := withoutSizes(sizes); t.Read(&other).Clean() {
+			return &other
+		}
+	}
+	return nil
 }
 
 // noTimeFor is the sentence of a function whose reading by these flags there was no time for.

@@ -194,9 +194,12 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	}
 	if err == nil && f.IsPython() {
 		advice.ExplainDeclined(&outcome, f.raised(outcome.Where), !f.reading.Workers.GPU)
-		f.givesWider(&outcome, job)
+		f.givesOther(&outcome, job)
 		f.mixesDTypes(&outcome, job)
 		returnsOthers(&outcome)
+		if !b.Trial && f.raisesForCalls(outcome.Where, job.Implementation.Pass) {
+			advice.ExplainRaised(&outcome)
+		}
 	}
 	if outcome.Where != nil && f.inline != "" && outcome.Where.File == f.inlineAt {
 		outcome.Where.File = f.Path // its lines are the same
@@ -205,6 +208,15 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		outcome.Where = nil // a line of the shim tells the user nothing
 	}
 	return outcome, err
+}
+
+// raisesForCalls says whether what a function of Python raises says nothing against it: it was right in
+// another call, or it raised outside of a kernel. What was assumed of every call is to blame first. A trial
+// counts what it raises, and reads it otherwise.
+func (f *File) raisesForCalls(where *backend.Where, pass op.Pass) bool {
+	launches := func(b *kernelfile.Binding) bool { return b.Pass == pass && b.Launches(where.Kernel) }
+	return !slices.ContainsFunc(f.doubts[pass], backend.Doubt.Everywhere) &&
+		(f.right[pass] || where == nil || !slices.ContainsFunc(f.Bindings, launches))
 }
 
 // runJob runs a job in the worker, unless a trial has run the same one. On a GPU two runs may differ.
@@ -293,32 +305,34 @@ func (b *Backend) Versions(ctx context.Context) map[string]string {
 	return all
 }
 
-// givesWider makes an outcome neutral in which a function of Python gave fp32 for 16 bits, or 16 bits for a
-// statistic that the operator has in fp32, where the user did not ask for 16 bits: its author may have meant
-// it so.
-func (f *File) givesWider(outcome *backend.Outcome, job backend.Job) {
-	if len(f.reading.Options.DTypes) > 0 || outcome.Status != op.StatusUnknown || !narrow(job.DType) {
+// givesOther makes an outcome neutral in which a function of Python gave floats of another type than the
+// operator has there, where the user did not ask for its dtype: its author may have meant it so, as one who
+// makes every result in fp16.
+func (f *File) givesOther(outcome *backend.Outcome, job backend.Job) {
+	if len(f.reading.Options.DTypes) > 0 || outcome.Status != op.StatusUnknown {
 		return
 	}
 	for _, launch := range outcome.Launches {
 		for _, o := range launch.Outputs {
 			for _, want := range job.Outputs {
-				wider := narrow(want.DType.String()) && o.DType == op.FP32.String()
-				narrower := want.DType == op.FP32 && narrow(o.DType)
-				if want.Name == o.Name && (wider || narrower) {
-					outcome.Status = op.StatusUnsupported
-					outcome.Sentence = fmt.Sprintf("it gives %s in %s for %v: say --dtype %s if it is "+
-						"to keep %[3]v", o.Name, o.DType, want.DType, job.DType)
-					outcome.Launches = nil
-					return
+				if want.Name != o.Name || !isFloat(o.DType) || !isFloat(want.DType.String()) ||
+					o.DType == want.DType.String() {
+					continue
 				}
+				outcome.Status, outcome.Launches = op.StatusUnsupported, nil
+				outcome.Sentence = fmt.Sprintf("it gives %s in %s for %v: say --dtype %s if it is to keep "+
+					"%[3]v", o.Name, o.DType, want.DType, job.DType)
+				return
 			}
 		}
 	}
 }
 
-// narrow says whether a dtype has 16 bits.
-func narrow(dtype string) bool { return dtype == op.FP16.String() || dtype == op.BF16.String() }
+// isFloat says whether a dtype is one of those that PyTorch has for plain floats.
+func isFloat(dtype string) bool {
+	return dtype == op.FP32.String() || dtype == op.FP64.String() || dtype == op.FP16.String() ||
+		dtype == op.BF16.String()
+}
 
 // mixedTypes are the words in which Triton and torch refuse a program for its dtypes, whatever the
 // numbers are: a function that 16 bits have, and a product of two dtypes.

@@ -12,7 +12,9 @@ import (
 
 // raised is where an exception was raised, as far as the user's lines say.
 func (f *File) raised(w *backend.Where) advice.Raised {
-	return advice.Raised{Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w)}
+	return advice.Raised{
+		Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: strings.Join(f.lines, "\n"),
+	}
 }
 
 // guardOf is the line that begins the block of the line that raised an exception, as in "if x.ndim != 2:",

@@ -54,10 +54,11 @@ type File struct {
 
 	reading       Reading
 	doubts        map[op.Pass][]backend.Doubt
-	source        string // hash of the file, of what it includes and of how it is called
-	shim          string // path of the code that triad wrote to call it
-	inline        string // the CUDA of a Python file that is judged; "" where it has none
-	inlineAt      string // where that lies
+	right         map[op.Pass]bool // in some call of a trial
+	source        string           // hash of the file, of what it includes and of how it is called
+	shim          string           // path of the code that triad wrote to call it
+	inline        string           // the CUDA of a Python file that is judged; "" where it has none
+	inlineAt      string           // where that lies
 	adapter       *worker.Adapter
 	kept          kept     // outcomes of trials
 	interpreted   bool     // its kernels run in Triton's interpreter
@@ -373,6 +374,14 @@ func (f *File) Doubt(pass op.Pass, why backend.Doubt) {
 		f.doubts = map[op.Pass][]backend.Doubt{}
 	}
 	f.doubts[pass] = append(f.doubts[pass], why)
+}
+
+// WasRight notes that a pass was right in some call.
+func (f *File) WasRight(pass op.Pass) {
+	if f.right == nil {
+		f.right = map[op.Pass]bool{}
+	}
+	f.right[pass] = true
 }
 
 // With reads the file again, in another way. The worker of the new one is its own.

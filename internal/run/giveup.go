@@ -115,10 +115,8 @@ func (x *execution) end(w work) {
 
 // judged counts what was made of a case that was run.
 func (l *losses) judged(e entry, r *record.Record) {
-	everywhere := func(d backend.Doubt) bool {
-		return len(d.Sizes) == 0 && d.DType == "" && d.Only == "" && d.Output == ""
-	}
-	doubted := r.Status == op.StatusNotUnderstood && slices.ContainsFunc(e.implementation.Doubts, everywhere)
+	doubted := r.Status == op.StatusNotUnderstood &&
+		slices.ContainsFunc(e.implementation.Doubts, backend.Doubt.Everywhere)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract {

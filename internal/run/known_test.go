@@ -225,6 +225,7 @@ func TestDoubtedElsewhere(t *testing.T) {
 	small, large := op.Dims{{Name: "n", Value: 3}}, op.Dims{{Name: "n", Value: 4096}}
 	launch := backend.Doubt{Why: "the block is 256", Sizes: []op.Dims{small}}
 	dtype := backend.Doubt{Why: "it takes fp16", DType: "fp32"}
+	unsaid := backend.Doubt{Why: "it takes bf16", In: []string{"bf16"}}
 	for _, c := range []struct {
 		doubts []backend.Doubt
 		dims   op.Dims
@@ -235,6 +236,8 @@ func TestDoubtedElsewhere(t *testing.T) {
 		{[]backend.Doubt{launch}, large, "fp16", op.StatusNotUnderstood},
 		{[]backend.Doubt{dtype}, large, "fp32", op.StatusFail},
 		{[]backend.Doubt{dtype}, large, "fp16", op.StatusNotUnderstood},
+		{[]backend.Doubt{unsaid}, large, "fp16", op.StatusFail},
+		{[]backend.Doubt{unsaid}, large, "bf16", op.StatusNotUnderstood},
 		{[]backend.Doubt{{Why: "halves", Only: "scaled"}}, large, "fp32", op.StatusFail},
 		{[]backend.Doubt{{Why: "halves", Only: "normal"}}, large, "fp32", op.StatusNotUnderstood},
 		{[]backend.Doubt{launch, dtype}, small, "fp16", op.StatusNotUnderstood},

@@ -325,10 +325,9 @@ class OwnFile(unittest.TestCase):
             module.f(1)
 
     def test_a_line_that_is_wrong_ends_the_import(self):
-        self.write(helper_of_mine="N = 1")
         for i, line in enumerate((
                 'TABLE = torch.arange(6).view(2, 2)', 'N = int("x")', 'N = torch.ones(2).veiw(1)',
-                'from helper_of_mine import M', 'N = own(1, two=2)', 'N = [][1]',
+                'N = own(1, two=2)', 'N = [][1]',
                 'x = torch.arange("a", b=1)', 'N = math.floor()')):
             self.write(**{f"wrong_{i}": f"import math, torch\ndef own(x): return x\n{line}\n"
                           "def f(x): return x"})
@@ -417,6 +416,24 @@ class OwnFile(unittest.TestCase):
         self.write(wrong="N = nowhere")
         with self.assertRaisesRegex(ImportError, "wrong.py:1: NameError"):
             self.load("wrong.py")
+
+    def test_what_is_read_from_elsewhere_may_not_be_here(self):
+        self.write(beside="", mine="""
+            import os, sys
+            from beside import _compiled
+            SOURCE = open("nowhere/relu.cu").read()
+            ROOT = os.environ["NO_SUCH_NAME_OF_OURS"]
+            N = int(sys.argv[1])
+            def f(x): return x
+            def g(x): return _compiled.g(x)
+            """)
+        module = self.load("mine.py")
+        self.assertEqual(module.f(3), 3)
+        for name in ("SOURCE", "ROOT", "N"):
+            with self.assertRaises(own_lines.Missing):
+                own_lines.must_be_here(getattr(module, name))
+        with self.assertRaisesRegex(own_lines.Missing, "cannot import name '_compiled'"):
+            module.g(3)
 
     def test_cuda_means_the_device_that_is_here(self):
         self.write(mine="""

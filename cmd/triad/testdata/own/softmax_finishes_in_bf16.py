@@ -1,0 +1,9 @@
+import torch
+
+
+def softmax(x):
+    return finish(torch.exp(x.float() - x.float().max(dim=-1, keepdim=True).values))
+
+
+def finish(weights):
+    return (weights / weights.sum(dim=-1, keepdim=True)).to(torch.bfloat16)

@@ -1,0 +1,72 @@
+package advice
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+var (
+	// aboutTheCall matches exceptions of Python that speak of what a function was handed: of sizes, numbers
+	// of them, indices. A name that is missing and a call with too many words are mistakes of the lines, for
+	// whatever call.
+	aboutTheCall = regexp.MustCompile(
+		`^(?:[\w.]+\.)?(?:Runtime|Value|Index|Key|ZeroDivision|Overflow|NotImplemented|Einops)Error: `)
+	// ofReturned matches what is said of what came back, and ofGradients what torch says of a backward that
+	// returns other gradients than its forward has inputs, whatever it is handed.
+	ofReturned  = regexp.MustCompile(` returned (?:nothing: |values, want )|, want a torch\.Tensor`)
+	ofGradients = regexp.MustCompile(`returned (?:a gradient different than None at position|` +
+		`an incorrect number of gradients|an invalid gradient at index)`)
+	// notRegistered matches what torch says of operators that an extension brings, which nobody has loaded.
+	notRegistered = regexp.MustCompile(
+		`^AttributeError: '_OpNamespace' '(\w+)' object has no attribute '(\w+)'`)
+	// newWord matches a call of a library's function with a parameter that the version here does not have.
+	newWord = regexp.MustCompile(
+		`^TypeError: (?:[\w.]+\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'`)
+)
+
+// AboutTheCall says whether an exception of Python speaks of what a function was handed: another call might
+// not have raised it.
+func AboutTheCall(sentence string) bool {
+	return aboutTheCall.MatchString(sentence) && !ofReturned.MatchString(sentence) &&
+		!OfGradients(sentence)
+}
+
+// OfGradients says whether an exception is torch's of a backward that returns other gradients than its
+// forward has inputs.
+func OfGradients(sentence string) bool { return ofGradients.MatchString(sentence) }
+
+// ExplainRaised makes an exception of a Python function UNSUPPORTED that speaks of what it was handed: nobody
+// is given a wrong number. Whether it raises for the data alone is asked by the run, as of every function
+// that declines.
+func ExplainRaised(o *backend.Outcome) {
+	if o.Status == op.StatusCrash && !o.Ended && AboutTheCall(o.Sentence) {
+		o.Status, o.Sentence = op.StatusUnsupported, "it raises in this call: "+ofItself(o.Sentence)
+	}
+}
+
+// explainAbsent makes an exception neutral that says what is not here: operators of an extension, and
+// parameters of functions of Triton and torch that another version has. text is that of the file.
+func explainAbsent(o *backend.Outcome, text string) bool {
+	if m := notRegistered.FindStringSubmatch(o.Sentence); m != nil {
+		o.Status, o.Sentence = op.StatusUnavailable, fmt.Sprintf("it calls torch.ops.%s.%s of an extension "+
+			"that nothing here has loaded: judge the .cu that holds it, with --add, or load it in this file",
+			m[1], m[2])
+		return true
+	}
+	m := newWord.FindStringSubmatch(o.Sentence)
+	if m == nil || regexp.MustCompile(`\bdef `+m[1]+`\(`).MatchString(text) {
+		return false
+	}
+	calls := regexp.MustCompile(`\b(?:tl|triton|torch|F)\.(?:\w+\.)*` + m[1] + `\(`)
+	if !calls.MatchString(text) {
+		return false
+	}
+	o.Status = op.StatusUnsupported
+	o.Sentence = fmt.Sprintf("%s of the version that is here has no parameter %s: triad doctor names the "+
+		"versions", strings.TrimSuffix(calls.FindString(text), "("), m[2])
+	return true
+}

@@ -1,0 +1,72 @@
+package advice
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// An exception that speaks of what a function was handed gives nobody a wrong number; a mistake of the lines,
+// what came back, and a worker that ended are not excused.
+func TestExplainRaised(t *testing.T) {
+	for _, c := range []struct {
+		sentence string
+		ended    bool
+		want     op.Status
+	}{
+		{"RuntimeError: shape '[-1, 128]' is invalid for input of size 7", false, op.StatusUnsupported},
+		{"IndexError: index 263 is out of bounds for dimension 0 with size 128", false, op.StatusUnsupported},
+		{"ValueError: not enough values to unpack (expected 3, got 2)", false, op.StatusUnsupported},
+		{"ZeroDivisionError: integer modulo by zero", false, op.StatusUnsupported},
+		{"einops.EinopsError: Error while processing rearrange", false, op.StatusUnsupported},
+		{"RuntimeError: the process ended", true, op.StatusCrash},
+		{"NameError: name 'rows' is not defined", false, op.StatusCrash},
+		{"UnboundLocalError: cannot access local variable 'y'", false, op.StatusCrash},
+		{"AttributeError: 'Tensor' object has no attribute 'shap'", false, op.StatusCrash},
+		{"TypeError: softmax returned nothing: return the result", false, op.StatusCrash},
+		{"RuntimeError: softmax returned nothing: return the result", false, op.StatusCrash},
+		{
+			"RuntimeError: NormBackward returned an incorrect number of gradients (expected 3)", false,
+			op.StatusCrash,
+		},
+	} {
+		o := backend.Outcome{Status: op.StatusCrash, Sentence: c.sentence, Ended: c.ended}
+		if ExplainRaised(&o); o.Status != c.want {
+			t.Errorf("%s: %v %q, want %v", c.sentence, o.Status, o.Sentence, c.want)
+		}
+	}
+	o := backend.Outcome{Status: op.StatusFail, Sentence: "RuntimeError: words"}
+	if ExplainRaised(&o); o.Status != op.StatusFail {
+		t.Errorf("a wrong answer became %v", o.Status)
+	}
+}
+
+// What is not here is no fault of a file; a function of its own with another parameter is.
+func TestExplainAbsent(t *testing.T) {
+	const twoFunctions = "def max(x):\n    return tl.where(x > 0, x, 0, precise=True)\n"
+	for _, c := range []struct {
+		sentence, text string
+		want           op.Status
+		says           string
+	}{
+		{
+			"AttributeError: '_OpNamespace' 'mine' object has no attribute 'relu'", "",
+			op.StatusUnavailable, "torch.ops.mine.relu",
+		},
+		{
+			"TypeError: where() got an unexpected keyword argument 'precise'", twoFunctions,
+			op.StatusUnsupported, "tl.where of the version that is here has no parameter precise",
+		},
+		{"TypeError: max() got an unexpected keyword argument 'precise'", twoFunctions, op.StatusCrash, ""},
+		{"TypeError: sum() got an unexpected keyword argument 'precise'", twoFunctions, op.StatusCrash, ""},
+		{"AttributeError: 'Tensor' object has no attribute 'relu'", "", op.StatusCrash, ""},
+	} {
+		o := backend.Outcome{Status: op.StatusCrash, Sentence: c.sentence}
+		ExplainDeclined(&o, Raised{Text: c.text}, true)
+		if o.Status != c.want || !strings.Contains(o.Sentence, c.says) {
+			t.Errorf("%s: %v %q, want %v and %q", c.sentence, o.Status, o.Sentence, c.want, c.says)
+		}
+	}
+}
