@@ -1,9 +1,12 @@
 package ownkernels
 
 import (
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"triad/cuda"
 	"triad/cuda/rewrite"
 	"triad/internal/backend"
 	"triad/internal/kernelfile"
@@ -90,9 +93,18 @@ func takesPointer(fn kernelfile.Function) bool {
 
 // limitOfJoined makes a failed build neutral whose fault lies in the function that triad made of main().
 func (f *File) limitOfJoined(failed *backend.LoadFailure) {
-	if f.joined && failed.Status == op.StatusBuildFail {
+	if f.joined && failed.Status == op.StatusBuildFail && !f.inItsOwnLines(failed.Log) {
 		failed.Status = op.StatusUnsupported
 		failed.Message = "the launches of its main() do not make a function by themselves (" +
 			strings.TrimSuffix(failed.Message, ".") + "): write a function that launches the kernels"
 	}
+}
+
+// inItsOwnLines says whether the first message of a compiler is about a line that the file itself has, before
+// those that were written behind it.
+func (f *File) inItsOwnLines(log string) bool {
+	at, line, _, found := cuda.CompilerMessage(log)
+	number, err := strconv.Atoi(line)
+	of := func(path string) bool { return path != "" && filepath.Base(at) == filepath.Base(path) }
+	return found && err == nil && number <= len(f.lines) && (of(f.Path) || of(f.inlineAt))
 }
