@@ -115,10 +115,21 @@ func (f *File) takesTensor(name string) bool {
 	})
 }
 
+// mostIncluded is how long the text of headers may be that is read for constants: those of a library are
+// longer than those that are written for a file.
+const mostIncluded = 1 << 18
+
 // Includes notes what the files that a CUDA file includes say of it, whose own text is own: one of them may
-// include PyTorch's headers.
+// include PyTorch's headers, or name its sizes, "const int threads = 32;".
 func (f *File) Includes(own, text string) {
 	f.words += strings.ToLower(text)
+	if text != "" && len(text) < mostIncluded {
+		for name, value := range ReadCUDA(text).defines {
+			if _, here := f.defines[name]; !here && f.defines != nil {
+				f.defines[name] = value
+			}
+		}
+	}
 	if !f.extension && includesTorch.MatchString(text) {
 		f.extension = true
 		f.readExtension(own)
