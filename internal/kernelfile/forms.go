@@ -65,6 +65,7 @@ func (b *Binding) chooseForm() {
 		b.chooseTensorForm()
 		return
 	}
+	b.takePositions()
 	b.chooseTokens()
 	for _, try := range []func(missing int) bool{b.takePacked, b.takeEach, b.takeUnscaled} {
 		if missing := b.missingPointers(); missing > 0 || b.tripled() {

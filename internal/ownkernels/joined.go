@@ -1,6 +1,7 @@
 package ownkernels
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -84,6 +85,32 @@ func (f *File) bindStructs(request kernelfile.Request, content []byte) ([]*kerne
 	f.takeText(text)
 	f.Matched = append(f.Matched, "what it takes as structs is made of pointers and sizes")
 	return bindings, nil, true
+}
+
+// bindConstants matches kernels to which what they read of constant memory is a parameter: main() fills it.
+func (f *File) bindConstants(
+	request kernelfile.Request, content []byte,
+) ([]*kernelfile.Binding, error, bool) {
+	if request.IsPython() {
+		return nil, nil, false
+	}
+	read := request.Read(string(content), f.reading.Options.Flags)
+	changed, names := kernelfile.WithConstants(string(content), string(rewrite.Code(content)), read)
+	if len(names) == 0 {
+		return nil, nil, false
+	}
+	left, _, ok := withoutMain([]byte(changed))
+	if !ok {
+		left = []byte(changed)
+	}
+	bindings, err := f.reading.bind(request, f.Path, []byte(changed))
+	if several := (*kernelfile.SeveralError)(nil); err != nil && !errors.As(err, &several) {
+		return nil, nil, false
+	}
+	f.takeText(string(left))
+	f.Matched = append(f.Matched, "what it reads of constant memory is a parameter: "+
+		strings.Join(names, ", "))
+	return bindings, err, true
 }
 
 // takesPointer says whether a function has a pointer among its parameters.
