@@ -29,8 +29,8 @@ func (f *File) passLaunchesOn() {
 }
 
 // handsKernelOn says whether a function hands a kernel of the file to a function that launches it, which may
-// stand in a header: "launch(kernel<128>, grid, block, x, y)". What asks or sets something about a kernel does
-// not launch it.
+// stand in a header: "launch(kernel<128>, grid, block, x, y)". What asks or sets something about a kernel
+// does not launch it.
 func (f *File) handsKernelOn(fn *Function) bool {
 	var callees []string // of the calls that are open
 	for k, t := range fn.body {
@@ -44,7 +44,8 @@ func (f *File) handsKernelOn(fn *Function) bool {
 		case ")":
 			callees = callees[:max(len(callees)-1, 0)]
 		default:
-			if len(callees) == 0 || k == 0 || !slices.Contains([]string{"(", ",", "&", ")"}, fn.body[k-1].text) {
+			argument := k > 0 && slices.Contains([]string{"(", ",", "&", ")"}, fn.body[k-1].text)
+			if len(callees) == 0 || !argument {
 				continue
 			}
 			callee := callees[len(callees)-1]

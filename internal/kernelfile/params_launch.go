@@ -127,7 +127,8 @@ func (p Param) countsThreads() bool {
 	return p.isInteger() && slices.Contains(blockNames, snake(p.Name))
 }
 
-// sizesBothSides says whether the lines take a number twice, as the sides of a block: "dim3 block(n, n)", "n * n".
+// sizesBothSides says whether the lines take a number twice, as the sides of a block: "dim3 block(n, n)",
+// "n * n".
 func (b *Binding) sizesBothSides(p Param) bool {
 	return b.speaksOf(func(t []token) bool {
 		return t[0].text == p.Name && t[2].text == p.Name && (t[1].text == "," || t[1].text == "*")

@@ -52,8 +52,8 @@ func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 	return left, ok
 }
 
-// withoutMain is a CUDA file without the lines of its main(), and the same without comments and literals; ok is
-// false where it has none.
+// withoutMain is a CUDA file without the lines of its main(), and the same without comments and literals; ok
+// is false where it has none.
 func withoutMain(text []byte) (left, code []byte, ok bool) {
 	code = rewrite.Code(text)
 	head := mainHead.FindIndex(code)
