@@ -370,6 +370,9 @@ func (b *Binding) checkSizes(file *File) error {
 		}
 		list, _ := b.inputs[0].Shape.([]any)
 		if !constant && (len(list) == 0 || list[len(list)-1] == d.Name || !b.givesAnySize()) {
+			if b.takeSquare() {
+				continue
+			}
 			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s, or "+
 				"add a parameter", d.Name, b.Spec.Name, b.Matched(),
 				cmp.Or(b.sizesOfLaunch(file), d.Name+"=1"))
