@@ -51,7 +51,8 @@ func (b *Binding) neededDims() (needed []string) {
 	return needed
 }
 
-// allEqual is how the equal sizes of a square are named, "rows = cols"; "" where the operator has no such name.
+// allEqual is how the equal sizes of a square are named, "rows = cols"; "" where the operator has no such
+// name.
 func (b *Binding) allEqual() string {
 	name := strings.Join(b.neededDims(), " = ")
 	if _, known := b.Spec.Synonyms[name]; !known || !strings.Contains(name, "=") {
@@ -80,8 +81,8 @@ func (b *Binding) takeSquare() bool {
 	return true
 }
 
-// sidesOfSquare says whether the only constant with which a kernel compares is each side of a square: the file
-// multiplies it by itself, and nothing else by it.
+// sidesOfSquare says whether the only constant with which a kernel compares is each side of a square: the
+// file multiplies it by itself, and nothing else by it.
 func (b *Binding) sidesOfSquare(file *File, found bounds) bool {
 	if len(found.values) != 1 || b.allEqual() == "" {
 		return false
