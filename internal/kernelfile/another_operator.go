@@ -9,11 +9,12 @@ import (
 
 // changing are words in the name of a function that say that it computes something else than the operator,
 // or a part of it, where neither the operator nor what belongs to it is called so.
-var changing = strings.Fields(`abs absolute act activation argmax argmin average avg batchnorm bias blur
-	causal cross dropout gelu gray grayscale grey group grouped int8 instance leaky linear local log mask
-	masked max mean min mul outer partial pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized
-	relu residual scaled segment segmented sigmoid silu sliding sparse stage1 stage2 step1 step2 step3 swish
-	tanh transposed weighted window`)
+var changing = strings.Fields(`abs absolute act activation add addition argmax argmin average avg
+	batchnorm bias blur causal cross diff difference div divide division dropout gelu gray grayscale grey
+	group grouped int8 instance leaky linear local log mask masked max mean min mul outer partial pass1
+	pass2 pass3 phase phase1 phase2 phase3 pool pooling quantized relu residual scaled segment segmented
+	sigmoid silu sliding sparse stage1 stage2 step1 step2 step3 sub subtract subtraction swish tanh
+	transposed weighted window`)
 
 // perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
 // nothing of it was assumed: it raises in each, or its name says that it computes something else.
@@ -131,7 +132,12 @@ func (b *Binding) saysOther() string {
 	for _, a := range b.Spec.Attributes {
 		known += "_" + snake(a.Name)
 	}
-	for _, w := range strings.Split(snake(b.Function.Name), "_") {
+	words := strings.Split(snake(b.Function.Name), "_")
+	for i, w := range words {
+		ofMatrices := w == "mul" && i > 0 && strings.HasPrefix(words[i-1], "mat") // a product of them
+		if ofMatrices && strings.Contains(b.Spec.Summary, "matri") {
+			continue
+		}
 		if slices.Contains(changing, w) && !strings.Contains(known, w) &&
 			!strings.Contains(b.Spec.Summary, w) {
 			return w
