@@ -20,6 +20,9 @@ var (
 		`\(\S*site-packages/`)
 	unknownName = regexp.MustCompile(`[‘']([\w:]+)[’'] (?:was not declared|has not been declared|` +
 		`does not name a type|is not a member of)`)
+	// a compiler's note behind a redefinition, about a line of the emulator
+	definedTwice = regexp.MustCompile(`redefinition of [‘'][^’'\n]*?(\w+)(?:\([^’'\n]*)?[’'](?:[^\n]*\n)` +
+		`(?:[^\n]*\n){0,6}?\S*cuda/emulator/\S+: note: `)
 	noNamespace = regexp.MustCompile(`[‘'](\w+)[’'] is not a ` +
 		`(?:namespace-name|class, namespace, or enumeration)`)
 	// headers of CUDA and its libraries; the emulator has its own of those that it knows
@@ -95,6 +98,10 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 	}
 	if m := notEmulated.FindStringSubmatch(": " + text); m != nil && emulated {
 		return op.StatusUnsupported, m[1] + ", or run it where a GPU is", true
+	}
+	if m := definedTwice.FindStringSubmatch(log); m != nil && emulated {
+		return op.StatusUnsupported, fmt.Sprintf("it defines %s, which the emulator's headers define too: "+
+			"leave that out, as CUDA has it, or run it where a GPU is", m[1]), true
 	}
 	if m := notInExtension.FindStringSubmatch(text); m != nil {
 		return op.StatusUnsupported, fmt.Sprintf("triad's torch/extension.h, with which it is compiled, "+

@@ -20,6 +20,19 @@ var buildLimits = []struct {
 		op.StatusUnavailable, "it includes cutlass/cutlass.h,",
 	},
 	{
+		"x.cu:3: redefinition of 'constexpr const int warpSize'",
+		"x.cu:3:15: error: redefinition of 'constexpr const int warpSize'\n" +
+			"cuda/emulator/cuemu/execution.h:24:22: note: 'constexpr const int warpSize' previously " +
+			"defined here",
+		false, op.StatusUnsupported, "it defines warpSize, which the emulator's headers define too",
+	},
+	{
+		"x.cu:3: redefinition of 'constexpr const int width'",
+		"x.cu:3:15: error: redefinition of 'constexpr const int width'\n" +
+			"x.cu:1:15: note: 'constexpr const int width' previously defined here",
+		false, op.StatusUnknown, "",
+	},
+	{
 		"x.cu:1: mma.h", "x.cu:1:10: fatal error: mma.h: No such file or directory", false,
 		op.StatusUnsupported, "it includes mma.h, which the emulator",
 	},

@@ -9,12 +9,13 @@ import (
 
 // changing are words in the name of a function that say that it computes something else than the operator,
 // or a part of it, where neither the operator nor what belongs to it is called so.
-var changing = strings.Fields(`abs absolute act activation argmax argmin average avg batchnorm bias blur
-	causal celu clamped crelu cross dropout elu geglu gelu glu gray grayscale grey group grouped hardsigmoid
-	hardswish hardtanh instance int8 leaky linear local log mask masked max mean min mish mul outer partial
-	pass1 pass2 pass3 phase phase1 phase2 phase3 pool pooling prelu quantized reglu relu relu6 residual
-	scaled segment segmented selu sigmoid silu sliding softplus sparse stage1 stage2 step1 step2 step3 swish
-	tanh threshold transposed weighted window`)
+var changing = strings.Fields(`abs absolute act activation add addition argmax argmin average avg
+	batchnorm bias blur causal celu clamped crelu cross diff difference div divide division dropout
+	elu geglu gelu glu gray grayscale grey group grouped hardsigmoid hardswish hardtanh instance
+	int8 leaky linear local log mask masked max mean min mish mul outer partial pass1 pass2 pass3
+	phase phase1 phase2 phase3 pool pooling prelu quantized reglu relu relu6 residual scaled segment
+	segmented selu sigmoid silu sliding softplus sparse stage1 stage2 step1 step2 step3 sub subtract
+	subtraction swish tanh threshold transposed weighted window`)
 
 // ChangedInputs is said of a function that writes what it was given to read.
 const ChangedInputs = " changed its inputs: "
@@ -159,7 +160,12 @@ func (b *Binding) saysOther() string {
 	for _, a := range b.Spec.Attributes {
 		known += "_" + snake(a.Name)
 	}
-	for _, w := range strings.Split(snake(b.Function.Name), "_") {
+	words := strings.Split(snake(b.Function.Name), "_")
+	for i, w := range words {
+		ofMatrices := w == "mul" && i > 0 && strings.HasPrefix(words[i-1], "mat") // a product of them
+		if ofMatrices && strings.Contains(b.Spec.Summary, "matri") {
+			continue
+		}
 		if slices.Contains(changing, w) && !strings.Contains(known, w) &&
 			!strings.Contains(b.Spec.Summary, w) {
 			return w

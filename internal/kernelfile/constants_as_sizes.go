@@ -99,14 +99,15 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	found := file.boundsOf(fn)
 	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
-	if len(found.values) == 0 || found.products || slices.ContainsFunc(fn.Params, takesVectors) ||
-		len(found.values) == 1 && b.oneOfSeveral(found) {
+	square := b.sidesOfSquare(file, found)
+	if len(found.values) == 0 || found.products && !square || slices.ContainsFunc(fn.Params, takesVectors) ||
+		len(found.values) == 1 && !square && b.oneOfSeveral(found) {
 		return nil, false, nil
 	}
 	dims = map[string]int64{}
 	if len(found.values) == 1 {
 		for name, value := range found.values {
-			b.oneConstant(dims, value, len(found.below[name]) > 1)
+			b.oneConstant(dims, value, square || len(found.below[name]) > 1)
 		}
 	} else if value := found.alike(); value > 0 { // the sides of a square
 		b.oneConstant(dims, value, true)
@@ -135,8 +136,12 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	for name := range found.values {
 		sure = sure || file.allocates(name)
 	}
-	if err := b.fewEnough(dims); err != nil {
-		return nil, false, &TooManyError{Err: err, Values: found.values}
+	if err := b.fewEnough(dims, square); err != nil {
+		large := &TooManyError{Err: err, Values: found.values, Sides: 1}
+		if square {
+			large.Sides = len(b.neededDims())
+		}
+		return nil, false, large
 	}
 	return dims, sure, nil
 }
@@ -149,12 +154,7 @@ func takesVectors(p Param) bool {
 // oneOfSeveral says whether a constant that stands alone may be another size than that of a row: it is called
 // so, or the number of a block is an index of its own, so that there are as many of something as blocks.
 func (b *Binding) oneOfSeveral(found bounds) bool {
-	var needed []string
-	for _, d := range b.Spec.Dims {
-		if d.Default == "" {
-			needed = append(needed, d.Name)
-		}
-	}
+	needed := b.neededDims()
 	if len(needed) < 2 {
 		return false
 	}
@@ -208,8 +208,8 @@ func (f *File) allocates(name string) bool {
 	return false
 }
 
-// fewEnough refuses sizes with which an input would have too many elements.
-func (b *Binding) fewEnough(dims map[string]int64) error {
+// fewEnough refuses sizes with which an input would have too many elements, or a product take too long.
+func (b *Binding) fewEnough(dims map[string]int64, product bool) error {
 	for _, t := range b.inputs {
 		elements, tooMany := int64(1), false
 		for _, size := range b.shape(t) {
@@ -218,6 +218,7 @@ func (b *Binding) fewEnough(dims map[string]int64) error {
 				elements *= n
 			}
 		}
+		tooMany = tooMany || product && b.work(dims) > mostWork
 		if tooMany {
 			var words []string
 			for _, dim := range slices.Sorted(maps.Keys(dims)) {

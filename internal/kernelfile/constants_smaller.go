@@ -18,6 +18,7 @@ import (
 type TooManyError struct {
 	Err    error
 	Values map[string]int64 // of the constants
+	Sides  int              // how many sizes a constant is: each side of a square, and the depth of a product
 }
 
 // Error says what the sizes are.
@@ -26,21 +27,30 @@ func (e *TooManyError) Error() string { return e.Err.Error() }
 // fewElements is how many elements a tensor may have whose sizes were made smaller.
 const fewElements = 1 << 16
 
+// fewProducts is the same of a product, whose depth is a size too.
+const fewProducts = 1 << 21
+
 // Smaller is the text of a file with smaller constants for those of a TooManyError, and what they are now:
 // each is halved until all of them together are few. ok is false where one has no definition to change.
 func (e *TooManyError) Smaller(text string) (smaller, now string, ok bool) {
 	values := maps.Clone(e.Values)
 	names := slices.Sorted(maps.Keys(values))
+	few := int64(fewElements)
+	if e.Sides > 2 {
+		few = fewProducts
+	}
 	for {
 		product := int64(1)
 		largest := names[0]
 		for _, name := range names {
-			product *= min(values[name], fewElements+1)
+			for range max(e.Sides, 1) {
+				product *= min(values[name], few+1)
+			}
 			if values[name] > values[largest] {
 				largest = name
 			}
 		}
-		if product <= fewElements {
+		if product <= few {
 			break
 		}
 		values[largest] = (values[largest] + 1) / 2

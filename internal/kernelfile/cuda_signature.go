@@ -112,15 +112,25 @@ func ReadCUDA(text string, defined ...string) *File {
 		f.Functions, f.helpers, f.declared = nil, nil, nil
 		f.scope(0, len(f.tokens), nil, false)
 	}
-	f.markWritten()
-	f.passLaunchesOn()
-	f.readExtension(text)
+	f.readFunctions(text)
 	for _, t := range f.tokens {
 		f.Shares = f.Shares || t.text == "__shared__"
 		f.Waits = f.Waits || strings.Contains(t.text, "sync")
 		f.Adds = f.Adds || strings.HasPrefix(t.text, "atomicAdd")
 	}
 	return f
+}
+
+// readFunctions reads what the lines of the functions that were found say of their parameters.
+func (f *File) readFunctions(text string) {
+	f.markWritten()
+	f.passLaunchesOn()
+	f.readExtension(text)
+	for i := range f.Functions {
+		if fn := &f.Functions[i]; fn.returns && fn.returnsParameter() {
+			fn.returns = false
+		}
+	}
 }
 
 // LaunchLines lists the lines with a <<<.

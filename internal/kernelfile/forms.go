@@ -65,6 +65,7 @@ func (b *Binding) chooseForm() {
 		b.chooseTensorForm()
 		return
 	}
+	b.takePositions()
 	b.chooseTokens()
 	for _, try := range []func(missing int) bool{b.takePacked, b.takeEach, b.takeUnscaled} {
 		if missing := b.missingPointers(); missing > 0 || b.tripled() {
@@ -340,7 +341,7 @@ func (b *Binding) takeScratch() {
 	for i, a := range b.Args {
 		if a.Pointer && !a.Const && a.Role == Nothing {
 			open = append(open, i)
-			maxima = maxima || slices.Contains(scratchMaxima, snake(a.Name))
+			maxima = maxima || slices.Contains(scratchMaxima, scratchWord(a.Name))
 		}
 	}
 	extra := -b.missingPointers()
@@ -354,7 +355,7 @@ func (b *Binding) takeScratch() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		sums := maxima && a.Role == Output && b.outputs[a.Index].Optional &&
-			slices.Contains(scratchSums, snake(a.Name))
+			slices.Contains(scratchSums, scratchWord(a.Name))
 		if sums || slices.Contains(open, i) {
 			a.takeRoom(formOf{fill: scratchFill(a.Param)})
 		}
@@ -367,9 +368,18 @@ func (a *Argument) takeRoom(form formOf) {
 	a.Role, a.Target, a.formOf = Constant, "room to work in", form
 }
 
+// scratchWord is the name of a pointer in small letters, without what says that it is one of the device.
+func scratchWord(name string) string {
+	word := snake(name)
+	for _, prefix := range []string{"d_", "dev_", "device_", "gpu_"} {
+		word = strings.TrimPrefix(word, prefix)
+	}
+	return word
+}
+
 // isScratchName says whether a name is one that people give to room to work in.
 func isScratchName(name string) bool {
-	word := snake(name)
+	word := scratchWord(name)
 	return slices.Contains(scratchSums, word) || slices.Contains(scratchMaxima, word) ||
 		slices.ContainsFunc([]string{
 			"work", "tmp", "_var", "rms", "_std", "_mean", "temp", "scratch", "buf", "partial",
@@ -387,7 +397,7 @@ const (
 // matter: sums begin with 0, and so does what the lines add to without writing it first; maxima begin with
 // -infinity.
 func scratchFill(p Param) string {
-	switch word := snake(p.Name); {
+	switch word := scratchWord(p.Name); {
 	case slices.Contains(scratchMaxima, word):
 		return fillInfinity
 	case slices.Contains(scratchSums, word), (p.atomic || p.added) && !p.plain:

@@ -10,7 +10,9 @@ import (
 func (b *Binding) formWord(a Argument) string {
 	switch {
 	case a.Form == Scratch:
-		return map[string]string{"": wordRoom, fillZero: wordZeros, fillInfinity: wordLowest}[a.fill]
+		return map[string]string{
+			"": wordRoom, fillZero: wordZeros, fillInfinity: wordLowest, fillPositions: wordPositions,
+		}[a.fill]
 	case a.Form == Packed:
 		end := map[packing]string{rowByRow: ":" + endRows, elementwise: ":" + endElements}[a.lies]
 		return strings.Join(a.parts, "+") + end

@@ -13,8 +13,10 @@ const (
 	wordRoom   = "room"  // room to work in, which holds nothing before a call
 	wordZeros  = "zeros" // the same, filled with 0
 	wordLowest = "lowest"
-	wordFactor = "factor" // a plain number in the place of the tensor that the output is multiplied by
-	wordAddend = "addend"
+	// the position of each token, from 0
+	wordPositions = "positions"
+	wordFactor    = "factor" // a plain number in the place of the tensor that the output is multiplied by
+	wordAddend    = "addend"
 )
 
 // Endings of a word of --map that say how a tensor, or several, lie: cos:twice, gate+up:rows.
@@ -40,6 +42,9 @@ var isNumber = regexp.MustCompile(`^-?\d+(\.\d*)?(e-?\d+)?$`)
 func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
 	said.form.told = true
 	fills := map[string]string{wordRoom: "", wordZeros: fillZero, wordLowest: fillInfinity}
+	if b.Spec.Own.Positions != "" {
+		fills[wordPositions] = fillPositions
+	}
 	if fill, room := fills[text]; room {
 		said.form.Form, said.form.fill = Scratch, fill
 		return said, true
@@ -91,6 +96,9 @@ func (b *Binding) formWords() []string {
 		names := strings.Join(own.Packed, "+")
 		all = append(all, names, names+":"+endRows, names+":"+endElements)
 	}
+	if own.Positions != "" {
+		all = append(all, wordPositions)
+	}
 	for _, name := range own.Wide {
 		all = append(all, name+":"+endTwice, name+":"+endPairs)
 	}
@@ -125,7 +133,7 @@ func (b *Binding) checkWord(p Param, text string) error {
 		ok && !said.plain && !pointer,
 		!ok && slices.Contains(b.plainWords(), text) && !p.isFloat():
 		return b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, text, p.Text, text)
-	case ok && p.Const && said.form.Form == Scratch:
+	case ok && p.Const && said.form.Form == Scratch && said.form.fill != fillPositions:
 		return b.errorf("--map %s=%s: room to work in is written, and %s is const", p.Name, text, p.Text)
 	}
 	return nil

@@ -75,3 +75,25 @@ func indexes(tokens []token) []int {
 	}
 	return all
 }
+
+// sizesOfOneBlock are sizes of which one block has a thread for each element, where a kernel is launched so
+// for all of them: the operator's own quick ones are larger than a block, or nothing.
+func (b *Binding) sizesOfOneBlock() []map[string]int64 {
+	if b.Function.Kind != Kernel || b.Launch == nil || len(b.Options.Dims)+len(b.Options.Bound) > 0 ||
+		b.Launch.Grid != [3]string{"1", "1", "1"} {
+		return nil
+	}
+	names := lex(product(b.Launch.Block)).tokens
+	for _, dim := range b.neededDims() {
+		if !slices.ContainsFunc(names, func(t token) bool { return t.text == dim }) {
+			return nil
+		}
+	}
+	switch needed := b.neededDims(); len(needed) {
+	case 1:
+		return []map[string]int64{{needed[0]: 1000}}
+	case 2:
+		return []map[string]int64{{needed[0]: 7, needed[1]: 143}}
+	}
+	return nil
+}

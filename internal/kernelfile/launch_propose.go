@@ -13,6 +13,9 @@ import (
 // blockThreads is the block that is proposed where the file names none.
 const blockThreads = 256
 
+// sideThreads is the side of a block of as many threads in both directions.
+const sideThreads = 16
+
 // proposeLaunch reads --grid, --block and --shared, and fills in what is not said from the kernel's own
 // lines.
 func (b *Binding) proposeLaunch(file *File) error {

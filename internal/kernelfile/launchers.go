@@ -1,6 +1,9 @@
 package kernelfile
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // passLaunchesOn finds the functions that launch a kernel which they are handed, as a template does that
 // takes the kernel's type. What calls one of them is what can be judged.
@@ -20,8 +23,48 @@ func (f *File) passLaunchesOn() {
 				fn.Launches = true
 			}
 		}
+		fn.Launches = fn.Launches || fn.Kind == Host && !fn.launcher && f.handsKernelOn(fn)
 	}
 	f.templatesOfCallers()
+}
+
+// handsKernelOn says whether a function hands a kernel of the file to a function that launches it, which may
+// stand in a header: "launch(kernel<128>, grid, block, x, y)". What asks or sets something about a kernel
+// does not launch it.
+func (f *File) handsKernelOn(fn *Function) bool {
+	var callees []string // of the calls that are open
+	for k, t := range fn.body {
+		switch t.text {
+		case "(":
+			callee := ""
+			if k > 0 && fn.body[k-1].isName() {
+				callee = fn.body[k-1].text
+			}
+			callees = append(callees, callee)
+		case ")":
+			callees = callees[:max(len(callees)-1, 0)]
+		default:
+			argument := k > 0 && slices.Contains([]string{"(", ",", "&", ")"}, fn.body[k-1].text)
+			if len(callees) == 0 || !argument {
+				continue
+			}
+			callee := callees[len(callees)-1]
+			launches := callee != "" && !strings.HasPrefix(callee, "cuda") && !f.isKernel(callee)
+			if launches && f.isKernel(t.text) && !slices.ContainsFunc(fn.Params, func(p Param) bool {
+				return p.Name == t.text
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isKernel says whether a name is that of a kernel of the file.
+func (f *File) isKernel(name string) bool {
+	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
+		return fn.Kind == Kernel && fn.Name == name
+	})
 }
 
 // templatesOfCallers leaves templates of numbers that launch a kernel to the host functions of the file that

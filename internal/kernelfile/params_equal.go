@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -38,4 +39,83 @@ func (b *Binding) takeElements(a *Argument, numbers []int) bool {
 	}
 	a.Role, a.Target = Size, product
 	return true
+}
+
+// neededDims are the sizes of an operator that a function has to be given.
+func (b *Binding) neededDims() (needed []string) {
+	for _, d := range b.Spec.Dims {
+		if d.Default == "" {
+			needed = append(needed, d.Name)
+		}
+	}
+	return needed
+}
+
+// allEqual is how the equal sizes of a square are named, "rows = cols"; "" where the operator has no such
+// name.
+func (b *Binding) allEqual() string {
+	name := strings.Join(b.neededDims(), " = ")
+	if _, known := b.Spec.Synonyms[name]; !known || !strings.Contains(name, "=") {
+		return ""
+	}
+	return name
+}
+
+// takeSquare takes the only number that a function is given for all sizes of an operator whose tensors may be
+// squares, where by itself it was taken for one of them.
+func (b *Binding) takeSquare() bool {
+	only := -1
+	for i, a := range b.Args {
+		switch {
+		case a.Role == Size && only < 0 && !b.said(a) && slices.Contains(b.neededDims(), a.Target):
+			only = i
+		case a.Role == Size:
+			return false
+		}
+	}
+	name := b.allEqual()
+	if only < 0 || name == "" || b.Function.Kind == Python || len(b.Options.Dims) > 0 {
+		return false
+	}
+	b.Args[only].Target = name
+	return true
+}
+
+// sidesOfSquare says whether the only constant with which a kernel compares is each side of a square: the
+// file multiplies it by itself, and nothing else by it.
+func (b *Binding) sidesOfSquare(file *File, found bounds) bool {
+	if len(found.values) != 1 || b.allEqual() == "" {
+		return false
+	}
+	squares := false
+	for name := range found.values {
+		is := func(i int) bool {
+			root, _, _ := file.constant(file.tokens[i].text)
+			return root == name
+		}
+		for i := 0; i+2 < len(file.tokens); i++ {
+			squares = squares || is(i) && file.tokens[i+1].text == "*" && is(i+2)
+		}
+		body := b.Function.body
+		for i := 1; i+2 < len(body) && found.products; i++ {
+			compared := isComparison(body[i-1]) && body[i].text == name && body[i+1].text == "*"
+			if compared && body[i+2].text != name {
+				return false
+			}
+		}
+	}
+	return squares
+}
+
+// mostWork is how many steps a case of constants may take: those of an emulator are slow.
+const mostWork = 1 << 26
+
+// work is how many steps a case takes where each element of a product is as long a sum as one of its sizes.
+func (b *Binding) work(dims map[string]int64) int64 {
+	steps := int64(1)
+	for _, name := range b.neededDims() {
+		steps *= min(max(dims[name], 1), mostWork+1)
+		steps = min(steps, mostWork+1)
+	}
+	return steps
 }

@@ -115,3 +115,22 @@ func (b *Binding) sidesCode(a Argument) string {
 	}
 	return fmt.Sprintf("static_cast<%s>(%s)", a.Base, b.expressionCode(product(a.sides), false))
 }
+
+// blockNames are what people call the number of threads in a block.
+var blockNames = []string{
+	"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",
+	"block_dim", "tpb", "threads_per_block",
+}
+
+// countsThreads says whether a parameter is, by its name, the number of threads in a block.
+func (p Param) countsThreads() bool {
+	return p.isInteger() && slices.Contains(blockNames, snake(p.Name))
+}
+
+// sizesBothSides says whether the lines take a number twice, as the sides of a block: "dim3 block(n, n)",
+// "n * n".
+func (b *Binding) sizesBothSides(p Param) bool {
+	return b.speaksOf(func(t []token) bool {
+		return t[0].text == p.Name && t[2].text == p.Name && (t[1].text == "," || t[1].text == "*")
+	})
+}

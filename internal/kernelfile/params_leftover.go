@@ -176,17 +176,6 @@ func (b *Binding) weightsBeside(pointers []int) string {
 	return strings.Join(paths, ", ")
 }
 
-// blockNames are what people call the number of threads in a block.
-var blockNames = []string{
-	"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",
-	"block_dim", "tpb", "threads_per_block",
-}
-
-// countsThreads says whether a parameter is, by its name, the number of threads in a block.
-func (p Param) countsThreads() bool {
-	return p.isInteger() && slices.Contains(blockNames, snake(p.Name))
-}
-
 // takeStride takes a number whose name speaks of a stride or a leading dimension for that of the rows of the
 // first tensor, or of the one that it names: without gaps that is the last size.
 func (b *Binding) takeStride(a *Argument) bool {
@@ -226,10 +215,10 @@ func strideOf(name string) (of string, is bool) {
 // is given: batch and length where the operator has rows.
 func (b *Binding) takeConstant(a *Argument) bool {
 	if a.countsThreads() {
-		a.Role, a.Target, a.Index = Constant, fmt.Sprintf(
-			"%d threads of a block",
-			blockThreads,
-		), blockThreads
+		a.Role, a.Target, a.Index = Constant, fmt.Sprintf("%d threads of a block", blockThreads), blockThreads
+		if b.sizesBothSides(a.Param) {
+			a.Target, a.Index = fmt.Sprintf("%d threads on each side of a block", sideThreads), sideThreads
+		}
 		return true
 	}
 	rows := b.Spec.Dims[0].Name
@@ -381,6 +370,9 @@ func (b *Binding) checkSizes(file *File) error {
 		}
 		list, _ := b.inputs[0].Shape.([]any)
 		if !constant && (len(list) == 0 || list[len(list)-1] == d.Name || !b.givesAnySize()) {
+			if b.takeSquare() {
+				continue
+			}
 			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s, or "+
 				"add a parameter", d.Name, b.Spec.Name, b.Matched(),
 				cmp.Or(b.sizesOfLaunch(file), d.Name+"=1"))

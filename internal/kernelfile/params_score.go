@@ -56,7 +56,8 @@ func forms(name string) []string {
 		}
 		for _, suffix := range []string{
 			"_d", "_dev", "_device", "_gpu", "_ptr", "_data", "_tensor", "_size",
-			"_dim", "_len", "_count", "_matrix", "_buf", "_f32", "_half", "_fp16", "_h", "_host",
+			"_dim", "_len", "_count", "_matrix", "_vector", "_array", "_buf", "_f32", "_half", "_fp16",
+			"_h", "_host",
 		} {
 			if rest, ok := strings.CutSuffix(w, suffix); ok {
 				add(rest)

@@ -45,15 +45,16 @@ func (b *Binding) hasNoOrder() bool {
 // program for each of more rows.
 const mostFactor = 1024
 
-// MoreShapes are sizes that a function of Python is judged at beside the operator's. One that is given two
+// MoreShapes are sizes that a function is judged at beside the operator's. One of Python that is given two
 // factors of a size gets some that have two which are no multiples of a tile, and one that is a row: the
 // operator's own are primes. One that takes a square gets one that is larger than a tile: the operator's own
-// have few rows.
+// have few rows. A kernel of one block gets one that this has threads for.
 func (b *Binding) MoreShapes() (all []map[string]int64) {
 	square := func(a Argument) bool { return a.Role == Size && strings.Contains(a.Target, "=") }
 	if len(b.Spec.Dims) == 2 && b.Function.Kind == Python && slices.ContainsFunc(b.Args, square) {
 		all = append(all, map[string]int64{b.Spec.Dims[0].Name: 67, b.Spec.Dims[1].Name: 67})
 	}
+	all = append(all, b.sizesOfOneBlock()...)
 	for _, d := range b.Spec.Dims {
 		for _, n := range []int64{29 * 37, 63 * 65, 257} {
 			if b.Function.Kind == Python && b.hasFactors(d.Name) {

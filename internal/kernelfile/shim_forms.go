@@ -64,6 +64,12 @@ template <typename T> __host__ __device__ T lowest() {
 template <typename T> __global__ void fill_lowest(T *to, size_t n) {
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = lowest<T>();
 }
+// The positions of the tokens of each sequence.
+template <typename T> __global__ void fill_positions(T *to, size_t n, size_t sequence) {
+	for (size_t i = thread_of_all(); i < n; i += all_threads()) {
+		to[i] = static_cast<T>(sequence > 0 ? i % sequence : 0);
+	}
+}
 template <typename To, typename From> __global__ void convert(To *to, const From *from, size_t n) {
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = static_cast<To>(from[i]);
 }
@@ -265,6 +271,8 @@ func (b *Binding) fillRooms() string {
 			case a.fill == fillZero:
 				fills.WriteString("\t" + checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
 					"triad::stream_of(triad_own_call)))", place, bytes)))
+			case a.fill == fillPositions:
+				fills.WriteString(b.positionsCode(base, place, bytes))
 			default:
 				fmt.Fprintf(
 					&fills,
@@ -423,6 +431,8 @@ func (b *Binding) formSentences() []string {
 	var all []string
 	for _, a := range b.Args {
 		switch {
+		case a.Form == Scratch && a.fill == fillPositions:
+			all = append(all, a.Name+" gets the position of each token before each call, from 0")
 		case a.Form == Scratch && a.fill != "":
 			what := map[string]string{fillZero: "zeros", fillInfinity: "-infinity"}[a.fill]
 			all = append(all, a.Name+" is room to work in, filled with "+what+" before each call")

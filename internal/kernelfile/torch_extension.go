@@ -46,6 +46,26 @@ func (fn Function) showsSizes() bool {
 // mayReturn says whether a function can return its outputs.
 func (fn Function) mayReturn() bool { return fn.Kind == Python || fn.returns }
 
+// returnsParameter says whether a function of an extension returns nothing but a tensor that it was handed:
+// one that it writes, which its caller has without that.
+func (fn *Function) returnsParameter() bool {
+	var handed []string
+	for _, p := range fn.Params {
+		if p.tensor && !p.Const {
+			handed = append(handed, p.Name)
+		}
+	}
+	for i := 0; i+1 < len(fn.body); i++ {
+		if fn.body[i+1].text == "=" {
+			handed = slices.DeleteFunc(handed, func(name string) bool { return name == fn.body[i].text })
+		}
+	}
+	values := fn.returned()
+	return len(values) > 0 && !slices.ContainsFunc(values, func(words []token) bool {
+		return len(words) != 1 || !slices.Contains(handed, words[0].text)
+	})
+}
+
 // readExtension reads what a PyTorch extension says of its functions: the names under which Python calls
 // them, and the dtypes that their lines ask for.
 func (f *File) readExtension(text string) {
@@ -115,13 +135,52 @@ func (f *File) takesTensor(name string) bool {
 	})
 }
 
+// mostIncluded is how long the text of headers may be that is read for constants: those of a library are
+// longer than those that are written for a file.
+const mostIncluded = 1 << 18
+
 // Includes notes what the files that a CUDA file includes say of it, whose own text is own: one of them may
-// include PyTorch's headers.
+// include PyTorch's headers, or give the constants that it uses a value, "const int threads = 32;".
 func (f *File) Includes(own, text string) {
 	f.words += strings.ToLower(text)
+	if text != "" && len(text) < mostIncluded && f.defines != nil {
+		header := ReadCUDA(text)
+		f.takeAliases(own, header)
+		there, names := header.defines, f.tokens
+		for range maxConstants { // one may be made of another
+			var more []token
+			for _, t := range names {
+				value, has := there[t.text]
+				if _, here := f.defines[t.text]; has && !here {
+					f.defines[t.text], more = value, append(more, lex(value).tokens...)
+				}
+			}
+			names = more
+		}
+	}
 	if !f.extension && includesTorch.MatchString(text) {
 		f.extension = true
 		f.readExtension(own)
+	}
+}
+
+// takeAliases takes the names of types that a header gives and the file uses, "using bf16 = __nv_bfloat16;",
+// and reads its functions again.
+func (f *File) takeAliases(own string, header *File) {
+	taken := false
+	for _, t := range f.tokens {
+		of, has := header.aliases[t.text]
+		if _, here := f.aliases[t.text]; has && !here && f.aliases != nil {
+			f.aliases[t.text], taken = of, true
+			if next, more := header.aliases[of]; more {
+				f.aliases[of] = next
+			}
+		}
+	}
+	if taken {
+		f.Functions, f.helpers, f.declared = nil, nil, nil
+		f.scope(0, len(f.tokens), nil, false)
+		f.readFunctions(own)
 	}
 }
 

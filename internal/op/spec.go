@@ -185,6 +185,8 @@ type OwnSpec struct {
 	// the switch that is on where a file's lines always leave out what lies on one side of a diagonal, with
 	// the sizes of the square: causal = "seq_q = seq_kv"
 	Triangle map[string]string `toml:"triangle"`
+	// the size that the positions of tokens count, where a function may be handed these beside the tensors
+	Positions string `toml:"positions"`
 	// how many elements room to work in may have beside those of the largest tensor
 	Scratch string `toml:"scratch"`
 }

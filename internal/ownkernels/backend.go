@@ -181,7 +181,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	outcome, err := f.runJob(ctx, job, b.Trial)
 	if err == nil {
 		f.assertsSizes(&outcome)
-		f.endsForSizes(&outcome)
+		f.endsForSizes(&outcome, emptyOutputs(job))
 		f.tookLong(&outcome)
 	}
 	if err == nil && emptyOutputs(job) {

@@ -10,12 +10,13 @@ import (
 )
 
 // endsForSizes makes an outcome neutral in which a host function ended the process, where its lines do so for
-// sizes that it is not written for.
-func (f *File) endsForSizes(outcome *backend.Outcome) {
+// sizes that it is not written for, or where nothing is to be written: CUDA refuses a launch of no blocks,
+// and a check behind it ends the process.
+func (f *File) endsForSizes(outcome *backend.Outcome, empty bool) {
 	if outcome.Status != op.StatusCrash || f.IsPython() || !strings.HasPrefix(outcome.Sentence, "exited ") {
 		return
 	}
-	if !slices.ContainsFunc(f.Bindings, (*kernelfile.Binding).EndsForSizes) {
+	if !empty && !slices.ContainsFunc(f.Bindings, (*kernelfile.Binding).EndsForSizes) {
 		return
 	}
 	outcome.Status = op.StatusUnsupported

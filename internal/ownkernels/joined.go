@@ -1,9 +1,13 @@
 package ownkernels
 
 import (
+	"errors"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"triad/cuda"
 	"triad/cuda/rewrite"
 	"triad/internal/backend"
 	"triad/internal/kernelfile"
@@ -83,6 +87,32 @@ func (f *File) bindStructs(request kernelfile.Request, content []byte) ([]*kerne
 	return bindings, nil, true
 }
 
+// bindConstants matches kernels to which what they read of constant memory is a parameter: main() fills it.
+func (f *File) bindConstants(
+	request kernelfile.Request, content []byte,
+) ([]*kernelfile.Binding, error, bool) {
+	if request.IsPython() {
+		return nil, nil, false
+	}
+	read := request.Read(string(content), f.reading.Options.Flags)
+	changed, names := kernelfile.WithConstants(string(content), string(rewrite.Code(content)), read)
+	if len(names) == 0 {
+		return nil, nil, false
+	}
+	left, _, ok := withoutMain([]byte(changed))
+	if !ok {
+		left = []byte(changed)
+	}
+	bindings, err := f.reading.bind(request, f.Path, []byte(changed))
+	if several := (*kernelfile.SeveralError)(nil); err != nil && !errors.As(err, &several) {
+		return nil, nil, false
+	}
+	f.takeText(string(left))
+	f.Matched = append(f.Matched, "what it reads of constant memory is a parameter: "+
+		strings.Join(names, ", "))
+	return bindings, err, true
+}
+
 // takesPointer says whether a function has a pointer among its parameters.
 func takesPointer(fn kernelfile.Function) bool {
 	return slices.ContainsFunc(fn.Params, func(p kernelfile.Param) bool { return p.Pointer })
@@ -90,9 +120,18 @@ func takesPointer(fn kernelfile.Function) bool {
 
 // limitOfJoined makes a failed build neutral whose fault lies in the function that triad made of main().
 func (f *File) limitOfJoined(failed *backend.LoadFailure) {
-	if f.joined && failed.Status == op.StatusBuildFail {
+	if f.joined && failed.Status == op.StatusBuildFail && !f.inItsOwnLines(failed.Log) {
 		failed.Status = op.StatusUnsupported
 		failed.Message = "the launches of its main() do not make a function by themselves (" +
 			strings.TrimSuffix(failed.Message, ".") + "): write a function that launches the kernels"
 	}
+}
+
+// inItsOwnLines says whether the first message of a compiler is about a line that the file itself has, before
+// those that were written behind it.
+func (f *File) inItsOwnLines(log string) bool {
+	at, line, _, found := cuda.CompilerMessage(log)
+	number, err := strconv.Atoi(line)
+	of := func(path string) bool { return path != "" && filepath.Base(at) == filepath.Base(path) }
+	return found && err == nil && number <= len(f.lines) && (of(f.Path) || of(f.inlineAt))
 }

@@ -33,21 +33,11 @@ var mainHead = regexp.MustCompile(`\bmain[ \t]*\([^(){};]*\)\s*\{`)
 // that nothing else in it uses and that do not lie in its folder; ok is false where there is no such header.
 // Its lines keep their numbers.
 func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
-	code := rewrite.Code(text)
-	head := mainHead.FindIndex(code)
-	if head == nil || len(code) != len(text) {
+	left, code, ok := withoutMain(text)
+	if !ok {
 		return nil, false
 	}
-	end, depth := head[1], 1
-	for ; end < len(code) && depth > 0; end++ {
-		depth += bytes.Count(code[end:end+1], []byte("{")) - bytes.Count(code[end:end+1], []byte("}"))
-	}
-	if depth != 0 {
-		return nil, false
-	}
-	left = bytes.Clone(text)
-	blank(left[head[1] : end-1])
-	blank(code[head[1] : end-1])
+	ok = false
 	for _, library := range libraries {
 		found := library.header.FindAllIndex(left, -1)
 		if len(found) == 0 || liesIn(folder, left[found[0][0]:found[0][1]]) ||
@@ -60,6 +50,27 @@ func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 		ok = true
 	}
 	return left, ok
+}
+
+// withoutMain is a CUDA file without the lines of its main(), and the same without comments and literals; ok
+// is false where it has none.
+func withoutMain(text []byte) (left, code []byte, ok bool) {
+	code = rewrite.Code(text)
+	head := mainHead.FindIndex(code)
+	if head == nil || len(code) != len(text) {
+		return nil, nil, false
+	}
+	end, depth := head[1], 1
+	for ; end < len(code) && depth > 0; end++ {
+		depth += bytes.Count(code[end:end+1], []byte("{")) - bytes.Count(code[end:end+1], []byte("}"))
+	}
+	if depth != 0 {
+		return nil, nil, false
+	}
+	left = bytes.Clone(text)
+	blank(left[head[1] : end-1])
+	blank(code[head[1] : end-1])
+	return left, code, true
 }
 
 // liesIn says whether a folder has the header that a line includes.

@@ -188,8 +188,13 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 			return joined, nil
 		}
 	}
-	if err != nil {
-		if made, failed, ok := f.bindStructs(request, content); ok {
+	for _, read := range []func(kernelfile.Request, []byte) ([]*kernelfile.Binding, error, bool){
+		f.bindStructs, f.bindConstants,
+	} {
+		if several := (*kernelfile.SeveralError)(nil); err == nil || errors.As(err, &several) {
+			break
+		}
+		if made, failed, ok := read(request, content); ok {
 			bindings, err = made, failed
 		}
 	}

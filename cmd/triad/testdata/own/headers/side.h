@@ -1,0 +1,3 @@
+#pragma once
+
+const int side = 137;

@@ -1,0 +1,35 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+)
+
+// positionNames are what people call the tensor that has the position of each token.
+var positionNames = []string{
+	"positions", "position_ids", "pos_ids", "token_positions", "input_pos", "position", "pos", "pos_id",
+}
+
+// fillPositions says of room to work in that it holds the position of each token: 0, 1 and so on.
+const fillPositions = "positions"
+
+// takePositions takes a pointer to integers that no tensor of the operator is, and whose name says that it
+// has the position of each token, where the operator counts these from 0.
+func (b *Binding) takePositions() {
+	for i := range b.Args {
+		a := &b.Args[i]
+		if b.Spec.Own.Positions == "" || !a.Pointer || a.tensor || a.Role != Nothing ||
+			!slices.Contains(integerTypes, a.Base) || !slices.Contains(positionNames, scratchWord(a.Name)) {
+			continue
+		}
+		a.takeRoom(formOf{fill: fillPositions, told: true})
+		a.Target = "the position of each token"
+	}
+}
+
+// positionsCode writes the positions of tokens to a place, in C++.
+func (b *Binding) positionsCode(base, place, bytes string) string {
+	return fmt.Sprintf("\t\ttriad_own::fill_positions<<<64, 256, 0, triad::stream_of(triad_own_call)>>>("+
+		"reinterpret_cast<%s *>(%s), (%s) / sizeof(%s), static_cast<size_t>(%s));\n",
+		base, place, bytes, base, b.expressionCode(b.Spec.Own.Positions, false))
+}
