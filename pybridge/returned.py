@@ -95,11 +95,23 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
     if len(values) > len(wanted):
         _say(f"what {function} returns besides {_names(wanted)} is not judged")
     values = [values[i] for i in order] if order else values
+    if is_forward and len(wanted) == 1:
+        _not_chosen(values[0], function, wanted[0])
     if _own is not None:
         _own.update({w[0]: next((own for copy, own in _copies if copy is v), v)
                      for v, w in zip(values, wanted) if type(v) is torch.Tensor})
     values = [_fit(v, w, device, keeps_dtypes) for v, w in zip(values, wanted)]
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _not_chosen(value: Any, function: str, wanted: Wanted) -> None:
+    """Refuses whole numbers in the place of others: they say which elements were chosen, as the indices of
+    the largest do, and the function is another one than the operator."""
+    name, dtype = wanted[0], wanted[4]
+    if type(value) is torch.Tensor and dtype.is_floating_point and value.dtype in _WHOLE:
+        whole = str(value.dtype).removeprefix("torch.")
+        raise ReturnedOtherwise(f"{function} returns whole numbers ({whole}), and {name}, which is judged, "
+                                f"has none: return {name}")
 
 
 def _names(wanted: tuple[Wanted, ...]) -> str:

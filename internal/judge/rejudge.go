@@ -73,9 +73,15 @@ var versions = []Constants{
 	},
 	// the simulated values of "stored" changed too
 	{
-		Version: "10", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: math.Inf(1),
+		Version: "10", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 0, High: math.Inf(1),
 		Contracts: []string{"stored"}, DTypes: []op.DType{op.FP16, op.BF16},
+	},
+	// the simulated values of "tf32" changed too
+	{
+		Version: "11", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: math.Inf(1),
+		Contracts: []string{"p16", "eager", "tf32"},
 	},
 }
 

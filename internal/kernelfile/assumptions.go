@@ -30,7 +30,7 @@ const (
 type Assumption struct {
 	Kind      Guess
 	What      string
-	Flag      string // "--attr causal=false"
+	Flag      string // "--attr causal=false"; "" where none says it
 	Attribute string // of a GuessedAttribute
 	// the file has another value of the attribute in its lines: a wrong answer is not held against it
 	Contradicted string

@@ -12,6 +12,9 @@ var (
 	realNumber    = regexp.MustCompile(`(?:^|[^\w.])((?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)`)
 )
 
+// WithoutPythonComments is a Python text without what stands behind its signs of comments.
+func WithoutPythonComments(text string) string { return pythonComment.ReplaceAllString(text, "") }
+
 // doubleNumber matches a number of C++ that has no f at its end.
 var doubleNumber = regexp.MustCompile(
 	`(?:^|[^\w.])((?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)(?:[^\w.]|$)`)

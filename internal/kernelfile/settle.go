@@ -191,8 +191,12 @@ func doubt(assumed []Assumption) string {
 			flags = append(flags, flag+" "+strings.Join(words[flag], ","))
 		}
 	}
-	return "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ") +
-		". If it is meant so, say " + strings.Join(flags, " ") + "; if not, say what is meant"
+	read := "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ")
+	if len(flags) == 0 { // no flag makes another call of it
+		return read + ". If it is meant for other calls, write a function that makes them of the " +
+			"operator's inputs, and judge that: --add FILE:FUNCTION"
+	}
+	return read + ". If it is meant so, say " + strings.Join(flags, " ") + "; if not, say what is meant"
 }
 
 // lists are the flags that may be given several words at once, with commas between them.

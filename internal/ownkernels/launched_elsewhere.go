@@ -1,7 +1,6 @@
 package ownkernels
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,10 +9,8 @@ import (
 	"triad/internal/kernelfile"
 )
 
-const (
-	mostLaunchers     = 200     // files near a file of kernels that are looked at
-	mostLauncherBytes = 1 << 18 // of one of them
-)
+// mostLaunchers is how many files near a file of kernels are looked at.
+const mostLaunchers = 200
 
 // testsOthers matches the names of files that run what others define, and define nothing that is called.
 var testsOthers = regexp.MustCompile(`(?i)^(?:test|bench)|(?:test|bench\w*)\.py$|` +
@@ -58,19 +55,6 @@ func launcherOf(path string, content []byte) string {
 
 // hasFunction matches a function at the top of a file, or one that a class has.
 var hasFunction = regexp.MustCompile(`(?m)^[ \t]*def \w+\(`)
-
-// textOf is the text of a file that is not too large; "" where it cannot be read.
-func textOf(path string) string {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > mostLauncherBytes {
-		return ""
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
 
 // assumesSomething says whether a file leaves open what a parameter of a function stands for.
 func assumesSomething(f *File) bool {

@@ -55,9 +55,7 @@ func (f *File) withOtherFiles(content []byte) {
 func linkedWith(path string, content []byte, headers []string) (paths []string) {
 	included := ""
 	for _, name := range fileversion.Included(path, headers) {
-		if text, err := os.ReadFile(name); err == nil {
-			included += "\n" + string(text)
-		}
+		included += "\n" + textOf(name)
 	}
 	own := kernelfile.ReadCUDA(string(content) + included)
 	missing := own.Undefined()
@@ -118,15 +116,15 @@ func otherFiles(path string, names []string) (all []otherFile) {
 	looked := 0
 	for _, folder := range folders {
 		for _, at := range sourcesIn(folder) {
-			text, err := os.ReadFile(at)
 			if looked++; looked > mostFiles {
 				return all
 			}
-			mentions := func(name string) bool { return strings.Contains(string(text), name) }
-			if err != nil || at == path || !slices.ContainsFunc(names, mentions) {
+			text := textOf(at)
+			mentions := func(name string) bool { return strings.Contains(text, name) }
+			if at == path || !slices.ContainsFunc(names, mentions) {
 				continue
 			}
-			defines := kernelfile.ReadCUDA(string(text)).Defined()
+			defines := kernelfile.ReadCUDA(text).Defined()
 			if len(without(names, defines)) < len(names) {
 				all = append(all, otherFile{at, defines})
 			}

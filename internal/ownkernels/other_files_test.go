@@ -36,6 +36,15 @@ func TestOtherFiles(t *testing.T) {
 	if beside, err := Beside(path); err != nil || len(beside) != 1 || beside[0] != f.others[0] {
 		t.Errorf("beside it: %v, %v", beside, err)
 	}
+	// one that is too large to be looked through is left out
+	if err := os.Truncate(filepath.Join(folder, "csrc/scale.cu"), mostNearBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	without := &File{Path: path}
+	without.withOtherFiles([]byte(own))
+	if len(without.others) > 0 || without.inline != "" {
+		t.Errorf("built together with %v, the text of which is too large", without.others)
+	}
 	alone := &File{Path: path}
 	alone.withOtherFiles([]byte(strings.ReplaceAll(own, "scale", "stretch")))
 	if len(alone.others) > 0 || alone.inline != "" {

@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/advice"
 	"triad/internal/backend"
+	"triad/internal/kernelfile"
 )
 
 // raised is where an exception was raised, as far as the user's lines say.
@@ -29,7 +30,7 @@ func (f *File) guardOf(w *backend.Where) string {
 		return line
 	}
 	for i := w.Line - 2; i >= 0; i-- {
-		text := pythonComment.ReplaceAllString(lines[i], "")
+		text := withoutComment(lines[i])
 		if strings.TrimSpace(text) == "" || indentOf(text) >= indentOf(line) {
 			continue
 		}
@@ -71,13 +72,17 @@ func (f *File) linesAt(w *backend.Where) []string {
 }
 
 var (
-	// pythonComment matches a comment behind code that has no string with its sign.
-	pythonComment = regexp.MustCompile(`\s*#.*$`)
 	// noDecorator matches a line that ends what lies above a function and is its.
 	noDecorator = regexp.MustCompile(`^\s*(?:$|(?:def|class|return|import|from)\b)`)
 	// unpacked matches a line that gives the parts of a parameter names.
 	unpacked = regexp.MustCompile(`^\s*\(?(\w+(?:\s*,\s*\w+)+),?\)?\s*=\s*(\w+)\s*$`)
 )
+
+// withoutComment is a line that has no string with the sign of comments, without a comment and the space
+// before it.
+func withoutComment(line string) string {
+	return strings.TrimRight(kernelfile.WithoutPythonComments(line), " \t\r")
+}
 
 // headAt is the function that raised an exception, without its lines: its decorators, its parameters and the
 // names of their parts; "" where that is not known.
@@ -99,7 +104,7 @@ func (f *File) headAt(w *backend.Where) string {
 	}
 	ended := false
 	for i, line := range lines[first:w.Line] {
-		line = pythonComment.ReplaceAllString(line, "")
+		line = withoutComment(line)
 		if !ended {
 			head = append(head, line)
 			ended = i >= at-first && strings.HasSuffix(line, ":")

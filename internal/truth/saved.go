@@ -68,3 +68,17 @@ func BackwardInputs(spec *op.Spec, have []tensor.Tensor) ([]tensor.Tensor, error
 	}
 	return out, nil
 }
+
+// WithSaved gives the tensors that a relation changes and, in a backward that gets saved ones from the
+// driver, what a forward of the changed inputs saves.
+func WithSaved(c op.Case, first Inputs, changed []tensor.Tensor) []tensor.Tensor {
+	o, err := Get(c.Op)
+	if err != nil || c.Saved != "driver" {
+		return changed
+	}
+	saved, err := o.Saved(c, first.With(changed))
+	if err != nil {
+		return changed // what states nothing of a second truth needs no more
+	}
+	return append(changed, saved...)
+}

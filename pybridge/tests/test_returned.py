@@ -87,6 +87,13 @@ class Returned(unittest.TestCase):
         with self.assertRaisesRegex(returned.ReturnedOtherwise, "1 of the 2 outputs"):
             self.fitted(torch.ones(4, 3, dtype=torch.int8), Q, SCALE)
 
+    def test_indices_alone_are_no_answer(self):
+        values = ("values", (2,), (2,), False, torch.float16)
+        with self.assertRaisesRegex(returned.ReturnedOtherwise, r"whole numbers \(int64\), and values"):
+            self.fitted(torch.tensor([5, 7]), values)
+        backward = self.fitted(torch.tensor([5, 7]), values, is_forward=False)
+        self.assertIs(backward.dtype, torch.int64)
+
     def test_whole_numbers_are_converted_where_they_fit(self):
         wanted = ("indices", (2,), (2,), False, torch.int32)
         self.assertIs(self.fitted(torch.tensor([5, 7]), wanted).dtype, torch.int32)

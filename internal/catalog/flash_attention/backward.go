@@ -292,11 +292,7 @@ func (b *gradients) addTile(h *oneHead, tile []backRow, w headWork, sums headSum
 
 // addToKey adds one query's part to dk and dv of its c-th key.
 func (b *gradients) addToKey(q *backRow, c int, keys, values weightedSums) {
-	size := math.Abs(b.scale) * math.Abs(q.ds[c])
-	t, tFP32 := math.Abs(b.scale)*q.dsError[c], math.Abs(b.scale)*q.dsErrorFP32[c]
-	queries := judge.U32 * b.gQ * size
-	keys.add(b.scale*q.ds[c], t+queries+b.operandError(size), tFP32+queries, b.scale*q.dsSim[c], b.lowSaved,
-		q.query, q.simQuery)
+	b.addScaled(keys, q, c, judge.U32*b.gQ, q.query, q.simQuery)
 	p := q.p[q.at(c)]
 	rows := judge.U32 * b.gQ * p
 	values.add(p, q.pError[c]+rows, q.pErrorFP32[c]+rows, q.pStored[c], b.lowSaved, q.do, q.simDO)
@@ -306,13 +302,17 @@ func (b *gradients) addToKey(q *backRow, c int, keys, values weightedSums) {
 func (b *gradients) addToQuery(h *oneHead, q *backRow) {
 	dq := weightedSums(truth.RowOf(b.dq, q.slot, b.n))
 	for j := range q.keys {
-		size := math.Abs(b.scale) * math.Abs(q.ds[j])
-		t, tFP32 := math.Abs(b.scale)*q.dsError[j], math.Abs(b.scale)*q.dsErrorFP32[j]
-		keys := judge.U32 * b.gK * size
-		dq.add(b.scale*q.ds[j], t+keys+b.operandError(size), tFP32+keys, b.scale*q.dsSim[j], b.lowSaved,
-			h.keyed(h.k, int64(j)), h.keyed(h.simK, int64(j)))
+		b.addScaled(dq, q, j, judge.U32*b.gK, h.keyed(h.k, int64(j)), h.keyed(h.simK, int64(j)))
 	}
 	dq.addLost(float64(len(q.p)) * b.lostProducts())
+}
+
+// addScaled adds scale*dS of the c-th key times x, in a sum that is off by so many times its terms.
+func (b *gradients) addScaled(to weightedSums, q *backRow, c int, sum float64, x, simX []float64) {
+	scale := math.Abs(b.scale)
+	size, t := scale*math.Abs(q.ds[c]), scale*q.dsError[c]
+	to.add(b.scale*q.ds[c], t+sum*size+b.operandError(size+t), scale*q.dsErrorFP32[c]+sum*size,
+		b.scale*q.dsSim[c], b.lowSaved, x, simX)
 }
 
 // operandError is what reading both operands of a product as tf32 costs.
@@ -414,10 +414,10 @@ func (b *gradients) weights(h *oneHead, q *backRow) {
 }
 
 // delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| +
-// T_o).
+// T_o + half of its dtype's smallest subnormal): an o that is exactly 0 is stored as it is.
 func (b *gradients) delta(h *oneHead, q *backRow) {
 	q.deltaR, q.simDelta, q.deltaError, q.deltaErrorFP32 = 0, 0, 0, 0
-	u, o := truth.Unit(b.d), q.o
+	u, tiny, o := truth.Unit(b.d), truth.HalfSubnormal(b.d), q.o
 	for c, g := range q.do {
 		term := float64(g * o.R[c])
 		q.deltaR += term
@@ -426,7 +426,11 @@ func (b *gradients) delta(h *oneHead, q *backRow) {
 		q.deltaError += sum
 		q.deltaErrorFP32 += sum
 		if !b.given {
-			q.deltaError += truth.Weighted(math.Abs(g), u*math.Abs(o.R[c])+o.T[c])
+			stored := u*math.Abs(o.R[c]) + o.T[c]
+			if stored > 0 {
+				stored += tiny
+			}
+			q.deltaError += truth.Weighted(math.Abs(g), stored)
 			q.deltaErrorFP32 += truth.Weighted(math.Abs(g), judge.U32*math.Abs(o.R[c])+o.TFP32[c])
 		}
 	}
@@ -452,11 +456,7 @@ func (b *gradients) gradient(h *oneHead, q *backRow, c int) {
 	p, apart := q.p[x], q.dp[c]-q.deltaR
 	size := math.Abs(apart)
 	q.ds[c] = p * apart
-	own := b.weightError(q.s[x], q.abs[x], q.base)
-	ownFP32 := own
-	if b.tf32() {
-		ownFP32 = b.weightErrorFP32(q.s[x], q.abs[x], q.base)
-	}
+	own, ownFP32 := b.weightError(q.s[x], q.abs[x], q.base), b.weightErrorFP32(q.s[x], q.abs[x], q.base)
 	off, offFP32 := b.weightOff(p, own+q.spread), b.weightOff(p, ownFP32+q.spreadFP32)
 	off += truth.Revived(p, q.s[x]-q.base, q.shift)
 	q.pError[c] = off + truth.Weighted(p, b.uP) + b.eta
@@ -465,10 +465,15 @@ func (b *gradients) gradient(h *oneHead, q *backRow, c int) {
 	underflow := judge.Tiny*size + truth.Subnormal // of P, and of dS itself
 	q.dsError[c] = 2*off*size + truth.Weighted(p+off, products+q.deltaError) + underflow
 	q.dsErrorFP32[c] = 2*offFP32*size + truth.Weighted(p+offFP32, q.sumError(c)+q.deltaErrorFP32) + underflow
+	weight := 0.0
 	if !math.IsInf(q.simBase, -1) {
-		q.pStored[c] = b.storedWeight(math.Exp(q.sim[x] - q.simBase))
+		weight = math.Exp(q.sim[x] - q.simBase)
+		q.pStored[c] = b.storedWeight(weight)
 	}
-	q.dsSim[c] = b.storedWeight(q.pStored[c] * (q.dpSim[c] - q.simDelta))
+	if b.rules.LowWeights { // else the weight is rounded as an operand alone
+		weight = q.pStored[c]
+	}
+	q.dsSim[c] = b.storedWeight(weight * (q.dpSim[c] - q.simDelta))
 	if b.rules.LowWeights {
 		q.dsError[c] += (truth.Weighted(p, b.uP) + b.eta) * size
 		q.dsError[c] += b.uP*(math.Abs(q.ds[c])+q.dsError[c]) + b.eta*math.Max(1, 1/math.Abs(b.scale))

@@ -79,6 +79,9 @@ func (a *oneHead) eagerRow(m *queryRow, out truth.Row) {
 //	T_dP  = u|dP| + tiny + u32*g(D)*|dO|.|v|
 //	T_pdP = |dP|*error(P) + (P + error(P))*T_dP + u*|P*dP| + tiny
 //	T_dS  = T_pdP + |delta|*error(P) + (P + error(P))*T_delta, and twice + u*(|dS| + T_dS) + tiny
+//
+// T_delta is the sum of T_pdP and of fp32's errors, and how far sum P*dP is from the dO.o of the truth: an o
+// that is given has been rounded, and the composition does not look at it.
 func (b *gradients) eagerGradients(h *oneHead, q *backRow) {
 	a, w := b.attention, h.eagerWeights(q.scores)
 	low := func(x float64) float64 { return tensor.Round(a.d, x, false) }
@@ -96,6 +99,7 @@ func (b *gradients) eagerGradients(h *oneHead, q *backRow) {
 		deltaError += product[j] + judge.U32*a.gK*p*math.Abs(q.dp[j])
 		simDelta += simProduct[j]
 	}
+	deltaError += math.Abs(delta - q.deltaR)
 	for j, p := range q.p {
 		off := w.error(p, q.s[j]-q.base)
 		size := math.Abs(q.ds[j])

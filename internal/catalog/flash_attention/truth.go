@@ -334,6 +334,7 @@ type queryRow struct {
 	p, pSim              []float64 // exp(s - max), of the simulated scores too; what they add up to is l
 	l, simL              float64
 	spread, spreadFP32   float64 // sum_j P_j*eps_j
+	revived              float64 // by how much weights that are 0 may surpass 1 before they are normalised
 	weights, weightsFP32 []float64
 	backing              []float64
 }
@@ -365,7 +366,9 @@ func (m *queryRow) weigh(tf32 bool) {
 // numerator and in the sum l, the sum over the keys; never more than max_j |v_j| + |R|, as o is a weighted
 // mean whatever the weights. For lse
 //
-//	T = sum_j P_j*eps_j + u32*(|m| + g(Sk) + 8 + 2|log l|)
+//	T = sum_j P_j*eps_j + u32*(|m| + g(Sk) + 8 + 2|log l|), the sum at most max_j eps_j
+//
+// where what a weight below fp64's range may become counts whole: nothing normalises it.
 //
 // A row that sees no key has o = 0 and lse = -inf, exactly.
 func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
@@ -387,18 +390,18 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	clear(m.backing)
 	m.weights, m.weightsFP32 = m.backing[:h.n], m.backing[h.n:]
 	sums := weightedSums{out.R, m.weights, m.weightsFP32, out.Sim}
-	m.spread, m.spreadFP32 = 0, 0
+	m.spread, m.spreadFP32, m.revived = 0, 0, 0
 	shift, lse := h.largestShift(m.scores), m.max+math.Log(m.l)
 	for j, e := range m.p {
 		share, eps := e/m.l, h.weightError(m.s[j], m.abs[j], m.max)
 		lost := truth.Revived(share, m.s[j]-lse, 2*shift)
 		m.spread += truth.Weighted(share, eps) + lost
+		if lost > 0 {
+			m.revived += growth(math.Max(m.s[j]-lse+2*shift, 0))
+		}
 		t, tFP32 := truth.Weighted(share, eps+h.uP+judge.U32*h.gK)+lost, 0.0
 		if low {
-			epsFP32 := eps
-			if h.tf32() {
-				epsFP32 = h.weightErrorFP32(m.s[j], m.abs[j], m.max)
-			}
+			epsFP32 := h.weightErrorFP32(m.s[j], m.abs[j], m.max)
 			m.spreadFP32 += truth.Weighted(share, epsFP32)
 			tFP32 = truth.Weighted(share, epsFP32+judge.U32+judge.U32*h.gK)
 		}
@@ -416,7 +419,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	f := logSumExp{r: lse}
 	own := judge.U32 * (math.Abs(m.max) + h.gK + 8 + 2*math.Abs(math.Log(m.l)))
 	// the logarithm of a sum is off by no more than its exponents are
-	f.t, f.tFP32, f.sim = math.Min(m.spread, shift)+own, math.Min(m.spreadFP32, shift)+own,
+	f.t, f.tFP32, f.sim = math.Min(m.spread+m.revived, shift)+own, math.Min(m.spreadFP32, shift)+own,
 		tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)
 	return f
 }
