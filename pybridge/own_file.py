@@ -46,7 +46,7 @@ def load(path: str) -> types.ModuleType:
     """Imports the file. What goes wrong is an ImportError with the line of the file; what is missing here
     says so, with the line that installs it."""
     sys.dont_write_bytecode = True  # the folder is the user's
-    text = Path(path).read_text(encoding="utf-8", errors="replace")
+    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")  # editors put a mark of UTF-8
     on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
     if not on_gpu and "torch.compile" not in text:  # the compiler looks at the devices by ways of its own
         absent_gpu.stand_in()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/need"
+	"triad/internal/session"
 )
 
 const rightRow = `__global__ void softmax(const float* x, float* y, int rows, int cols) {
@@ -332,5 +334,28 @@ func TestVersionsOfAFileAreListed(t *testing.T) {
 	}
 	if len(versions) != 3 {
 		t.Errorf("%d versions, want 3\n%s", len(versions), text)
+	}
+}
+
+// A file that is too large, or defines too much to be looked through, is refused with a sentence, at once.
+func TestFilesThatAreTooLarge(t *testing.T) {
+	folder := t.TempDir()
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, "\ndef f%d(x):\n    return x.softmax(%d)\n", i, i)
+	}
+	for name, file := range map[string]struct{ text, says string }{
+		"huge.py": {"# a comment\n" + strings.Repeat("#\n", 3<<20), "a file of kernels may have 4194304"},
+		"huge.cu": {strings.Repeat("//\n", 3<<20), "a file of kernels may have 4194304"},
+		"many.py": {many.String(), "it defines 1000 functions, and triad looks at 300 at most"},
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(file.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		text, code := runTriad(t, "compare", judgedOperator, "--device", "cpu", "--quick", "--add", path)
+		if code != int(session.ExitUsage) || !strings.Contains(text, file.says) {
+			t.Errorf("%s: exit %d, want 2 and %q in\n%.400s", name, code, file.says, text)
+		}
 	}
 }

@@ -117,19 +117,42 @@ func callAround(before string) (head string, index int) {
 	return "", 0
 }
 
+// pythonKernel is a kernel of Triton that a file defines.
+type pythonKernel struct {
+	text             string // without comments
+	launched, called *regexp.Regexp
+}
+
+// kernelsIn are the kernels of a file.
+func kernelsIn(text string) []pythonKernel {
+	var all []pythonKernel
+	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
+		if decoratedKernel(text[:at[0]]) {
+			name := text[at[2]:at[3]]
+			all = append(all, pythonKernel{
+				pythonComment.ReplaceAllString(pythonBlock(text, at[0]), ""),
+				regexp.MustCompile(`\b` + name + `\[`), regexp.MustCompile(`\b` + name + `\(`),
+			})
+		}
+	}
+	return all
+}
+
 // kernelsLaunched are the texts of the kernels that the lines of a function launch, and of those that these
 // call.
-func kernelsLaunched(lines, text string) string {
+func kernelsLaunched(lines string, kernels []pythonKernel) string {
 	var all strings.Builder
-	heads := definition.FindAllStringSubmatchIndex(text, -1)
-	taken := make([]bool, len(heads))
-	for opening := `\[`; ; opening = `\(` {
+	taken := make([]bool, len(kernels))
+	for first := true; ; first = false {
 		found := ""
-		for i, at := range heads {
-			used := regexp.MustCompile(`\b` + text[at[2]:at[3]] + opening)
-			if !taken[i] && decoratedKernel(text[:at[0]]) && used.MatchString(lines) {
+		for i, k := range kernels {
+			used := k.called
+			if first {
+				used = k.launched
+			}
+			if !taken[i] && used.MatchString(lines) {
 				taken[i] = true
-				found += pythonComment.ReplaceAllString(pythonBlock(text, at[0]), "")
+				found += k.text
 			}
 		}
 		if found == "" {

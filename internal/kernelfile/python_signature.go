@@ -34,9 +34,10 @@ func ReadPython(text string) *File {
 		f.Functions = append(f.Functions, fn)
 	}
 	f.readClasses(text)
+	kernels := kernelsIn(text)
 	for i := range f.Functions {
 		fn := &f.Functions[i]
-		fn.kernels = kernelsLaunched(fn.text, text)
+		fn.kernels = kernelsLaunched(fn.text, kernels)
 	}
 	f.readKernels(text)
 	return f
@@ -44,9 +45,10 @@ func ReadPython(text string) *File {
 
 // decoratedKernel says whether the decorators right above a definition make it a kernel of Triton.
 func decoratedKernel(before string) bool {
-	lines := strings.Split(strings.TrimRight(before, "\n"), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		line := lines[i]
+	before = strings.TrimRight(before, "\n")
+	for before != "" { // from its end: a file may have thousands of definitions
+		begin := strings.LastIndexByte(before, '\n') + 1
+		line := before[begin:]
 		switch {
 		case strings.HasPrefix(line, "@"):
 			if strings.Contains(line, "jit") {
@@ -56,6 +58,7 @@ func decoratedKernel(before string) bool {
 			!strings.HasPrefix(line, "]"):
 			return false
 		}
+		before = before[:max(begin-1, 0)]
 	}
 	return false
 }

@@ -134,7 +134,8 @@ func (r Reading) Read() (*File, error) {
 		r = f.reading
 	}
 	bindings, err := f.match(request, content)
-	if several := (*kernelfile.SeveralError)(nil); errors.As(err, &several) {
+	var several *kernelfile.SeveralError
+	if errors.As(err, &several) && len(several.Names) <= mostFunctions {
 		return nil, several
 	}
 	if err != nil {
@@ -231,6 +232,10 @@ func (r Reading) open(request kernelfile.Request) (path string, content []byte, 
 	if content, err = contentOf(path); err != nil {
 		return "", nil, r.refuse("cannot read the file: %v", err)
 	}
+	if n := definitions(request, content); n > mostDefinitions {
+		return "", nil, r.refuse("it defines %d functions, and triad looks at %d at most: name the one that "+
+			"is to be judged, with --add %s:FUNCTION", n, mostDefinitions, request.Path)
+	}
 	return path, content, nil
 }
 
@@ -275,6 +280,9 @@ func contentOf(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("it is no regular file (%v)", info.Mode().Type())
+	}
+	if err == nil && info.Size() > mostBytes {
+		return nil, fmt.Errorf("it has %d bytes, and a file of kernels may have %d", info.Size(), mostBytes)
 	}
 	var content []byte
 	if err == nil {

@@ -60,6 +60,10 @@ class OwnFile(unittest.TestCase):
         self.assertEqual(self.load("src/mine.py").double(3), 6)
         self.assertIn(f"which lies in {self.folder / 'utils'}", self.printed.getvalue())
 
+    def test_the_mark_of_utf_8_is_no_part_of_the_text(self):
+        (self.folder / "marked.py").write_bytes(b"\xef\xbb\xbfdef double(x):\n    return 2 * x\n")
+        self.assertEqual(self.load("marked.py").double(3), 6)
+
     def test_of_two_modules_near_it_none_is_taken(self):
         self.write(src__in__mine="import helper_of_mine", one__in__helper_of_mine="",
                    two__in__helper_of_mine="")

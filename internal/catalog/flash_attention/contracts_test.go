@@ -48,18 +48,21 @@ var ownArithmetic = []struct {
 		op.Case{
 			Pass: op.Backward, DType: "fp32", Saved: "driver", Distribution: "scaled",
 			Upstream: "one_hot",
-		}, masked, square, 1,
+		},
+		masked, square, 1,
 	},
 	{
 		"an o below the normal range is stored in fp16", "tf32",
 		op.Case{
 			Pass: op.Backward, DType: "fp16", Saved: "own", Distribution: "scaled",
 			Upstream: "one_hot",
-		}, open, longer, 2,
+		},
+		open, longer, 2,
 	},
 	{
 		"a score whose dropped bits make it the largest by far moves lse as far", "tf32",
-		op.Case{Pass: op.Forward, DType: "fp32", Distribution: "extremes"}, scaled, square, 2,
+		op.Case{Pass: op.Forward, DType: "fp32", Distribution: "extremes"},
+		scaled, square, 2,
 	},
 }
 
