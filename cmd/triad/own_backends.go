@@ -89,7 +89,11 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 		return adapter
 	}
 	python := func(dir string) *worker.Adapter {
-		return reserved(pybridge.OwnBackend(environment, cache, dir, o, parent))
+		adapter := reserved(pybridge.OwnBackend(environment, cache, dir, o, parent))
+		if g != nil && g.wrapPython != nil {
+			runsUnder(adapter, g.wrapPython)
+		}
+		return adapter
 	}
 	truth := func(dir string) *worker.Adapter {
 		return reserved(pybridge.OwnTruthBackend(environment, cache, dir, o))

@@ -439,9 +439,11 @@ func tallyOf(
 			}
 			python := b.Function.Kind == kernelfile.Python
 			if raisedOutside(b, r) || python && otherShape.MatchString(r.Message) ||
-				strings.Contains(r.Message, kernelfile.ChangedInputs) {
+				b.ReturnsTensors() && strings.Contains(r.Message, kernelfile.ChangedInputs) {
 				all.Raised++
-				all.Words = cmp.Or(all.Words, inOneLine(r.Message))
+				if all.Words == "" {
+					all.Words, all.OfCalls = inOneLine(r.Message), advice.AboutTheCall(r.Message)
+				}
 			}
 			if !same {
 				telling.Wrong++

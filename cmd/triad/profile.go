@@ -29,7 +29,8 @@ const mostReasons = 3
 
 // notProfiled are the flags of bench that speak of timing, which a profile has none of.
 var notProfiled = []string{
-	"regime", "burst", "sustained", "rounds", "budget", "resume", "plan", "shard", "on",
+	"regime", "burst", "sustained", "rounds", "budget", "resume", "plan", "shard", "on", "gpus", "shards",
+	"slurm", "parts",
 }
 
 // profile judges the implementations on the bench points under ncu, prints what their kernels wait for and
@@ -39,9 +40,6 @@ func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions)
 		if o.given(flag) {
 			return usage("--profile times nothing: --%s is a flag of a bench without it", flag)
 		}
-	}
-	if err := readyForProfiles(o.profiles); err != nil {
-		return err
 	}
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
@@ -63,16 +61,20 @@ func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions)
 	if err != nil {
 		return err
 	}
+	if err := readyForProfiles(o.profiles); err != nil {
+		return err
+	}
 	judged := a.runProfiled(ctx, request, o, tool, onGPU, options)
 	code := session.CodeOf(judged)
 	if judged != nil && code != session.ExitBad && code != session.ExitNothing {
 		return judged
 	}
 	// what is wrong or was stopped has been counted, too
-	if err := a.printProfiles(o); err != nil {
-		return errors.Join(judged, err)
+	err = a.printProfiles(o)
+	if judged != nil && errors.Is(err, errNoKernel) {
+		return judged // nothing began
 	}
-	return judged
+	return errors.Join(judged, err)
 }
 
 // readyForProfiles makes the folder; it may hold no profiles, which would be taken for new ones.
@@ -123,6 +125,8 @@ func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOpti
 	return end.Failure(a.printCompare(s, result, &o.compareOptions, end))
 }
 
+var errNoKernel = errors.New("ncu saw no kernel")
+
 // printProfiles prints what ncu wrote, as a table or as JSON lines.
 func (a *app) printProfiles(o *benchOptions) error {
 	profiles, err := gpuworker.ReadProfiles(o.profiles)
@@ -133,8 +137,8 @@ func (a *app) printProfiles(o *benchOptions) error {
 		return err
 	}
 	if len(profiles) == 0 {
-		return session.Fail(session.ExitNothing, fmt.Errorf("--profile: ncu saw no kernel; what it wrote is "+
-			"in %s", o.profiles))
+		return session.Fail(session.ExitNothing, fmt.Errorf("--profile: %w; what it wrote is in %s",
+			errNoKernel, o.profiles))
 	}
 	var lines []report.ProfileLine
 	for _, p := range profiles {
@@ -145,7 +149,7 @@ func (a *app) printProfiles(o *benchOptions) error {
 		}
 		lines = append(lines, report.ProfileLine{
 			Kernel: p.Kernel, Grid: p.Grid, Block: p.Block, Launches: p.Launches, Registers: p.Registers,
-			TimeNS: p.TimeNS, Memory: p.Memory, L2: p.L2, Tensor: p.Tensor, Issue: p.Issue, Warps: p.Warps,
+			TimeNS: p.TimeNS, Memory: p.Memory, L2: p.L2, Issue: p.Issue, Warps: p.Warps,
 			Waits: reasons(p.Stalls),
 		})
 	}

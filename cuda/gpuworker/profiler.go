@@ -32,7 +32,6 @@ const (
 	metricTime      = "gpu__time_duration.sum"
 	metricMemory    = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
 	metricL2        = "lts__throughput.avg.pct_of_peak_sustained_elapsed"
-	metricTensor    = "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"
 	metricIssue     = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 	metricWarps     = "sm__warps_active.avg.pct_of_peak_sustained_active"
 	metricRegisters = "launch__registers_per_thread"
@@ -60,7 +59,7 @@ func (p Profiler) UnderInCalls(log string, c worker.Command) worker.Command {
 
 func (p Profiler) under(log string, c worker.Command, more ...string) worker.Command {
 	metrics := []string{
-		metricTime, metricMemory, metricL2, metricTensor, metricIssue, metricWarps, metricRegisters,
+		metricTime, metricMemory, metricL2, metricIssue, metricWarps, metricRegisters,
 	}
 	for _, reason := range stallReasons {
 		metrics = append(metrics, stallBegin+reason+stallEnd)
@@ -83,7 +82,6 @@ type Profile struct {
 	TimeNS    float64 `json:"time_ns"`
 	Memory    float64 `json:"memory_percent"` // throughput of device memory
 	L2        float64 `json:"l2_percent"`     // throughput of the L2 cache
-	Tensor    float64 `json:"tensor_percent"` // tensor cores busy
 	Issue     float64 `json:"issue_percent"`  // cycles in which a scheduler issues
 	Warps     float64 `json:"warps_percent"`  // resident warps
 	Registers int     `json:"registers"`      // of a thread
@@ -217,7 +215,7 @@ func profile(of launch, counts map[string][]float64) Profile {
 	p := Profile{
 		Kernel: of.kernel, Grid: of.grid, Block: of.block, Launches: len(counts[metricTime]),
 		TimeNS: median(metricTime), Memory: median(metricMemory), L2: median(metricL2),
-		Tensor: median(metricTensor), Issue: median(metricIssue), Warps: median(metricWarps),
+		Issue: median(metricIssue), Warps: median(metricWarps),
 		Registers: int(median(metricRegisters)), Stalls: []Stall{},
 	}
 	for _, reason := range stallReasons {

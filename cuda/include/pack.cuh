@@ -77,8 +77,8 @@ template <int N, class T> __device__ inline uint32_t word(const Pack<T, N> &pack
 	return low | static_cast<uint32_t>(high) << 16;
 }
 
-// put writes a pack, as words: nvcc splits the copy of a structure into its elements and does not always join them again. A streaming store says
-// that nobody reads the value soon.
+// put writes a pack, one of 16 bytes as words: nvcc splits the copy of a structure into its elements and does not always join them again. A
+// streaming store, of 16 bytes alone, says that nobody reads the value soon.
 template <bool Stream = true, int N, class T> __device__ inline void put(T *to, const Pack<T, N> &pack) {
 	if constexpr (sizeof pack == sizeof(uint4)) {
 		const uint4 words = make_uint4(word(pack, 0), word(pack, 1), word(pack, 2), word(pack, 3));

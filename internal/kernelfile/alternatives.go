@@ -128,7 +128,7 @@ func (b *Binding) Alternatives() []Alternative {
 // perhapsOutputs are the readings in which a tensor that an operator need not be given is what the result is
 // written into: C of matmul(A, B, C), which is returned.
 func (b *Binding) perhapsOutputs() (all []Alternative) {
-	if b.Function.Kind != Python && !b.extension {
+	if !b.ReturnsTensors() {
 		return nil
 	}
 	for _, a := range b.Args {

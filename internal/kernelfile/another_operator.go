@@ -22,7 +22,7 @@ const ChangedInputs = " changed its inputs: "
 
 // perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
 // nothing of it was assumed: it raises in each, or its name says that it computes something else. That it
-// raises is no answer, whatever the user said: it may be meant for other calls.
+// raises for what it is handed is no answer, whatever the user said: it may be meant for other calls.
 func (b *Binding) perhapsOther(first Tally) []Assumption {
 	if first.Right > 0 || first.Wrong == 0 {
 		return nil
@@ -30,7 +30,8 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	always := first.Raised == first.Wrong
 	wrote := always && strings.Contains(first.Words, ChangedInputs)
 	shaped := always && strings.Contains(first.Words, " came back with shape ")
-	if always && !wrote && !shaped {
+	said := slices.ContainsFunc(b.Args, b.said)
+	if always && !wrote && !shaped && (!said || first.OfCalls) {
 		return []Assumption{{
 			What: "it takes what triad calls it with: it raises in each of these calls" +
 				inBrackets(first.Words),
@@ -39,7 +40,7 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	flag := "--map " + b.mapWords(b.tensorParameters())
 	word := b.saysOther()
 	switch {
-	case flag == "--map ", slices.ContainsFunc(b.Args, b.said):
+	case flag == "--map ", said:
 		return nil
 	case wrote:
 		return []Assumption{{
@@ -182,6 +183,10 @@ func (b *Binding) saysOther() string {
 func (b *Binding) mayBeOther() bool {
 	return b.Function.Kind == Python || b.saysOther() != "" || b.launchesOther() != ""
 }
+
+// ReturnsTensors says whether a function is one of Python or of an extension of PyTorch, whose author may
+// have meant an input for the result.
+func (b *Binding) ReturnsTensors() bool { return b.Function.Kind == Python || b.extension }
 
 // Launches says whether a function launches a kernel of Triton of that name.
 func (b *Binding) Launches(name string) bool {

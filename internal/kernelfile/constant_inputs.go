@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,14 +31,14 @@ func WithConstants(text, code string, file *File) (changed string, names []strin
 		if len(types) == 0 || fn.Kind != Kernel || at < 0 {
 			continue
 		}
-		for name, of := range types {
+		for _, name := range slices.Sorted(maps.Keys(types)) {
 			if !fn.readsElements(name) {
 				continue
 			}
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
-			insert := ", const " + of + " *" + name
+			insert := ", const " + types[name] + " *" + name
 			text, code = text[:at]+insert+text[at:], code[:at]+insert+code[at:]
 		}
 	}

@@ -116,13 +116,14 @@ func assignedBefore(lines, name string) string {
 // narrowType matches what shows that an author thought of other dtypes than fp32.
 var narrowType = regexp.MustCompile(`(?i)half|float16|fp16|bf16|\bdtype\b|element_ty|scalar_type`)
 
-// narrowName matches the name of a type of 16 bits.
-var narrowName = regexp.MustCompile(`(?i)half|float16|fp16|bf16`)
+// narrowName matches the name of a type of 16 bits in Python, where half may also be half of a size.
+var narrowName = regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16|bf16`)
 
-// namesOf16 match the names of each type of 16 bits; those of bf16 are taken out of the text before.
+// namesOf16 match the names of each type of 16 bits in Python; those of bf16 are taken out of the text
+// before.
 var namesOf16 = map[op.DType]*regexp.Regexp{
-	op.BF16: regexp.MustCompile(`(?i)bfloat16|bf16|bfloat162`),
-	op.FP16: regexp.MustCompile(`(?i)half|float16|fp16`),
+	op.BF16: regexp.MustCompile(`(?i)bfloat16|bf16`),
+	op.FP16: regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16`),
 }
 
 // namesNarrow says whether the lines of a file, without its comments, name a type of 16 bits or ask for the

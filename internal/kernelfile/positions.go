@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// positionNames are what people call the tensor that has the position of each token.
+// positionNames are what people call the tensor that has the position of each token; the first four say that
+// it has several.
 var positionNames = []string{
 	"positions", "position_ids", "pos_ids", "token_positions", "input_pos", "position", "pos", "pos_id",
 }
@@ -22,7 +23,8 @@ func (b *Binding) takePositions() {
 			!slices.Contains(integerTypes, a.Base) || !slices.Contains(positionNames, scratchWord(a.Name)) {
 			continue
 		}
-		a.takeRoom(formOf{fill: fillPositions, told: true})
+		// one position alone may be that of a sequence's first token
+		a.takeRoom(formOf{fill: fillPositions, told: slices.Contains(positionNames[:4], scratchWord(a.Name))})
 		a.Target = "the position of each token"
 	}
 }

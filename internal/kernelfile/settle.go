@@ -6,11 +6,13 @@ import (
 )
 
 // Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
-// host reached into the device's memory, and those in which Python raised something on the way. Words are
-// those of the first exception.
+// host reached into the device's memory, and those that gave no numbers to compare: Python raised something
+// on the way, what came back has another shape, or an input was written. Words are those of the first of
+// these, and OfCalls says that it is an exception which speaks of what the function was handed.
 type Tally struct {
 	Right, Wrong, Reached, Raised int
 	Words                         string
+	OfCalls                       bool
 }
 
 // Clean says whether what was tried is right, and something was.

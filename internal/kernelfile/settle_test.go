@@ -50,6 +50,7 @@ type settleCases struct {
 		FlatRight            int    `toml:"flat_right"`
 		FlatWrong            int    `toml:"flat_wrong"`
 		WholeRight           int    `toml:"whole_right"` // at whole tiles
+		OfCalls              bool   `toml:"of_calls"`    // an exception that speaks of what is handed over
 		Taken, Doubt         string
 		Untried              bool
 		// what right trials leave open: of every case, of other sizes, of other dtypes
@@ -72,7 +73,9 @@ func TestSettle(t *testing.T) {
 			t.Fatal(err)
 		}
 		try := &trial{
-			first: Tally{Right: c.Right, Wrong: c.Wrong, Reached: c.Reached, Raised: c.Raised},
+			first: Tally{
+				Right: c.Right, Wrong: c.Wrong, Reached: c.Reached, Raised: c.Raised, OfCalls: c.OfCalls,
+			},
 			right: c.RightWith,
 			flat:  Tally{Right: c.FlatRight, Wrong: c.FlatWrong},
 			whole: Tally{Right: c.WholeRight}, untried: c.Untried,

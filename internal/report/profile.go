@@ -7,15 +7,15 @@ import (
 
 // ProfileLine is what a profiler counted of one kernel. The shares are of what the GPU can do, in percent.
 type ProfileLine struct {
-	Kernel, Grid, Block              string
-	Launches, Registers              int
-	TimeNS                           float64
-	Memory, L2, Tensor, Issue, Warps float64
-	Waits                            string // why warps waited, the most frequent reason first
+	Kernel, Grid, Block      string
+	Launches, Registers      int
+	TimeNS                   float64
+	Memory, L2, Issue, Warps float64
+	Waits                    string // why warps waited, the most frequent reason first
 }
 
 // A table has the longest kernels, at most so many, and none that takes less than this share of the longest:
-// those are what fills and checks a call's memory.
+// most of those fill and check a call's memory.
 const (
 	mostProfiles   = 24
 	shareOfLongest = 0.1
@@ -32,11 +32,11 @@ func Profiled(w io.Writer, style Style, all []ProfileLine, folder string) error 
 		}
 		rows = append(rows, []string{
 			Duration(l.TimeNS), l.Grid, l.Block, fmt.Sprint(l.Registers), percent(l.Memory), percent(l.L2),
-			percent(l.Tensor), percent(l.Issue), percent(l.Warps), l.Waits, clean(l.Kernel),
+			percent(l.Issue), percent(l.Warps), l.Waits, clean(l.Kernel),
 		})
 	}
 	if err := style.Table(w, "  ", columns(">time", ">grid", ">block", ">registers", ">memory", ">L2",
-		">tensor", ">issue", ">warps", "warps wait for", "kernel"), rows); err != nil {
+		">issue", ">warps", "warps wait for", "kernel"), rows); err != nil {
 		return err
 	}
 	more := ""
