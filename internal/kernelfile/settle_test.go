@@ -51,6 +51,7 @@ type settleCases struct {
 		FlatWrong            int    `toml:"flat_wrong"`
 		WholeRight           int    `toml:"whole_right"` // at whole tiles
 		OfCalls              bool   `toml:"of_calls"`    // an exception that speaks of what is handed over
+		Words                string // of the first that gave no numbers
 		Taken, Doubt         string
 		Untried              bool
 		// what right trials leave open: of every case, of other sizes, of other dtypes
@@ -75,6 +76,7 @@ func TestSettle(t *testing.T) {
 		try := &trial{
 			first: Tally{
 				Right: c.Right, Wrong: c.Wrong, Reached: c.Reached, Raised: c.Raised, OfCalls: c.OfCalls,
+				Words: c.Words,
 			},
 			right: c.RightWith,
 			flat:  Tally{Right: c.FlatRight, Wrong: c.FlatWrong},
