@@ -53,7 +53,7 @@ cover = $(GO) test -vet=off -cover -coverpkg=$(COVERED) $(1) -args -test.gocover
 gpu-coverage:
 	@rm -rf build/cover; mkdir -p build/cover
 	TRIAD_TEST_COVER=$(CURDIR)/build/cover $(call cover,./cmd/triad \
-		-run 'FakeGPU$$|GPUIs|GPUBy|GPUFalls|GPURemark|GPUHidden|ForTheGPU|DeviceFlags|Sanitize|Covered|Clock|PanicIs|Probes')
+		-run 'FakeGPU$$|GPUIs|GPUBy|GPUFalls|GPURemark|GPUHidden|ForTheGPU|DeviceFlags|Sanitize|Profile|Covered|Clock|PanicIs|Probes')
 	$(call cover,./internal/run ./internal/timing ./internal/stats ./internal/report -skip EveryElementOfATimedCase)
 	$(call cover,./internal/worker ./cuda ./cuda/gpuworker \
 		-run 'Measur|Arm|Step|Rotation|Evened|Timed|Runtime|Time|Ask|Find|Report|Clean|Under')

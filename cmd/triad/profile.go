@@ -118,7 +118,7 @@ func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOpti
 		return err
 	}
 	defer s.Close(&err)
-	result, end, err := s.Run(ctx, (*run.Runner).JudgeBench, nil)
+	result, end, err := s.Run(ctx, (*run.Runner).Bench, nil)
 	if end.Err != nil || err != nil {
 		return end.Failure(err)
 	}

@@ -13,7 +13,8 @@ import (
 	"triad/internal/timing"
 )
 
-// Bench judges and times every wanted implementation on the bench points of the operators.
+// Bench judges and times every wanted implementation on the bench points of the operators. Without a plan of
+// timing it judges alone, for what watches the kernels meanwhile.
 func (r *Runner) Bench(ctx context.Context, request Request) (result Result, err error) {
 	err = result.unlessStopped(ctx, r.bench(ctx, request, &result))
 	return result, err
@@ -21,9 +22,6 @@ func (r *Runner) Bench(ctx context.Context, request Request) (result Result, err
 
 func (r *Runner) bench(ctx context.Context, request Request, result *Result) (err error) {
 	defer panics.Caught(&err, func() string { return "timing " + names(request) })
-	if request.Timing == nil {
-		return errors.New("bench: the request has no plan of timing")
-	}
 	together(r.Backends) // what is timed was judged in the process that times it
 	p, err := r.begin(ctx, request, (*Runner).PlanBench, result)
 	if err != nil {
@@ -32,6 +30,11 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) (er
 	backends, planned := p.backends, p.judged
 	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now()}
 	x.resumed()
+	if request.Timing == nil {
+		err := x.all(ctx, planned)
+		result.inOrder(planned)
+		return err
+	}
 	if err := x.measureRulers(ctx, backends, planned); err != nil {
 		return err
 	}
@@ -60,26 +63,6 @@ func whereTaken(next work, taken bool) []work {
 		return nil
 	}
 	return []work{next}
-}
-
-// JudgeBench judges every wanted implementation on the bench points and times nothing, for what watches the
-// kernels while they run.
-func (r *Runner) JudgeBench(ctx context.Context, request Request) (result Result, err error) {
-	err = result.unlessStopped(ctx, r.judgeBench(ctx, request, &result))
-	return result, err
-}
-
-func (r *Runner) judgeBench(ctx context.Context, request Request, result *Result) (err error) {
-	defer panics.Caught(&err, func() string { return "judging " + names(request) })
-	p, err := r.begin(ctx, request, (*Runner).PlanBench, result)
-	if err != nil {
-		return err
-	}
-	x := &execution{Runner: r, request: request, result: result, cases: len(p.judged), began: time.Now()}
-	x.resumed()
-	err = x.all(ctx, p.judged)
-	result.inOrder(p.judged)
-	return err
 }
 
 // benchCase judges every implementation of a case and times those that passed: all of them, where a resumed

@@ -88,6 +88,12 @@ func (m *memory) AppendComparisons(c []record.Comparison) error { return nil }
 // bench times softmax on a small shape through a fake; others are there as well, but not asked for.
 func bench(t *testing.T, f *timedFake, plan timing.Plan, others ...backend.Backend) (Result, *memory) {
 	t.Helper()
+	return benchBy(t, f, &plan, others...)
+}
+
+// benchBy does so by a plan that may be nil.
+func benchBy(t *testing.T, f *timedFake, plan *timing.Plan, others ...backend.Backend) (Result, *memory) {
+	t.Helper()
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +106,7 @@ func bench(t *testing.T, f *timedFake, plan timing.Plan, others ...backend.Backe
 	}
 	result, err := r.Bench(t.Context(), Request{
 		Operators: []*truth.Operator{o}, Impls: f.Families(), Seed: 1,
-		Timing: &plan, Options: op.Options{
+		Timing: plan, Options: op.Options{
 			Passes: []op.Pass{op.Forward},
 			DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
 		},

@@ -14,11 +14,20 @@ import (
 	"triad/internal/truth"
 )
 
-// A bench without a plan of timing is refused.
+// A bench without a plan of timing judges the bench points, and times nothing.
 func TestBenchWithoutAPlan(t *testing.T) {
-	if _, err := (&Runner{}).Bench(t.Context(), Request{}); err == nil ||
-		err.Error() != "bench: the request has no plan of timing" {
-		t.Errorf("%v", err)
+	f := timedFakes(t, 0, map[string]float64{"fake/good": 1e5, "fake/wrong": 1e5})
+	f.ways["fake/wrong"] = zeros
+	result, kept := benchBy(t, f, nil)
+	found := map[string]op.Status{}
+	for _, rec := range result.Records {
+		found[rec.Impl] = rec.Status
+	}
+	if len(found) != 2 || found["fake/good"] != op.StatusPass || found["fake/wrong"] != op.StatusFail {
+		t.Errorf("%v", found)
+	}
+	if len(kept.timings)+len(kept.rulers)+len(f.card.Order) > 0 {
+		t.Errorf("timed: %d timings, %d rulers, %v", len(kept.timings), len(kept.rulers), f.card.Order)
 	}
 }
 
