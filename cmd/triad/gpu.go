@@ -200,7 +200,7 @@ func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string
 // no plain return.
 func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worker.Options) *worker.Adapter {
 	shipped := filepath.Join(filepath.Dir(g.worker), "kernels")
-	return &worker.Adapter{
+	kernels := &worker.Adapter{
 		BackendName: "cuda",
 		FamilyNames: []string{"cuda"},
 		GPU:         true,
@@ -232,9 +232,6 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 					folder,
 				},
 			}
-			if g.wrap != nil {
-				command = g.wrap(command)
-			}
 			return command, nil
 		},
 		Slot: func(implementation string) string {
@@ -244,6 +241,8 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 			return "gpu"
 		},
 	}
+	runsUnder(kernels, g.wrap)
+	return kernels
 }
 
 // with is the app whose environment shows one GPU alone.

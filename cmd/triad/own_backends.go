@@ -90,7 +90,7 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 	}
 	python := func(dir string) *worker.Adapter {
 		adapter := reserved(pybridge.OwnBackend(environment, cache, dir, o, parent))
-		if g != nil && g.wrapPython != nil {
+		if g != nil {
 			runsUnder(adapter, g.wrapPython)
 		}
 		return adapter

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
@@ -16,13 +15,8 @@ import (
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
-	"triad/internal/subprocess"
 	"triad/internal/worker"
 )
-
-// profilerSlowness is how many times longer a worker may take under ncu, which runs each kernel once for each
-// few counters.
-const profilerSlowness = 20
 
 // mostReasons is how many reasons a line of the table names.
 const mostReasons = 3
@@ -98,12 +92,7 @@ func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOpti
 		return fmt.Errorf("find the folder of the profiles: %w", err)
 	}
 	request.Timing = nil
-	l := &options.Limits
-	for _, limit := range []*time.Duration{&l.Build, &l.Import, &l.First, &l.CallLeast} {
-		*limit *= profilerSlowness
-	}
-	// ncu writes the last lines when the worker has ended.
-	options.Grace = subprocess.Grace{Term: time.Minute, Kill: 10 * time.Second}
+	slowedByTool(&options)
 	under := *g
 	var workers atomic.Int64
 	log := func() string { return filepath.Join(folder, fmt.Sprintf("worker-%d.csv", workers.Add(1))) }

@@ -44,8 +44,18 @@ func (s sanitized) good() bool {
 	return s.Clean() && s.Bad == 0 && !s.Part && len(s.Called) > 0 && len(s.Missed) == 0
 }
 
-// sanitizerSlowness is how many times longer a worker may take under a tool.
-const sanitizerSlowness = 20
+// toolSlowness is how many times longer a worker may take under a tool of NVIDIA's.
+const toolSlowness = 20
+
+// slowedByTool gives workers the time that they take under a tool, which writes the end of what it found when
+// the worker has ended.
+func slowedByTool(o *worker.Options) {
+	l := &o.Limits
+	for _, limit := range []*time.Duration{&l.Build, &l.Import, &l.First, &l.CallLeast} {
+		*limit *= toolSlowness
+	}
+	o.Grace = subprocess.Grace{Term: time.Minute, Kill: 10 * time.Second}
+}
 
 // sanitizerTools checks --sanitize.
 func sanitizerTools(words []string) ([]string, error) {
@@ -157,12 +167,7 @@ func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, 
 		return end, fmt.Errorf("make a folder for the reports of %s: %w", u.name, err)
 	}
 	defer os.RemoveAll(reports)
-	l := &o.workers.Limits
-	for _, limit := range []*time.Duration{&l.Build, &l.Import, &l.First, &l.CallLeast} {
-		*limit *= sanitizerSlowness
-	}
-	// A tool writes its summary when the worker has ended.
-	o.workers.Grace = subprocess.Grace{Term: time.Minute, Kill: 10 * time.Second}
+	slowedByTool(&o.workers)
 	g.wrap = func(c worker.Command) worker.Command { return u.Under(u.name, reports, c) }
 	o.gpu, o.doing, o.words = &g, "running the kernels under "+u.name,
 		[]string{"compare", "--sanitize", u.name}

@@ -71,15 +71,16 @@ func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]ba
 	if g != nil {
 		memory := usableMemory(os.DirFS("/"), machine().MemoryBytes)
 		python.Spread = spreadOver(runtime.GOMAXPROCS(0), memory, g.MemoryBytes)
-		if g.wrapPython != nil {
-			runsUnder(python, g.wrapPython)
-		}
+		runsUnder(python, g.wrapPython)
 	}
 	return []backend.Backend{kernels, python}, nil
 }
 
-// runsUnder makes the workers of a backend run under a tool, one after the other.
+// runsUnder makes the workers of a backend run under a tool, one after the other; nil: they run alone.
 func runsUnder(b *worker.Adapter, wrap func(worker.Command) worker.Command) {
+	if wrap == nil {
+		return
+	}
 	start := b.Command
 	b.Spread = 0
 	b.Command = func(ctx context.Context) (worker.Command, error) {
