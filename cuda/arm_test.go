@@ -19,6 +19,7 @@ type clocked struct {
 	launch    func(call int) Finding // the number of the call, from 1
 	differing func(a, b Buffer) (int64, error)
 	calls     int
+	copied    []int64 // bytes of the copies between others' buffers
 	captured  []*Call
 	capturing bool
 }
@@ -53,14 +54,20 @@ type stream struct{ *clocked }
 func (c stream) Physics() (backend.DevicePhysics, error) {
 	return backend.DevicePhysics{L2Bytes: 64}, nil
 }
-func (c stream) Open() (Timer, error)                        { return c, nil }
-func (c stream) Ruler(string, Buffer, Buffer, uintptr) error { return nil }
-func (c stream) Stream() uintptr                             { return 1 }
-func (c stream) Kernels() ([]backend.LaunchFact, error)      { return nil, nil }
-func (c stream) Settle(int64) error                          { return nil }
-func (c stream) Start() error                                { return nil }
-func (c stream) Stop() (float64, error)                      { return 1000, nil }
-func (c stream) Close()                                      {}
+func (c stream) Open() (Timer, error)                   { return c, nil }
+func (c stream) Stream() uintptr                        { return 1 }
+func (c stream) Kernels() ([]backend.LaunchFact, error) { return nil, nil }
+func (c stream) Settle(int64) error                     { return nil }
+func (c stream) Start() error                           { return nil }
+func (c stream) Stop() (float64, error)                 { return 1000, nil }
+func (c stream) Close()                                 {}
+
+func (c stream) Ruler(name string, to, from Buffer, _ uintptr) error {
+	if name == backend.RulerMemcpy && to.Pointer != from.Pointer {
+		c.copied = append(c.copied, min(to.Bytes, from.Bytes))
+	}
+	return nil
+}
 
 func (c stream) Differing(a, b Buffer) (int64, error) {
 	if c.differing != nil {
@@ -154,6 +161,30 @@ func TestArm(t *testing.T) {
 	}
 	if len(finished.Launches) != 2 || len(finished.Differing) > 0 {
 		t.Errorf("%+v", finished)
+	}
+}
+
+// A turn that asks for it begins with a copy of twice the L2 cache, in buffers that are made once.
+func TestTurnAmongOthers(t *testing.T) {
+	c := &clocked{Device: NewEmulator(testSources(), testCache)}
+	w := startWorkerOn(t, c)
+	w.load("scale")
+	args := w.scale("right", 8, []string{"y"}, backend.Launch{Poison: "a"})
+	w.must(preparing(&backend.PrepareArgs{Run: &args, Cold: true, GraphNS: 1}), &backend.PrepareReply{})
+	w.must(timing(), &backend.TimeReply{})
+	if len(c.copied) > 0 {
+		t.Errorf("copies of %d bytes, and nobody asked for one", c.copied)
+	}
+	turn := backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2, Others: true}}
+	for range 2 {
+		var times backend.TimeReply
+		w.must(measuring(turn), &times)
+		if len(times.SamplesNS) != 2 {
+			t.Errorf("%+v", times)
+		}
+	}
+	if want := []int64{128, 128}; !slices.Equal(c.copied, want) {
+		t.Errorf("copies of %d bytes, want %d", c.copied, want)
 	}
 }
 

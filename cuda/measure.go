@@ -157,6 +157,9 @@ func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
 			_, err = a.replay(max(1, int(float64(args.SettleNS)/(a.facts.EstimateNS*float64(a.facts.Calls)))))
 		}
 	}
+	if err == nil && args.Others {
+		err = a.others()
+	}
 	var samples []float64
 	if err == nil {
 		samples, err = a.replay(args.Discard + args.Samples)

@@ -104,6 +104,19 @@ func (a *arm) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error)
 	return Finding{}, nil
 }
 
+// others queues the copy that a cold turn begins with, of buffers that the worker makes once.
+func (a *arm) others() error {
+	s := a.server
+	for len(s.others) < 2 {
+		b, err := s.device.Alloc("others", backend.OthersL2*a.facts.Device.L2Bytes)
+		if err != nil {
+			return err
+		}
+		s.others = append(s.others, b)
+	}
+	return a.clock.Ruler(backend.RulerMemcpy, s.others[0], s.others[1], a.timer.Stream())
+}
+
 // rulerBytes is the size of each buffer of a ruler.
 const rulerBytes = 256 << 20
 

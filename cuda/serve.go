@@ -138,6 +138,7 @@ type server struct {
 	unsealed error     // why the memory file of that library could still be written: nothing is loaded
 	scratch  [2][]byte // see piece
 	clock    Clock     // nil until something is timed
+	others   []Buffer  // to, from: of the copy that a cold turn begins with
 	arms     map[int64]*arm
 }
 

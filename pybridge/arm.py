@@ -113,11 +113,14 @@ class Arm:
                 self._replay()
                 self.stream.synchronize()
 
-    def time(self, discard: int, samples: int) -> list[float]:
-        """ns a call of replays that are queued behind each other, with an event between."""
+    def time(self, discard: int, samples: int, before=None) -> list[float]:
+        """ns a call of replays that are queued behind each other, with an event between, and behind what
+        before() queues, which is not timed."""
         while len(self.events) < discard + samples + 1:
             self.events.append(torch.cuda.Event(enable_timing=True))
         with torch.cuda.stream(self.stream):
+            if before is not None:
+                before()
             self.events[0].record()
             for i in range(discard + samples):
                 self._replay()

@@ -26,6 +26,7 @@ MOST_ROTATED = 16 << 30
 MOST_SETS = 1024
 SMALL_PART = 64
 EVEN_SETS, EVEN_L2 = 8, 16
+OTHERS_L2 = 2
 SLOW_CALL_NS = 1_000_000
 CACHE_SHARE, SLOWEST_MEMORY, MOST_REPLAY_NS = 1000, 100e9, 500_000_000
 POISON_OF_FIRST, POISON_OF_REST = "a", "b"
@@ -355,6 +356,16 @@ class Measurements:
 
     def __init__(self):
         self.arms: dict[int, CallArm | RulerArm] = {}
+        self.others: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def _others(self):
+        """What queues the copy that a cold turn begins with (backend.OthersL2), of buffers that are made
+        once."""
+        if self.others is None:
+            self.others = tuple(torch.empty(OTHERS_L2 * physics()["l2_bytes"], dtype=torch.uint8,
+                                            device="cuda") for _ in range(2))
+        to, what = self.others
+        return lambda: to.copy_(what)
 
     def step(self, args: dict[str, Any], make) -> dict[str, Any]:
         """Does one step. make(prepare) makes the arm of an implementation."""
@@ -370,7 +381,8 @@ class Measurements:
                 wanted = args["time"]
                 if wanted.get("settle_ns"):
                     arm.arm.settle(wanted["settle_ns"])
-                return {"samples_ns": arm.arm.time(wanted.get("discard", 0), wanted["samples"])}
+                before = self._others() if wanted.get("others") else None
+                return {"samples_ns": arm.arm.time(wanted.get("discard", 0), wanted["samples"], before)}
             if step == "finish":
                 return self._finish(number, args["finish"].get("launches") or [])
         except BaseException as e:

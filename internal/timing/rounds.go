@@ -168,7 +168,9 @@ func (c *timedCase) turn(ctx context.Context, k *timedImpl, position int) (err e
 	}
 	c.waited += settle
 	watch := c.watch()
-	args := backend.TimeArgs{SettleNS: settle.Nanoseconds(), Discard: discard, Samples: samples}
+	args := backend.TimeArgs{
+		SettleNS: settle.Nanoseconds(), Others: c.regime.Cold, Discard: discard, Samples: samples,
+	}
 	reply, outcome, err := k.arm.Time(ctx, args)
 	seen, watchErr := watch()
 	if err := errors.Join(err, watchErr); err != nil {

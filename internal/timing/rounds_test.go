@@ -32,6 +32,26 @@ func TestTurnsAlternate(t *testing.T) {
 	}
 }
 
+// What others left in the cache decides nothing: every cold turn begins with a copy, and no warm one does,
+// whose inputs the cache has.
+func TestColdTurnsAreAmongOthers(t *testing.T) {
+	for _, cold := range []bool{true, false} {
+		g := newGPU(t, 0.003, map[string]float64{"one": 1e5})
+		plan := coldPlan
+		plan.Regimes = []timing.Regime{{Cold: cold}}
+		timeOn(t, g, plan, nil)
+		turns := 0
+		for _, name := range g.card.Order {
+			if name == "one" {
+				turns++
+			}
+		}
+		if want := map[bool]int{true: turns}[cold]; turns == 0 || g.card.Others != want {
+			t.Errorf("cold %t: %d of %d turns begin with a copy, want %d", cold, g.card.Others, turns, want)
+		}
+	}
+}
+
 // Every burst follows a rest; sustained turns are few and settle first.
 func TestLoads(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"one": 1e5})

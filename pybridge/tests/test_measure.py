@@ -96,6 +96,24 @@ class Uncaptured(unittest.TestCase):
         self.assertIn("captur", arm.reason)
         self.assertEqual((arm.calls, arm.kept), (5, [(0,), (1,), (2,), (3,), (4,)]))
 
+    def test_a_turn_among_others_begins_with_a_copy(self):
+        order = []
+        arm = self.arm(2, lambda i: order.append("call") or (i,))
+        arm.prepare(0)
+        torch.cuda.Event.return_value.record.side_effect = lambda: order.append("event")
+        arms = measure.Measurements()
+        arms.arms[1] = mock.Mock(arm=arm)
+        buffers = [mock.Mock(), mock.Mock()]
+        buffers[0].copy_.side_effect = lambda _: order.append("copy")
+        with (mock.patch("torch.empty", side_effect=buffers) as empty,
+              mock.patch.object(measure, "physics", lambda: {"l2_bytes": 8})):
+            for others in (True, False, True):
+                order.clear()
+                arms.step({"step": "time", "arm": 1, "time": {"samples": 1, "others": others}}, None)
+                self.assertEqual(order, ["copy"] * others + ["event", "call", "call", "event"])
+        self.assertEqual([call.args for call in empty.call_args_list], [(16,), (16,)])
+        buffers[0].copy_.assert_called_with(buffers[1])
+
     def test_a_timed_call_is_for_its_sizes_alone(self):
         arm, seen = object.__new__(measure.CallArm), []
 
@@ -360,7 +378,7 @@ class Raising:
     def release(self):
         self.released += 1
 
-    def time(self, discard: int, samples: int):
+    def time(self, discard: int, samples: int, before=None):
         raise self.error
 
     def finish(self, launches):

@@ -25,6 +25,7 @@ type Card struct {
 	Low       int64
 	TakesTime bool // a call takes its time on the clock of the test
 	Rests     int
+	Others    int // turns that were to begin with a copy among others
 
 	calls   atomic.Int64
 	running string
@@ -94,6 +95,9 @@ func (a *Arm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeReply,
 	c.running = a.Name
 	defer func() { c.running = "" }()
 	c.Order = append(c.Order, a.Name)
+	if args.Others {
+		c.Others++
+	}
 	if a.End != nil {
 		return backend.TimeReply{}, *a.End, nil
 	}
