@@ -62,11 +62,14 @@ func (c *timedCase) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lead finds who leads each front.
+// lead finds who leads each front: no second arm, with which nobody is compared.
 func (c *timedCase) lead() {
 	c.alone.leader, c.pairs.leader = nil, nil
 	for _, k := range c.impls {
-		if f := c.frontOf(k); k.arm != nil && (f.leader == nil || k.medianNS() < f.leader.medianNS()) {
+		if k.arm == nil || k.aaTwin {
+			continue
+		}
+		if f := c.frontOf(k); f.leader == nil || k.medianNS() < f.leader.medianNS() {
 			f.leader = k
 		}
 	}

@@ -2,6 +2,7 @@ package timing_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +111,19 @@ func TestSlowRowLeavesTheRounds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A row that takes just above twice the fastest's time has a word: it leaves the rounds by the samples that it
+// is compared with, not by those of the fastest's second arm.
+func TestRowAtTwiceTheFastestHasAWord(t *testing.T) {
+	for seed := range uint64(300) {
+		g := newGPU(t, 0.002, map[string]float64{"best": 1e5, "twice": 2.012e5})
+		g.card.Random = rand.New(rand.NewPCG(seed, 2))
+		result := timeOn(t, g, coldPlan, nil)
+		if w := result.word("twice", "best"); w != "SLOWER" {
+			t.Errorf("seed %d: %q: %+v", seed, w, result.comparisons)
+		}
+	}
 }
 
 // A row that takes far longer than any budget ends too, and costs the others nothing.
