@@ -113,8 +113,8 @@ func TestSlowRowLeavesTheRounds(t *testing.T) {
 	})
 }
 
-// A row that takes just above twice the fastest's time has a word: it leaves the rounds by the samples that it
-// is compared with, not by those of the fastest's second arm.
+// A row that takes just above twice the fastest's time has a word: it leaves the rounds by the samples that
+// it is compared with, not by those of the fastest's second arm.
 func TestRowAtTwiceTheFastestHasAWord(t *testing.T) {
 	for seed := range uint64(300) {
 		g := newGPU(t, 0.002, map[string]float64{"best": 1e5, "twice": 2.012e5})
