@@ -394,6 +394,9 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		}
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, b.sizeCodeOf(a.Target))
 	case Constant:
+		if a.unread {
+			return fmt.Sprintf("triad_own::unread<%s>()", a.Base)
+		}
 		if a.sides[0] != "" {
 			return b.sidesCode(a)
 		}
