@@ -33,7 +33,7 @@ func nearLaunches(path string, kernels []string) (texts []string) {
 				continue
 			}
 			if looked++; looked > mostLaunchers {
-				return nil
+				return texts // the nearest were looked at
 			}
 			if text := textOf(name); launches.MatchString(text) && !defines.MatchString(text) &&
 				!slices.Contains(texts, text) {
