@@ -30,7 +30,8 @@ func (b *Binding) takeElapsed() {
 // timesInto says whether the lines of a function have the time between two events put into a parameter.
 func (fn *Function) timesInto(param string) bool {
 	for i := 0; i+2 < len(fn.body); i++ {
-		if fn.body[i].text == "cudaEventElapsedTime" && fn.body[i+1].text == "(" && fn.body[i+2].text == param {
+		if fn.body[i].text == "cudaEventElapsedTime" && fn.body[i+1].text == "(" &&
+			fn.body[i+2].text == param {
 			return true
 		}
 	}

@@ -24,8 +24,9 @@ func (f *File) callsOf(name string) (all []callOf) {
 		for i := 0; i+1 < len(of.tokens); i++ {
 			switch {
 			case of.tokens[i].text == "<<<" && launched(of.tokens, i) == name:
-				if end := configurationEnd(of.tokens, i); end+1 < len(of.tokens) && of.tokens[end+1].text == "(" {
-					all = append(all, callOf{of, i, end + 1})
+				open := configurationEnd(of.tokens, i) + 1
+				if open < len(of.tokens) && of.tokens[open].text == "(" {
+					all = append(all, callOf{of, i, open})
 				}
 			case of.tokens[i].text == name && of.tokens[i+1].text == "(":
 				all = append(all, callOf{of, i, i + 1})
@@ -129,7 +130,8 @@ func (c callSite) takeFactors(arguments [][]token) {
 	}
 }
 
-// isFactor says whether what a launch is handed is made of a variable times another one: "count = rows * cols".
+// isFactor says whether what a launch is handed is made of a variable times another one: "count = rows *
+// cols".
 func (m *mainJoin) isFactor(name string) bool {
 	for _, l := range m.launches() {
 		for _, argument := range l.arguments {

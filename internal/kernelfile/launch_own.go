@@ -34,7 +34,8 @@ func (k body) ownLaunch() (found *foundLaunch) {
 		if call.file == k.file {
 			return one
 		}
-		if found != nil && (one.grid != found.grid || one.block != found.block || one.shared != found.shared) {
+		if found != nil && (one.grid != found.grid || one.block != found.block ||
+			one.shared != found.shared) {
 			return nil
 		}
 		found = one

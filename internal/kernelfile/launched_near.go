@@ -13,8 +13,8 @@ func (f *File) KernelsNotLaunched() (names []string) {
 	return names
 }
 
-// LaunchedNear takes the texts of files near it that launch its kernels: how they do so is read as if the file
-// did.
+// LaunchedNear takes the texts of files near it that launch its kernels: how they do so is read as if the
+// file did.
 func (f *File) LaunchedNear(texts []string) {
 	for _, text := range texts {
 		f.launchers = append(f.launchers, ReadCUDA(text))

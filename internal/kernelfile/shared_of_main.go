@@ -32,15 +32,15 @@ func (b *Binding) sharedOfMain() string {
 			bytes = sharedOfH100
 		}
 		if kernel != "" {
-			fmt.Fprintf(&code, "\tcudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d);\n",
-				kernel, bytes)
+			fmt.Fprintf(&code, "\tcudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, "+
+				"%d);\n", kernel, bytes)
 		}
 	}
 	return code.String()
 }
 
-// launchedKernel is the C++ of a kernel that a caller names and the function launches, with the numbers of its
-// template; "" of another one, or where the caller's numbers are not known.
+// launchedKernel is the C++ of a kernel that a caller names and the function launches, with the numbers of
+// its template; "" of another one, or where the caller's numbers are not known.
 func (b *Binding) launchedKernel(c callSite, words []token) string {
 	if len(words) == 0 || !slices.Contains(b.kernels, words[0].text) {
 		return ""
