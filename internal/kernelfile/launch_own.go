@@ -393,7 +393,7 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 		case slices.Contains([]string{"unsigned", "int", "long", "size_t"}, t.text):
 		case made != nil && depth < 4:
 			inner, known := c.expression(made, depth+1)
-			if !known {
+			if n, number := numberOf(inner); !known || number && n == 0 { // it is given another value later
 				return "", false
 			}
 			all = append(all, token{"(" + inner + ")", t.line})
