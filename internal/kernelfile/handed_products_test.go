@@ -8,28 +8,21 @@ import (
 	"triad/internal/op"
 )
 
-// What a number stands for that a caller hands over, as the product of two others, or the only width of rows.
+// What a number stands for that a caller hands over, as the product of two others.
 func TestWhatCallersHandOver(t *testing.T) {
-	attention := "#define SIDE 16\n#define DIM 64\n__global__ void k(float* o, const float* q, " +
-		"const float* key, const float* v, int seq_q, int seq_kv) { " +
-		"int r = blockIdx.x * SIDE + threadIdx.x; if (r < seq_q) for (int t = 0; t < seq_kv; t += SIDE) " +
-		"for (int d = 0; d < DIM; d++) o[r * DIM + d] += q[r * DIM + d] * " +
-		"key[(t * SIDE + threadIdx.x) * DIM + d] * v[(t * SIDE + threadIdx.x) * DIM + d]; }"
-	softmax := "__global__ void k(const float* x, float* y, size_t columns, size_t N) { " +
+	text := "__global__ void k(const float* x, float* y, size_t columns, size_t N) { " +
 		"size_t r = blockIdx.x; if (r * columns < N) y[r * columns] = x[r * columns]; } " +
 		"void run() { size_t rows = 4, columns = 8; int count = ROWS * columns; " +
 		"k<<<rows, 1>>>(a, b, columns, count); }"
-	for _, c := range []struct{ op, text, want string }{
-		{"flash_attention", attention, "head_dim=64"},
-		{"softmax", strings.Replace(softmax, "ROWS", "rows", 1), "columns is cols, N is rows * cols"},
-		{"softmax", strings.Replace(softmax, "ROWS", "2", 1), "N is rows"},
+	for rows, want := range map[string]string{
+		"rows": "columns is cols, N is rows * cols", "2": "columns is cols, N is rows",
 	} {
-		all, err := Bind(ReadCUDA(c.text), Request{Function: "k"}, spec(t, c.op),
-			[]op.Pass{op.Forward}, Options{})
+		all, err := Bind(ReadCUDA(strings.Replace(text, "ROWS", rows, 1)), Request{Function: "k"},
+			rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {
-			t.Errorf("%s: %v", c.op, err)
-		} else if got := all[0].Describe() + "\n"; !strings.Contains(got, c.want+"\n") {
-			t.Errorf("%s: %q is not said in\n%s", c.op, c.want, got)
+			t.Errorf("%s: %v", rows, err)
+		} else if got := all[0].Describe() + "\n"; !strings.Contains(got, want+"\n") {
+			t.Errorf("%s: %q is not said in\n%s", rows, want, got)
 		}
 	}
 }
@@ -49,7 +42,7 @@ func TestLaunchedNear(t *testing.T) {
 		{[]string{one, other}, "block (256)"}} {
 		file := ReadCUDA(text)
 		file.LaunchedNear(c.near)
-		all, err := Bind(file, Request{}, spec(t, "softmax"), []op.Pass{op.Forward}, Options{})
+		all, err := Bind(file, Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
