@@ -38,8 +38,12 @@ func TestLaunchedNear(t *testing.T) {
 	for _, c := range []struct {
 		near []string
 		want string
-	}{{nil, "block (256)"}, {[]string{one}, "block (32)"}, {[]string{one, one}, "block (32)"},
-		{[]string{one, other}, "block (256)"}} {
+	}{
+		{nil, "block (256)"},
+		{[]string{one}, "block (32)"},
+		{[]string{one, one}, "block (32)"},
+		{[]string{one, other}, "block (256)"},
+	} {
 		file := ReadCUDA(text)
 		file.LaunchedNear(c.near)
 		all, err := Bind(file, Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
