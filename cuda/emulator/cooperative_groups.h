@@ -204,6 +204,8 @@ private:
 	unsigned rank_, size_;
 };
 template <unsigned N, class Parent> inline thread_block_tile<N, Parent> tiled_partition(const Parent &) { return {}; }
+// A thread as a group of its own, one of one.
+inline thread_block_tile<1> this_thread() { return thread_block_tile<1, thread_block_tile<1, thread_block>>(); }
 
 // A group of which only the size is known when the kernel runs: a block, or a tile of it.
 class thread_group {

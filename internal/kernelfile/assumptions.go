@@ -120,7 +120,8 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute
 		_, stride := strideOf(a.Name)
 		named := score(b.Spec, b.Pass, a.Name, a.Target) > scoreWeak || b.byElimination(a) ||
-			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak
+			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak ||
+			a.Role == Output && b.scoreOutput(a.Param, a.Target) > scoreWeak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
 			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles ||
 			a.Role == Size && a.Pointer || b.onlyTensor(a) || b.onlyInput(a) || b.shownByWrites(a) ||

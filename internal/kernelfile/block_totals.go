@@ -20,14 +20,20 @@ func (b *Binding) takeBlockTotals(file *File) {
 	}
 }
 
+// keepsBlocks says whether a function of the host may leave the values of blocks to its caller: it returns
+// nothing, and is not called as those are that give the total, solve().
+func (fn *Function) keepsBlocks() bool {
+	return fn.number == "" && !fn.returns && fn.Name != "solve"
+}
+
 // givesBlocks says whether a function gives a value of each block: a lone kernel, or a host function that
-// launches one kernel, once, and returns how many blocks that has.
+// launches one kernel, once, and returns how many blocks that has, or returns nothing.
 func (b *Binding) givesBlocks(file *File, a Argument) bool {
 	fn := &b.Function
 	switch {
 	case fn.Kind == Kernel:
 		return body{b: b, file: file, tokens: fn.body}.givesValueOfEachBlock(a)
-	case fn.Kind != Host || !slices.Contains(integerTypes, fn.number):
+	case fn.Kind != Host || !slices.Contains(integerTypes, fn.number) && !fn.keepsBlocks():
 		return false
 	}
 	launches, at := 0, 0
@@ -77,6 +83,9 @@ func (b *Binding) returnedGrid(file *File, at int, grid []token) string {
 	}
 	blocks := count(grid)
 	returns := b.Function.returned()
+	if b.Function.keepsBlocks() {
+		return blocks
+	}
 	if slices.ContainsFunc(returns, func(words []token) bool { return count(words) != blocks }) ||
 		len(returns) == 0 {
 		return ""

@@ -315,6 +315,7 @@ func (b *Binding) workspaceCode(n int) string {
 // for other tensors.
 func (b *Binding) callCode(arguments []Argument, again bool) string {
 	var code strings.Builder
+	code.WriteString(b.sharedOfMain())
 	code.WriteString("\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n")
 	for _, c := range b.byMain() {
 		var args []string
@@ -394,13 +395,7 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		}
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, b.sizeCodeOf(a.Target))
 	case Constant:
-		if a.sides[0] != "" {
-			return b.sidesCode(a)
-		}
-		if code := a.codes[c.Main]; code != "" {
-			return fmt.Sprintf("static_cast<%s>(%s)", a.Base, code)
-		}
-		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, constantWord(a))
+		return b.constantCode(a, c)
 	case Attribute:
 		return fmt.Sprintf("static_cast<%s>(triad_own::attribute(triad_own_call, %d))", a.Base, a.Index)
 	case Stream:
@@ -410,6 +405,19 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		return "triad::stream_of(triad_own_call)"
 	}
 	return "{}"
+}
+
+// constantCode is the C++ of what is passed for a constant.
+func (b *Binding) constantCode(a Argument, c Instance) string {
+	switch code := a.codes[c.Main]; {
+	case a.unread:
+		return fmt.Sprintf("triad_own::unread<%s>()", a.Base)
+	case a.sides[0] != "":
+		return b.sidesCode(a)
+	case code != "":
+		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, code)
+	}
+	return fmt.Sprintf("static_cast<%s>(%s)", a.Base, constantWord(a))
 }
 
 // contract is one registration: the contract's name and the bits of the dtypes under it.

@@ -93,10 +93,11 @@ type File struct {
 	doubles  []float64 // of a CUDA file: those that are doubles, and others in fp32
 	// of a Python file whose lines ask for them: the dtypes that it takes; none where it asks for none
 	dtypes    []string
-	text      string // of a Python file
-	extension bool   // it includes torch/extension.h
-	narrow    bool   // it names a type of 16 bits, or the dtype of its tensors
-	words     string // all of it and of what it includes, in small letters
+	text      string  // of a Python file
+	extension bool    // it includes torch/extension.h
+	narrow    bool    // it names a type of 16 bits, or the dtype of its tensors
+	launchers []*File // files near it that launch its kernels, where it launches none
+	words     string  // all of it and of what it includes, in small letters
 }
 
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags

@@ -51,6 +51,8 @@ type formOf struct {
 	codes map[op.DType]string
 	host  bool      // it points to a copy in the host's memory
 	sides [3]string // of a Constant that is a grid or a block, in the operator's sizes
+	// unread says that a Constant points to a number of the host's that is written and not read
+	unread bool
 }
 
 // chooseForm decides in which of the operator's forms a function is written, by how many pointers it has: it
@@ -58,6 +60,7 @@ type formOf struct {
 // work in.
 func (b *Binding) chooseForm() {
 	b.sayForms()
+	b.takeElapsed()
 	if b.Function.Kind == Python && b.Pass == op.Forward && b.mayExchange() {
 		b.chooseTokens()
 	}
@@ -93,7 +96,7 @@ func (b *Binding) missingPointers() int {
 	}
 	for _, a := range b.Args {
 		optional := a.Role == Output && b.outputs[a.Index].Optional
-		if a.Pointer && a.Role != Stream && a.Form != Scratch && !optional {
+		if a.Pointer && a.Role != Stream && a.Form != Scratch && !a.unread && !optional {
 			have++
 			if a.Over != "" {
 				have++

@@ -380,7 +380,7 @@ func (m *mainJoin) giving(name string) bool {
 	}
 	handed := slices.ContainsFunc(m.launches(), func(l mainLaunch) bool {
 		return slices.Contains(l.arguments, name)
-	})
+	}) || m.isFactor(name)
 	for _, s := range m.all {
 		if s.under != nil || s.kept || strings.Contains(s.text, "<<<") {
 			continue

@@ -23,47 +23,57 @@ type foundLaunch struct {
 	bytes  map[string]int64 // of what pointers point to there, where the file allocates numbers of them
 }
 
-// ownLaunch looks for kernel<<<grid, block>>>(arguments) in the file, such as in its main; nil where there is
-// none.
-func (k body) ownLaunch() *foundLaunch {
-	tokens := k.file.tokens
-	name := k.b.Function.Name[strings.LastIndex(k.b.Function.Name, ":")+1:]
-	for i := range tokens {
-		if tokens[i].text != "<<<" || launched(tokens, i) != name {
+// ownLaunch looks for kernel<<<grid, block>>>(arguments) in the file, such as in its main, and then in those
+// near it that launch the kernel; nil where there is none.
+func (k body) ownLaunch() (found *foundLaunch) {
+	for _, call := range k.file.callsOf(k.b.Function.Name) {
+		if call.file.tokens[call.at].text != "<<<" {
 			continue
 		}
-		end := configurationEnd(tokens, i)
-		if end+1 >= len(tokens) || tokens[end+1].text != "(" {
-			continue
+		one := k.readLaunch(call)
+		if call.file == k.file {
+			return one
 		}
-		parts := split(tokens[i+1 : end])
-		close := k.file.matching(end+1, len(tokens))
-		c := callSite{k: k, before: tokens[:i], stands: map[string]string{}}
-		for at, argument := range split(tokens[end+2 : close]) {
-			argument = withoutCast(argument)
-			if at < len(k.b.Args) && len(argument) == 1 && argument[0].isName() {
-				c.stands[argument[0].text] = k.b.Args[at].Name
-			}
+		if found != nil && (one.grid != found.grid || one.block != found.block ||
+			one.shared != found.shared) {
+			return nil
 		}
-		arguments := split(tokens[end+2 : close])
-		found := &foundLaunch{handed: c.numbers(arguments), bytes: c.allocated(arguments)}
-		if len(parts) >= 2 {
-			found.grid, found.block = c.sizes(parts[0]), c.sizes(parts[1])
-			for axis, text := range found.grid {
-				found.blocks[axis], _ = numberOf(text)
-			}
-			n, number := k.number(strings.Trim(product(found.grid), "()"))
-			if _, numbers := numberOf(product(found.grid)); number || numbers && !k.ofNumbers() {
-				found.grid = [3]string{} // of the caller's own sizes
-				found.oneBlock = number && n == 1
-			}
-			if len(parts) >= 3 {
-				found.shared = c.sizes(parts[2])[0]
-			}
-		}
-		return found
+		found = one
 	}
-	return nil
+	return found
+}
+
+// readLaunch reads a launch of the kernel.
+func (k body) readLaunch(call callOf) *foundLaunch {
+	c, arguments := call.site(k.b), call.arguments()
+	for at, argument := range arguments {
+		argument = withoutCast(argument)
+		if at < len(k.b.Args) && len(argument) == 1 && argument[0].isName() {
+			c.stands[argument[0].text] = k.b.Args[at].Name
+		}
+	}
+	c.takeFactors(arguments)
+	found := &foundLaunch{handed: c.numbers(arguments), bytes: c.allocated(arguments)}
+	if parts := split(call.file.tokens[call.at+1 : call.open-1]); len(parts) >= 2 {
+		found.configure(c, parts)
+	}
+	return found
+}
+
+// configure reads what stands between <<< and >>>.
+func (found *foundLaunch) configure(c callSite, parts [][]token) {
+	found.grid, found.block = c.sizes(parts[0]), c.sizes(parts[1])
+	for axis, text := range found.grid {
+		found.blocks[axis], _ = numberOf(text)
+	}
+	n, number := c.k.number(strings.Trim(product(found.grid), "()"))
+	if _, numbers := numberOf(product(found.grid)); number || numbers && !c.k.ofNumbers() {
+		found.grid = [3]string{} // of the caller's own sizes
+		found.oneBlock = number && n == 1
+	}
+	if len(parts) >= 3 {
+		found.shared = c.sizes(parts[2])[0]
+	}
 }
 
 // configurationEnd is where the >>> of a <<< stands; behind the last token without one.
@@ -181,12 +191,14 @@ type callSite struct {
 	k      body
 	before []token
 	stands map[string]string
+	// sizesOf are variables of the caller that are sizes of the operator, which it does not hand over alone
+	sizesOf map[string]string
 }
 
 // sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. Its first
 // word is empty where it cannot be said in the operator's sizes.
 func (c callSite) sizes(words []token) [3]string {
-	if len(words) == 1 && words[0].isName() && c.stands[words[0].text] == "" {
+	if len(words) == 1 && words[0].isName() && c.stands[words[0].text]+c.sizesOf[words[0].text] == "" {
 		if made := c.defined(words[0].text); made != nil {
 			words = made
 		}
@@ -374,12 +386,14 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 				return "", false
 			}
 			all = append(all, token{own, t.line})
+		case c.sizesOf[t.text] != "":
+			all = append(all, token{c.sizesOf[t.text], t.line})
 		case constant:
 			all = append(all, token{fmt.Sprint(number), t.line})
 		case slices.Contains([]string{"unsigned", "int", "long", "size_t"}, t.text):
 		case made != nil && depth < 4:
 			inner, known := c.expression(made, depth+1)
-			if !known {
+			if n, number := numberOf(inner); !known || number && n == 0 { // it is given another value later
 				return "", false
 			}
 			all = append(all, token{"(" + inner + ")", t.line})

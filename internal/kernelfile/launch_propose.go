@@ -388,7 +388,8 @@ func (k body) limit(name string) string {
 // row of the first output, with two the columns along x and the rows along y.
 func (k body) defaultLimit(axis, used int, byElement bool) string {
 	dims := k.b.outputSizes()
-	if k.b.hasForm(BlockTotals) { // as many blocks as it takes to add up all of the input
+	total := byElement && k.b.Spec.Own.Total == k.b.outputs[0].Name
+	if total || k.b.hasForm(BlockTotals) { // as many blocks as it takes to add up all of the input
 		dims = k.b.sizesOf(k.b.inputs[0])
 	}
 	rows := strings.Join(dims[:max(len(dims)-1, 0)], " * ")

@@ -42,6 +42,11 @@ func TestLaunchesAreProposed(t *testing.T) {
 				"blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) c[i] = a[i];",
 			"grid (ceildiv((rows * cols), 256)) and block (256)",
 		},
+		{
+			"sum", "int* g_in, int* g_out", "__shared__ int s[256]; unsigned i = blockIdx.x * blockDim.x + " +
+				"threadIdx.x; s[threadIdx.x] = g_in[i]; if (threadIdx.x == 0) atomicAdd(&g_out[0], s[0]);",
+			"grid (ceildiv(n, 256)) and block (256)",
+		},
 	} {
 		all, err := Bind(ReadCUDA("__global__ void k("+c.params+") { "+c.body+" }"), Request{}, spec(t, c.op),
 			[]op.Pass{op.Forward}, Options{})

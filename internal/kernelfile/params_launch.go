@@ -30,6 +30,12 @@ func (b *Binding) takeLaunch(a *Argument) bool {
 	if grid {
 		sides = l.Grid
 	}
+	if b.sizesBothSides(a.Param) && !a.isDim3() {
+		if sides[0] != sides[1] {
+			return false
+		}
+		sides = [3]string{sides[0], "1", "1"}
+	}
 	a.Role, a.sides = Constant, sides
 	a.Target = fmt.Sprintf("the %s of its launch, %s", map[bool]string{true: "grid", false: "block"}[grid],
 		strings.ReplaceAll(sizes(sides), " * ", "*"))
@@ -44,12 +50,29 @@ func (fn *Function) launchedWith(param string) (grid, block bool) {
 		}
 		parts := split(fn.body[i+1 : configurationEnd(fn.body, i)])
 		for at := range min(len(parts), 2) {
-			if len(parts[at]) == 1 && parts[at][0].text == param {
+			part := parts[at]
+			if len(part) == 1 && part[0].text != param { // dim3 block(n, n);
+				part = callSite{before: fn.body[:i]}.defined(part[0].text)
+			}
+			if onlyOf(part, param) {
 				grid, block = grid || at == 0, block || at == 1
 			}
 		}
 	}
 	return grid, block
+}
+
+// onlyOf says whether a grid or a block is a parameter, alone or on each of its sides: "dim3(n, n)".
+func onlyOf(part []token, param string) bool {
+	named := false
+	for _, t := range part {
+		if t.text != param && t.isName() && t.text != "dim3" || t.beginsWithDigit() && t.text != "1" ||
+			strings.ContainsAny(t.text, "+-*/.") {
+			return false
+		}
+		named = named || t.text == param
+	}
+	return named
 }
 
 // kernelLaunch is the launch that the lines of the kernels say which the function launches; nil where they

@@ -380,7 +380,7 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 	}
 	for i, t := range b.outputs {
 		if !p.Const && !b.Function.returns && !b.onlyRead(p) {
-			all = append(all, candidate{Output, t.Name, i, b.score(p, t.Name)})
+			all = append(all, candidate{Output, t.Name, i, max(b.score(p, t.Name), b.scoreOutput(p, t.Name))})
 		}
 	}
 	return all
@@ -414,6 +414,9 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 	}
 	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) && !b.namesAxis(p) {
 		free := b.sizeByRows(p)
+		if all := b.handedProduct(p); all != "" && b.Options.Map[p.Name] == "" {
+			return []candidate{{Size, all, -1, scoreProduct}}
+		}
 		for i, d := range b.Spec.Dims {
 			score := b.score(p, d.Name)
 			if free && slices.Contains(b.sides(), d.Name) {

@@ -48,7 +48,7 @@ func forms(name string) []string {
 		w := all[i]
 		for _, prefix := range []string{
 			"d_", "dev_", "device_", "gpu_", "g_", "n_", "num_", "p_", "ptr_",
-			"in_", "the_", "h_", "total_",
+			"in_", "the_", "h_", "total_", "mat_", "matrix_", "vec_", "arr_",
 		} {
 			if rest, ok := strings.CutPrefix(w, prefix); ok {
 				add(rest)
@@ -57,7 +57,7 @@ func forms(name string) []string {
 		for _, suffix := range []string{
 			"_d", "_dev", "_device", "_gpu", "_ptr", "_data", "_tensor", "_size",
 			"_dim", "_len", "_count", "_matrix", "_vector", "_array", "_buf", "_f32", "_half", "_fp16",
-			"_h", "_host",
+			"_h", "_host", "_mat", "_vec", "_arr",
 		} {
 			if rest, ok := strings.CutSuffix(w, suffix); ok {
 				add(rest)
@@ -111,12 +111,20 @@ func cutLast(name string) (before, after string, found bool) {
 	return name[:i], name[i+1:], true
 }
 
+// sideWords are what else rows and columns are called, whatever the operator.
+var sideWords = map[string][]string{
+	"rows": {"nrows", "row_num"}, "cols": {"columns", "column", "ncols", "ncolumns", "col_num"},
+}
+
 func scoreForm(spec *op.Spec, pass op.Pass, form, target string) int {
 	if form == target || strings.ReplaceAll(form, "_", "") == strings.ReplaceAll(target, "_", "") {
 		return scoreExact
 	}
 	if of, ok := strings.CutPrefix(target, "grad_"); ok {
 		return scoreGradient(spec, form, of)
+	}
+	if slices.Contains(sideWords[target], form) {
+		return scoreFirst
 	}
 	return scoreIn(spec.Synonyms[target], form)
 }
@@ -151,6 +159,16 @@ func scoreGradient(spec *op.Spec, form, of string) int {
 	upstream := []string{"upstream", "grad", "gradient", "dl"}
 	if _, output := spec.Output(of); output && slices.Contains(upstream, form) {
 		return scoreWeak
+	}
+	return 0
+}
+
+// scoreOutput says how well a name fits an output where it says itself that it is one: output_lse.
+func (b *Binding) scoreOutput(p Param, target string) int {
+	for _, prefix := range []string{"output_", "out_", "o_"} {
+		if rest, ok := strings.CutPrefix(snake(p.Name), prefix); ok {
+			return score(b.Spec, b.Pass, rest, target)
+		}
 	}
 	return 0
 }

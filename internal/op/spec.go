@@ -180,6 +180,8 @@ type OwnSpec struct {
 	Moves bool `toml:"moves"`
 	// by attribute, the number in a file's lines that says a value of it: approximate = { tanh = 0.044715 }
 	Literals map[string]map[string]float64 `toml:"literals"`
+	// by attribute, words of comments that say a value of it: layout_b = { nk = "b^t b.t" }
+	Comments map[string]map[string]string `toml:"comments"`
 	// by attribute, the size that it is half of where a file's lines halve that, and it has no parameter
 	Halved map[string]string `toml:"halved"`
 	// the switch that is on where a file's lines always leave out what lies on one side of a diagonal, with

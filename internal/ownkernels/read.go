@@ -184,7 +184,9 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 		}
 	}
 	bindings, err := f.reading.bind(request, f.Path, content)
-	if err != nil || slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) {
+	clear := func(b *kernelfile.Binding) bool { return b.Pass == op.Forward && !b.Guesses() }
+	if err != nil || slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) &&
+		!slices.ContainsFunc(bindings, clear) {
 		if joined, ok := f.bindJoined(request, content, true); ok {
 			return joined, nil
 		}
@@ -309,6 +311,9 @@ func (r Reading) bind(
 	of := func(text string) ([]*kernelfile.Binding, error) {
 		file := request.Read(text, r.Options.Flags)
 		file.Includes(text, included)
+		if !request.IsPython() && r.launches == "" {
+			file.LaunchedNear(nearLaunches(path, file.KernelsNotLaunched()))
+		}
 		return kernelfile.Bind(file, request, r.Spec, r.Passes, r.Options)
 	}
 	bindings, err := of(string(content))

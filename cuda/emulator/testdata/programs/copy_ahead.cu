@@ -36,7 +36,8 @@ __global__ void of_thread(const float4 *x, float4 *y) {
 	for (int row = 0; row < ROWS + 1; row++) {
 		if (row < ROWS) {
 			pipe.producer_acquire();
-			cuda::memcpy_async(&s[row % 2][t], &x[row * (WIDTH / 4) + t], sizeof(float4), pipe);
+			if (row % 2) cuda::memcpy_async(&s[row % 2][t], &x[row * (WIDTH / 4) + t], sizeof(float4), pipe);
+			else cuda::memcpy_async(cg::this_thread(), &s[row % 2][t], &x[row * (WIDTH / 4) + t], cuda::aligned_size_t<16>(sizeof(float4)), pipe);
 			pipe.producer_commit();
 		}
 		if (row == 0) continue;

@@ -1,0 +1,39 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+)
+
+// timeName matches what people call a place for the time that something took.
+var timeName = regexp.MustCompile(`(?:^|_)(?:elapsed|ms|msecs?|millis|milliseconds|time|seconds)(?:_|$)`)
+
+// takeElapsed takes the pointers beyond those of tensors into which a function of the host writes how long it
+// took. It gets a place in the host's memory, which is not read.
+func (b *Binding) takeElapsed() {
+	if b.Function.Kind != Host || b.Function.showsSizes() {
+		return
+	}
+	for i := range b.Args {
+		a := &b.Args[i]
+		if b.missingPointers() >= 0 {
+			return
+		}
+		if a.Pointer && !a.Const && !a.tensor && a.Role == Nothing &&
+			slices.Contains([]string{"float", "double"}, a.Base) &&
+			(timeName.MatchString(snake(a.Name)) || b.Function.timesInto(a.Name)) {
+			a.Role, a.Target, a.unread = Constant, "the time that it takes", true
+		}
+	}
+}
+
+// timesInto says whether the lines of a function have the time between two events put into a parameter.
+func (fn *Function) timesInto(param string) bool {
+	for i := 0; i+2 < len(fn.body); i++ {
+		if fn.body[i].text == "cudaEventElapsedTime" && fn.body[i+1].text == "(" &&
+			fn.body[i+2].text == param {
+			return true
+		}
+	}
+	return false
+}

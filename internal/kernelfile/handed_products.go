@@ -1,0 +1,148 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// scoreProduct is what it counts that callers hand a product of sizes over: more than any name.
+const scoreProduct = 250
+
+// callOf is where a file calls or launches a function: the file, where the list of arguments opens, and where
+// the statement's own tokens begin.
+type callOf struct {
+	file     *File
+	at, open int
+}
+
+// callsOf are the places where a file calls a function, or launches a kernel; those of the files near it that
+// do so stand behind its own.
+func (f *File) callsOf(name string) (all []callOf) {
+	name = name[strings.LastIndex(name, ":")+1:]
+	for _, of := range append([]*File{f}, f.launchers...) {
+		for i := 0; i+1 < len(of.tokens); i++ {
+			switch {
+			case of.tokens[i].text == "<<<" && launched(of.tokens, i) == name:
+				open := configurationEnd(of.tokens, i) + 1
+				if open < len(of.tokens) && of.tokens[open].text == "(" {
+					all = append(all, callOf{of, i, open})
+				}
+			case of.tokens[i].text == name && of.tokens[i+1].text == "(":
+				all = append(all, callOf{of, i, i + 1})
+			}
+		}
+	}
+	return all
+}
+
+// arguments are those of a call.
+func (c callOf) arguments() [][]token { return split(inside(c.file.tokens, c.open)) }
+
+// site is the call with the variables of the caller before it.
+func (c callOf) site(b *Binding) callSite {
+	return callSite{
+		k:      body{b: b, file: c.file, tokens: b.Function.body},
+		before: c.file.tokens[:c.at], stands: map[string]string{},
+		sizesOf: map[string]string{},
+	}
+}
+
+// factors are the two variables whose product an argument is, or was made of: "rows * cols"; none where it is
+// no such product.
+func (c callSite) factors(argument []token) []string {
+	argument = withoutCast(argument)
+	if name := lone(argument); name != "" {
+		argument = withoutCast(c.defined(name))
+	}
+	var names []string
+	for _, part := range cutAt(argument, "*") {
+		part = withoutCast(part)
+		if len(part) != 1 || !part[0].isName() || slices.Contains(names, part[0].text) {
+			return nil
+		}
+		names = append(names, part[0].text)
+	}
+	if len(names) != 2 {
+		return nil
+	}
+	return names
+}
+
+// handedProduct is the product of the sizes of the first input, "rows * cols", where it has two and every
+// caller in the file hands the product of two variables over for a parameter; "" elsewhere.
+func (b *Binding) handedProduct(p Param) string {
+	if b.file == nil || b.Function.Kind == Python || !p.isInteger() || len(b.inputs) == 0 {
+		return ""
+	}
+	at := slices.IndexFunc(b.Function.Params, func(o Param) bool { return o.Name == p.Name })
+	dims := b.neededDims()
+	if at < 0 || len(dims) != 2 || len(b.shape(b.inputs[0])) != 2 {
+		return ""
+	}
+	calls := 0
+	for _, call := range b.file.callsOf(b.Function.Name) {
+		arguments := call.arguments()
+		if len(arguments) != len(b.Function.Params) || declares(arguments) {
+			continue
+		}
+		calls++
+		if call.site(b).factors(arguments[at]) == nil {
+			return ""
+		}
+	}
+	if calls == 0 {
+		return ""
+	}
+	return strings.Join(dims, " * ")
+}
+
+// declares says whether a list is that of a definition's parameters, or of a declaration's: the last of them
+// is a type and a name.
+func declares(arguments [][]token) bool {
+	last := arguments[len(arguments)-1]
+	return len(last) > 1 && last[len(last)-1].isName() && (last[len(last)-2].isName() ||
+		last[len(last)-2].text == "*" && slices.Contains(builtin, last[max(len(last)-3, 0)].text))
+}
+
+// takeFactors notes which sizes the caller's variables are whose product is handed over, where one of them is
+// handed over too: of "rows * cols" beside cols the other one is rows.
+func (c callSite) takeFactors(arguments [][]token) {
+	for at, argument := range arguments {
+		if at >= len(c.k.b.Args) || c.k.b.Args[at].Role != Size {
+			continue
+		}
+		dims, names := strings.Split(c.k.b.Args[at].Target, " * "), c.factors(argument)
+		if len(dims) != 2 || len(names) != 2 {
+			continue
+		}
+		for i, name := range names {
+			known := slices.IndexFunc(c.k.b.Args, func(a Argument) bool {
+				return a.Role == Size && a.Name == c.stands[name]
+			})
+			if known < 0 || c.stands[names[1-i]] != "" {
+				continue
+			}
+			if side := slices.Index(dims, c.k.b.Args[known].Target); side >= 0 {
+				c.sizesOf[names[1-i]] = dims[1-side]
+			}
+		}
+	}
+}
+
+// isFactor says whether what a launch is handed is made of a variable times another one: "count = rows *
+// cols".
+func (m *mainJoin) isFactor(name string) bool {
+	for _, l := range m.launches() {
+		for _, argument := range l.arguments {
+			made := regexp.MustCompile(`\b` + regexp.QuoteMeta(argument) + `\s*=\s*(?:(\w+)\s*\*\s*(\w+))$`)
+			for _, s := range m.all {
+				found := made.FindStringSubmatch(s.text)
+				if found != nil && found[1] != found[2] && slices.Contains(found[1:], name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

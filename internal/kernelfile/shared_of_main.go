@@ -1,0 +1,73 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sharedOfH100 is what a block of an H100 may have in shared memory, in bytes.
+const sharedOfH100 = 227 * 1024
+
+// sharedOfMain is the C++ by which a caller in the file, such as main(), lets the kernels that a function
+// launches have more shared memory than 48 KiB, where the function does not do so itself.
+func (b *Binding) sharedOfMain() string {
+	asks := func(t token) bool { return t.text == "cudaFuncSetAttribute" }
+	if b.file == nil || b.Function.Kind != Host || slices.ContainsFunc(b.Function.body, asks) {
+		return ""
+	}
+	var code strings.Builder
+	tokens := b.file.tokens
+	for i := 0; i+1 < len(tokens); i++ {
+		if !asks(tokens[i]) || tokens[i+1].text != "(" {
+			continue
+		}
+		c, arguments := callOf{b.file, i, i + 1}.site(b), callOf{b.file, i, i + 1}.arguments()
+		if len(arguments) != 3 || lone(arguments[1]) != "cudaFuncAttributeMaxDynamicSharedMemorySize" {
+			continue
+		}
+		kernel := b.launchedKernel(c, withoutCast(arguments[0]))
+		bytes, known := c.value(arguments[2])
+		if !known || bytes > sharedOfH100 {
+			bytes = sharedOfH100
+		}
+		if kernel != "" {
+			fmt.Fprintf(&code, "\tcudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, "+
+				"%d);\n", kernel, bytes)
+		}
+	}
+	return code.String()
+}
+
+// launchedKernel is the C++ of a kernel that a caller names and the function launches, with the numbers of
+// its template; "" of another one, or where the caller's numbers are not known.
+func (b *Binding) launchedKernel(c callSite, words []token) string {
+	if len(words) == 0 || !slices.Contains(b.kernels, words[0].text) {
+		return ""
+	}
+	launches := false
+	for i, t := range b.Function.body {
+		launches = launches || t.text == "<<<" && launched(b.Function.body, i) == words[0].text
+	}
+	switch {
+	case !launches:
+		return ""
+	case len(words) == 1:
+		return words[0].text
+	case words[1].text != "<" || words[len(words)-1].text != ">":
+		return ""
+	}
+	var all []string
+	for _, part := range split(words[2 : len(words)-1]) {
+		text := join(part)
+		if _, isType := elementTypes[b.file.resolve(text)]; !isType {
+			n, known := c.value(part)
+			if !known {
+				return ""
+			}
+			text = fmt.Sprint(n)
+		}
+		all = append(all, text)
+	}
+	return words[0].text + "<" + strings.Join(all, ", ") + ">"
+}

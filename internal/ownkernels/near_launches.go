@@ -1,0 +1,45 @@
+package ownkernels
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// sourcesOfCUDA are the endings of files that may launch a kernel.
+var sourcesOfCUDA = []string{".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp"}
+
+// nearLaunches are the texts of the files near a CUDA file that launch one of some kernels of it and define
+// none of them: its main() lies there.
+func nearLaunches(path string, kernels []string) (texts []string) {
+	if len(kernels) == 0 {
+		return nil
+	}
+	for i, name := range kernels {
+		kernels[i] = regexp.QuoteMeta(name[strings.LastIndex(name, ":")+1:])
+	}
+	any := strings.Join(kernels, "|")
+	launches := regexp.MustCompile(`\b(?:` + any + `)\s*(?:<[^<>;]*>)?\s*<<<`)
+	defines := regexp.MustCompile(`__global__[^;{}()]*\b(?:` + any + `)\s*\([^;{}]*\)\s*\{`)
+	looked := 0
+	for _, pattern := range []string{"*", "../*", "*/*", "../*/*"} {
+		files, err := filepath.Glob(filepath.Join(quoted(filepath.Dir(path)), pattern))
+		if err != nil {
+			return nil
+		}
+		for _, name := range files {
+			if name == path || !slices.Contains(sourcesOfCUDA, filepath.Ext(name)) {
+				continue
+			}
+			if looked++; looked > mostLaunchers {
+				return texts // the nearest were looked at
+			}
+			if text := textOf(name); launches.MatchString(text) && !defines.MatchString(text) &&
+				!slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts
+}
