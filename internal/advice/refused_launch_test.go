@@ -89,11 +89,13 @@ func TestLimitsAreNeutral(t *testing.T) {
 		t.Errorf("a library: %v %q", o.Status, o.Sentence)
 	}
 	o = backend.Outcome{
-		Status: op.StatusCrash, Sentence: "the launch function returned CUDA error 801: operation not supported",
+		Status:   op.StatusCrash,
+		Sentence: "the launch function returned CUDA error 801: operation not supported",
 		Log: "the emulator does not have cublasCreate\nthe emulator does not have cublasSgemm\n" +
 			"the emulator does not have cublasSgemm\n",
 	}
-	if Explain(&o, nil, false); !strings.HasPrefix(o.Sentence, "it calls cublasCreate, cublasSgemm of a library") {
+	Explain(&o, nil, false)
+	if !strings.HasPrefix(o.Sentence, "it calls cublasCreate, cublasSgemm of a library") {
 		t.Errorf("functions of a library: %q", o.Sentence)
 	}
 	const ended = "exited 1 during run, before it answered; it last printed: CUDA error: " +

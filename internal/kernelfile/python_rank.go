@@ -51,7 +51,8 @@ func (b *Binding) takeRank() {
 		b.Options.Without = []string{first}
 	} else if flat := b.Spec.Own.Flat; said == b.rankWithout(flat) && b.givesNone(flat) {
 		b.Options.Without = flat
-	} else if some := b.withoutHeads(); said == b.rankWithout(some) && b.givesNone(some) && !b.unpacksHeads() {
+	} else if some := b.withoutHeads(); said == b.rankWithout(some) && b.givesNone(some) &&
+		!b.unpacksHeads() {
 		b.Options.Without = some
 	}
 }
