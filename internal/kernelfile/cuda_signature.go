@@ -67,6 +67,7 @@ type python struct {
 	kernels  string // the kernels of Triton that it launches
 	autograd bool   // its backward is that of an autograd function of the file
 	packs    bool   // its one parameter is a tuple
+	nested   []int  // of such a tuple, how many things each element holds that is a tuple too; 0 for others
 	grid     string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"
 }
 
