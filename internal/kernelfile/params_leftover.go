@@ -102,6 +102,9 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 				"%[2]s, so judge the function that it calls for that, which takes %[3]s", weights,
 				b.Spec.Name, tensorNames(b.inputs))
 		}
+		if tables := b.makesTables(); len(tables) > 0 {
+			return b.refuseOwnTables(tables)
+		}
 		first, room := b.Args[pointers[0]], ""
 		if !first.Const && b.Function.Kind != Python {
 			room = fmt.Sprintf(", or with --map %s=room where it is room to work in", first.Name)
@@ -336,6 +339,9 @@ func (b *Binding) checkTensors() error {
 		return b.errorf("it returns something and writes in the place of an input (%s): triad calls "+
 			"functions that do one of both; judge one that takes %s as "+
 			"well", b.Matched(), strings.Join(missing, ", "))
+	}
+	if tables := b.makesTables(); len(missing) > 0 && len(tables) > 0 {
+		return b.refuseOwnTables(tables)
 	}
 	if len(missing) > 0 {
 		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s); name one with "+
