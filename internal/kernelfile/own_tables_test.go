@@ -18,7 +18,7 @@ func TestMakesItsTables(t *testing.T) {
 		"mine.py def f(m):\n    return torch.cos(m) * m\n": own,
 		"mine.py def f(m):  # cos(m)\n    return m * m\n":  "no parameter for x, z",
 		"mine.cu " + kernel + plain:                        own,
-		"mine.cu extern \"C\" " + plain:                    "no parameter for z",
+		"mine.cu extern \"C\" " + plain:                    "what m, v stands for is not clear",
 	} {
 		path, code, _ := strings.Cut(text, " ")
 		r := Request{Path: path}
