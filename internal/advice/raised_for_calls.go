@@ -10,7 +10,8 @@ import (
 )
 
 // ofCalls are exceptions of Python that speak of what a function was handed: of sizes, numbers of them,
-// indices. A name that is missing and a call with too many words are mistakes of the lines, for whatever call.
+// indices. A name that is missing and a call with too many words are mistakes of the lines, for whatever
+// call.
 const ofCalls = `Runtime|Value|Index|Key|ZeroDivision|Overflow|NotImplemented|Einops`
 
 var (

@@ -345,8 +345,8 @@ func (b *Binding) checkTensors() error {
 	}
 	if len(missing) > 0 {
 		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s); name one with "+
-			"--map PARAMETER=%s", strings.Join(missing, ", "), b.Spec.Name, b.Pass,
-			tensorNames(b.inputs), tensorNames(b.outputs), b.Matched(), missing[0])
+			"--map %s=%s", strings.Join(missing, ", "), b.Spec.Name, b.Pass, tensorNames(b.inputs),
+			tensorNames(b.outputs), b.Matched(), cmp.Or(b.Function.givesBack, "PARAMETER"), missing[0])
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ var _ = truth.Relate("flash_attention",
 	truth.Relation{
 		Name: "keys and values that are masked do not show", ToTheBit: true, Pass: op.Forward,
 		Outputs: []string{"o", "lse"},
-		Applies: hidesKeys, Second: hiddenChanged, SavedFollow: true, States: unmoved,
+		Applies: hidesKeys, Second: hiddenChanged, States: unmoved,
 	},
 	truth.Relation{
 		Name: "one value for all keys is the output", Pass: op.Forward, Outputs: []string{"o"},
@@ -49,7 +49,8 @@ var _ = truth.Relate("flash_attention",
 	truth.Relation{
 		Name: "keys and values that are masked do not show in the gradient of q", ToTheBit: true,
 		Pass:    op.Backward,
-		Outputs: []string{"grad_q"}, Applies: hidesKeys, Second: hiddenChanged, SavedFollow: true, States: unmoved,
+		Outputs: []string{"grad_q"}, Applies: hidesKeys, Second: hiddenChanged, SavedFollow: true,
+		States: unmoved,
 	},
 	truth.Relation{
 		Name: "a doubled upstream gradient doubles the gradients", ToTheBit: true, Pass: op.Backward,
