@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -192,25 +191,5 @@ func TestNarrow(t *testing.T) {
 	if !slices.Equal(o.Passes, []op.Pass{op.Backward}) || !slices.Equal(o.DTypes, []string{"bf16"}) ||
 		o.Attributes["causal"] != "true" {
 		t.Errorf("what was asked for became %+v", o)
-	}
-}
-
-// A file that is read in another way for one pass keeps what was found of the other.
-func TestWithKeepsWhatWasFound(t *testing.T) {
-	f := read(t, reading(t, "softmax", "mine.cu", softmax))
-	f.WasRight(op.Forward)
-	f.Doubt(op.Forward, backend.Doubt{Why: "the block was assumed"})
-	other, err := f.With(kernelfile.Alternative{
-		Flags: "--map x=x", Options: kernelfile.Options{Map: map[string]string{"x": "x"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !other.right[op.Forward] || len(other.doubts[op.Forward]) != 1 {
-		t.Errorf("right %v, doubts %v", other.right, other.doubts)
-	}
-	other.WasRight(op.Backward)
-	if f.right[op.Backward] {
-		t.Error("both have one list")
 	}
 }
