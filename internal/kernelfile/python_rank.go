@@ -23,7 +23,11 @@ var (
 // takeRank gives a Python function tensors of as many sizes as its lines say: without those that have no
 // parameter and are 1 by default, or with one more in front, which is 1.
 func (b *Binding) takeRank() {
-	said, rank := b.saidRank()
+	said, rank := b.saidRank(AsItLies)
+	if joined, _ := b.saidRank(ByToken); joined > 0 { // --map says that they lie so
+		b.takesJoinedHeads(joined, rank)
+		return
+	}
 	if b.Function.Kind != Python || b.Function.form == kernelForm || said == 0 || said == rank ||
 		len(b.Options.Without) > 0 {
 		return
@@ -60,7 +64,8 @@ func (b *Binding) takeRank() {
 // takesJoinedHeads gives a function that is told how many heads there are tensors whose rows hold all heads
 // of a token, [batch, seq, heads * head_dim] or without a batch, and says whether it does.
 func (b *Binding) takesJoinedHeads(said, rank int) bool {
-	if rank != 4 || b.Spec.Own.TokenSize == "" || b.byToken {
+	if rank != 4 || b.Spec.Own.TokenSize == "" || b.byToken || b.Function.Kind != Python ||
+		b.Function.form == kernelForm || len(b.Options.Without) > 0 {
 		return false
 	}
 	shape := b.shape(b.inputs[0])
@@ -143,11 +148,11 @@ func (b *Binding) rankWithout(sizes []string) int {
 	return n
 }
 
-// saidRank is how many sizes the function's lines say that its first tensor has, 0 where they say nothing or
-// two things, and how many the operator's has.
-func (b *Binding) saidRank() (said, rank int) {
+// saidRank is how many sizes the function's lines say that its first tensor has, where it has that form, 0
+// where they say nothing or two things, and how many the operator's has.
+func (b *Binding) saidRank(form Form) (said, rank int) {
 	first := slices.IndexFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && a.Index == 0 && a.Form == AsItLies && a.place == inCall
+		return a.Role == Input && a.Index == 0 && a.Form == form && a.place == inCall
 	})
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
