@@ -296,7 +296,7 @@ def _is_limit(e: BaseException, tree: ast.Module, path: str) -> bool:
     while type(e).__name__ == "InterpreterError" and e.__cause__ is not None:
         e = e.__cause__
     if isinstance(e, (ImportError, OSError)):  # of the user's other files what is compiled or made first
-        return True
+        return not _asks_for_what_no_line_has(e, path)
     if isinstance(e, KeyError) and _reads_environment(_innermost(e)):
         return True
     if isinstance(e, AttributeError):
@@ -312,6 +312,21 @@ def _is_limit(e: BaseException, tree: ast.Module, path: str) -> bool:
         return True
     said = _OTHER_CALL.match(str(e)) if isinstance(e, TypeError) else None
     return bool(said and frames and frames[-1].filename == path and _calls_others(said[1], e, tree))
+
+
+def _asks_for_what_no_line_has(e: BaseException, path: str) -> bool:
+    """Says whether a line of the file asks another of the user's, in its folder or one above it, for a name
+    that stands nowhere in that: no package and no version brings it. What is compiled begins with an
+    underscore."""
+    said = re.match(r"cannot import name '([a-zA-Z]\w*)' from '[\w.]+' \(", str(e))
+    module = Path(getattr(e, "path", None) or "")
+    frames = traceback.extract_tb(e.__traceback__)
+    if not said or module.suffix != ".py" or module.name == "__init__.py" or _of_a_library(str(module)):
+        return False
+    if not frames or frames[-1].filename != path or module.parent not in Path(path).resolve().parents:
+        return False
+    text = module.read_text(errors="replace")
+    return re.search(rf"\b{said[1]}\b|\bimport\s*\*|__getattr__|\bglobals\(|\bexec\(", text) is None
 
 
 def _of_a_library(path: str) -> bool:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -437,12 +436,11 @@ func tallyOf(
 			if strings.Contains(r.Message, hostReaches) {
 				all.Reached++
 			}
-			python := b.Function.Kind == kernelfile.Python
-			if raisedOutside(b, r) || python && otherShape.MatchString(r.Message) ||
-				b.ReturnsTensors() && strings.Contains(r.Message, kernelfile.ChangedInputs) {
+			if why := b.NoNumbers(r.Message, raisedOutside(b, r)); why != kernelfile.GaveNumbers {
 				all.Raised++
 				if all.Words == "" {
-					all.Words, all.OfCalls = inOneLine(r.Message), advice.AboutTheCall(r.Message)
+					all.Words, all.Why = inOneLine(r.Message), why
+					all.OfCalls = advice.AboutTheCall(r.Message)
 				}
 			}
 			if !same {
@@ -457,9 +455,6 @@ func tallyOf(
 	return all
 }
 
-// otherShape matches what is said of an output that has other sizes than the operator's.
-var otherShape = regexp.MustCompile(`^\w+ came back with shape `)
-
 // inOneLine are the words of an exception as a part of a sentence.
 func inOneLine(message string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
@@ -470,15 +465,10 @@ func inOneLine(message string) string {
 	return strings.TrimSuffix(line, ".")
 }
 
-// raises matches an exception of Python that another call might not have raised.
-var raises = regexp.MustCompile(
-	`^(?:Runtime|Value|Type|Index|Key|Attribute|ZeroDivision|NotImplemented)Error: `)
-
 // raisedOutside says whether a function of Python raised something before it launched a kernel or beside it,
-// which another call might not have raised. One that returned nothing would do so again.
+// which another call might not have raised.
 func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
-	return r.Status == op.StatusCrash && raises.MatchString(r.Message) &&
-		!strings.Contains(r.Message, " returned nothing: ") && !advice.OfGradients(r.Message) &&
+	return r.Status == op.StatusCrash && advice.OfReading(r.Message) &&
 		(r.Where == nil || !b.Launches(r.Where.Kernel))
 }
 

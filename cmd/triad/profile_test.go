@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -71,6 +72,11 @@ func TestProfile(t *testing.T) {
 	}
 	if code != session.ExitGood {
 		t.Errorf("exit %d", code)
+	}
+	// a counter that the GPU has is a number, and one that it has not is none
+	if row := regexp.MustCompile(`(?m)^.*f<float, 4>.*$`).FindString(text); !strings.Contains(row, "n/a") ||
+		strings.Contains(row, " 0 %") {
+		t.Errorf("a counter that the GPU does not have: %s", row)
 	}
 	if kept, _ := filepath.Glob(filepath.Join(folder, "*.csv")); len(kept) != 1 {
 		t.Errorf("kept %v, want one file", kept)

@@ -19,11 +19,12 @@ const char CANARY = '\xc3';
 Buffer buffers[MAX_BUFFERS];
 std::atomic<bool> managed[MAX_BUFFERS];        // beside buffers: the host may read and write it
 std::atomic<bool> closed{false};
+std::atomic<unsigned> most_used{0};            // no buffer from here on was ever used
 
 void reach(const Buffer &b, int rights) { mprotect(b.mapping + GAP, b.mapped - 2 * GAP, rights); }
 
 void reach_all(int rights) {
-	for (unsigned i = 0; i < MAX_BUFFERS; i++)
+	for (unsigned i = 0; i < most_used.load(); i++)
 		if (buffers[i].used.load() && buffers[i].data && !managed[i].load()) reach(buffers[i], rights);
 }
 
@@ -37,7 +38,9 @@ Buffer *reserve() {
 	for (Buffer &b : buffers) {
 		bool expected = false;
 		if (!b.used.compare_exchange_strong(expected, true)) continue;
-		managed[&b - buffers].store(false);
+		const unsigned at = static_cast<unsigned>(&b - buffers);
+		managed[at].store(false);
+		for (unsigned most = most_used.load(); most <= at && !most_used.compare_exchange_weak(most, at + 1);) {}
 		return &b;
 	}
 	return nullptr;

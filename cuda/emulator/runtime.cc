@@ -6,6 +6,7 @@
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "cuemu/check.h"
 #include "cuemu/faults.h"
@@ -192,6 +193,18 @@ cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemc
 	if (checking) return check_copy(to, from, bytes, kind, waits, file, line);
 	DeviceMemory open;
 	if (bytes) memmove(to, from, bytes);
+	return cudaSuccess;
+}
+
+// Device memory is opened once for all rows: each opening is a system call for every buffer.
+cudaError_t cuemu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind, bool waits,
+                            const char *file, int line) {
+	std::optional<DeviceMemory> open;
+	if (!checking) open.emplace();
+	for (size_t row = 0; row < height; row++)
+		if (cudaError_t error = cuemu_copy_memory(static_cast<char *>(to) + row * to_pitch, static_cast<const char *>(from) + row * from_pitch,
+		                                          width, kind, waits, file, line))
+			return error;
 	return cudaSuccess;
 }
 

@@ -11,6 +11,7 @@ __thread uint3 threadIdx CUEMU_TLS, blockIdx CUEMU_TLS;
 __thread dim3 blockDim CUEMU_TLS, gridDim CUEMU_TLS;
 __thread bool cuemu_promoted CUEMU_TLS;
 __thread char *cuemu_arena CUEMU_TLS;
+const int warpSize = 32;
 
 namespace cuemu {
 

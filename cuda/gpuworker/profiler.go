@@ -73,19 +73,19 @@ func (p Profiler) under(log string, c worker.Command, more ...string) worker.Com
 }
 
 // Profile is what ncu counted of a kernel, the median of all launches of one grid. The shares are of what the
-// GPU can do, in percent.
+// GPU can do, in percent; one that it does not count is null.
 type Profile struct {
-	Kernel    string  `json:"kernel"`
-	Grid      string  `json:"grid"`
-	Block     string  `json:"block"`
-	Launches  int     `json:"launches"`
-	TimeNS    float64 `json:"time_ns"`
-	Memory    float64 `json:"memory_percent"` // throughput of device memory
-	L2        float64 `json:"l2_percent"`     // throughput of the L2 cache
-	Issue     float64 `json:"issue_percent"`  // cycles in which a scheduler issues
-	Warps     float64 `json:"warps_percent"`  // resident warps
-	Registers int     `json:"registers"`      // of a thread
-	Stalls    []Stall `json:"stalls"`         // the most frequent first
+	Kernel    string   `json:"kernel"`
+	Grid      string   `json:"grid"`
+	Block     string   `json:"block"`
+	Launches  int      `json:"launches"`
+	TimeNS    float64  `json:"time_ns"`
+	Memory    *float64 `json:"memory_percent"` // throughput of device memory
+	L2        *float64 `json:"l2_percent"`     // throughput of the L2 cache
+	Issue     *float64 `json:"issue_percent"`  // cycles in which a scheduler issues
+	Warps     *float64 `json:"warps_percent"`  // resident warps
+	Registers int      `json:"registers"`      // of a thread
+	Stalls    []Stall  `json:"stalls"`         // the most frequent first
 }
 
 // Stall is a reason for which warps waited: so many of them in the mean, whenever a warp issued.
@@ -212,10 +212,17 @@ func profile(of launch, counts map[string][]float64) Profile {
 		}
 		return stats.Median(counts[metric])
 	}
+	share := func(metric string) *float64 {
+		if len(counts[metric]) == 0 {
+			return nil
+		}
+		value := median(metric)
+		return &value
+	}
 	p := Profile{
 		Kernel: of.kernel, Grid: of.grid, Block: of.block, Launches: len(counts[metricTime]),
-		TimeNS: median(metricTime), Memory: median(metricMemory), L2: median(metricL2),
-		Issue: median(metricIssue), Warps: median(metricWarps),
+		TimeNS: median(metricTime), Memory: share(metricMemory), L2: share(metricL2),
+		Issue: share(metricIssue), Warps: share(metricWarps),
 		Registers: int(median(metricRegisters)), Stalls: []Stall{},
 	}
 	for _, reason := range stallReasons {

@@ -9,12 +9,16 @@ import (
 	"triad/internal/op"
 )
 
+// ofCalls are exceptions of Python that speak of what a function was handed: of sizes, numbers of them,
+// indices. A name that is missing and a call with too many words are mistakes of the lines, for whatever
+// call.
+const ofCalls = `Runtime|Value|Index|Key|ZeroDivision|Overflow|NotImplemented|Einops`
+
 var (
-	// aboutTheCall matches exceptions of Python that speak of what a function was handed: of sizes, numbers
-	// of them, indices. A name that is missing and a call with too many words are mistakes of the lines, for
-	// whatever call.
-	aboutTheCall = regexp.MustCompile(
-		`^(?:[\w.]+\.)?(?:Runtime|Value|Index|Key|ZeroDivision|Overflow|NotImplemented|Einops)Error: `)
+	aboutTheCall = regexp.MustCompile(`^(?:[\w.]+\.)?(?:` + ofCalls + `)Error: `)
+	// ofReadings matches these and those that a number raises where a tensor is meant, or a tensor where a
+	// number is.
+	ofReadings = regexp.MustCompile(`^(?:[\w.]+\.)?(?:` + ofCalls + `|Type|Attribute)Error: `)
 	// ofReturned matches what is said of what came back, and ofGradients what torch says of a backward that
 	// returns other gradients than its forward has inputs, whatever it is handed.
 	ofReturned  = regexp.MustCompile(` returned (?:nothing: |values, want )|, want a torch\.Tensor`)
@@ -32,6 +36,13 @@ var (
 // not have raised it.
 func AboutTheCall(sentence string) bool {
 	return aboutTheCall.MatchString(sentence) && !ofReturned.MatchString(sentence) &&
+		!OfGradients(sentence)
+}
+
+// OfReading says whether an exception of Python may come of how a function was read: with other parameters it
+// might not have been raised. One that returned nothing would do so again.
+func OfReading(sentence string) bool {
+	return ofReadings.MatchString(sentence) && !strings.Contains(sentence, " returned nothing: ") &&
 		!OfGradients(sentence)
 }
 

@@ -3,6 +3,7 @@ package advice
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,12 +49,29 @@ func ExplainEmpty(o *backend.Outcome, dynamic bool) {
 	}
 	code := returnedCode(o)
 	ended := o.Status == op.StatusCrash && strings.Contains(o.Sentence, "exited") &&
-		strings.Contains(o.Sentence, "invalid configuration argument") // it checks the error and exits
+		strings.Contains(o.Sentence+o.Log, "invalid configuration argument") // it checks the error and exits
 	if code == cudaerror.InvalidConfiguration || code == cudaerror.InvalidValue && !dynamic || ended {
 		o.Status = op.StatusUnsupported
 		o.Sentence = "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a " +
 			"size is 0"
 	}
+}
+
+// absentFunction is what the emulator prints where a function of a library that it lacks is called.
+var absentFunction = regexp.MustCompile(`(?m)^the emulator does not have (\w+)$`)
+
+// absentFunctions names the functions of libraries that a call asked for and the emulator lacks.
+func absentFunctions(log string) string {
+	var names []string
+	for _, m := range absentFunction.FindAllStringSubmatch(log, -1) {
+		if !slices.Contains(names, m[1]) {
+			names = append(names, m[1])
+		}
+	}
+	if len(names) == 0 {
+		return "a function of a library that the emulator does not have, which what it printed names"
+	}
+	return strings.Join(names, ", ") + " of a library, which the emulator does not have"
 }
 
 // Explain rewrites an outcome of a user's function in a learner's words. lines are the lines of the file with
@@ -64,8 +82,8 @@ func Explain(o *backend.Outcome, lines []int, dynamic bool) {
 	why := ""
 	if code == cudaerror.NotSupported {
 		o.Status = op.StatusUnsupported
-		o.Sentence = "it calls a function of a library that the emulator does not have, which what it " +
-			"printed names: run it where a GPU is, or judge a function that does not"
+		o.Sentence = "it calls " + absentFunctions(o.Log) + ": run it where a GPU is, or judge a function " +
+			"that does not"
 		return
 	}
 	switch {

@@ -88,6 +88,16 @@ func TestLimitsAreNeutral(t *testing.T) {
 	if o.Status != op.StatusUnsupported || !strings.Contains(o.Sentence, "the emulator does not have") {
 		t.Errorf("a library: %v %q", o.Status, o.Sentence)
 	}
+	o = backend.Outcome{
+		Status:   op.StatusCrash,
+		Sentence: "the launch function returned CUDA error 801: operation not supported",
+		Log: "the emulator does not have cublasCreate\nthe emulator does not have cublasSgemm\n" +
+			"the emulator does not have cublasSgemm\n",
+	}
+	Explain(&o, nil, false)
+	if !strings.HasPrefix(o.Sentence, "it calls cublasCreate, cublasSgemm of a library") {
+		t.Errorf("functions of a library: %q", o.Sentence)
+	}
 	const ended = "exited 1 during run, before it answered; it last printed: CUDA error: " +
 		"invalid configuration argument"
 	o = backend.Outcome{Status: op.StatusCrash, Sentence: ended}
@@ -102,5 +112,12 @@ func TestLimitsAreNeutral(t *testing.T) {
 		if ExplainEmpty(&o, false); o.Status != op.StatusUnsupported {
 			t.Errorf("%s, where nothing is to be written: %v, want UNSUPPORTED", sentence, o.Status)
 		}
+	}
+	o = backend.Outcome{ // the last line is of an earlier call, and the error stands above it
+		Status: op.StatusCrash, Sentence: "exited 1 during run, before it answered; it last printed: 1.0 ms",
+		Log: "CUDA error: invalid configuration argument\n1.0 ms\n",
+	}
+	if ExplainEmpty(&o, false); !strings.Contains(o.Sentence, "launches 0 blocks") {
+		t.Errorf("0 blocks, said in the log: %q", o.Sentence)
 	}
 }

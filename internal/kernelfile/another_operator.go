@@ -17,9 +17,6 @@ var changing = strings.Fields(`abs absolute act activation add addition argmax a
 	segmented selu sigmoid silu sliding softplus sparse stage1 stage2 step1 step2 step3 sub subtract
 	subtraction swish tanh threshold transposed weighted window`)
 
-// ChangedInputs is said of a function that writes what it was given to read.
-const ChangedInputs = " changed its inputs: "
-
 // perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
 // nothing of it was assumed: it raises in each, or its name says that it computes something else. That it
 // raises for what it is handed is no answer, whatever the user said: it may be meant for other calls.
@@ -28,8 +25,8 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		return nil
 	}
 	always := first.Raised == first.Wrong
-	wrote := always && strings.Contains(first.Words, ChangedInputs)
-	shaped := always && strings.Contains(first.Words, " came back with shape ")
+	wrote := always && first.Why == WroteInput
+	shaped := always && first.Why == GaveOtherShape
 	said := slices.ContainsFunc(b.Args, b.said)
 	if always && !wrote && !shaped && (!said || first.OfCalls) {
 		return []Assumption{{

@@ -292,7 +292,7 @@ func isTiny(text string) bool {
 // and the user did not say that he means just that.
 func (b *Binding) guessedLayout() string {
 	for _, a := range b.Args {
-		if a.Role != Input || b.said(a) || b.ordered || a.Form == ByToken {
+		if a.Role != Input || b.said(a) || b.ordered || a.Form == ByToken || a.lies == tokenwise {
 			continue
 		}
 		if list, _ := b.inputs[a.Index].Shape.([]any); len(list) >= 3 {

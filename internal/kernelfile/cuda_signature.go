@@ -60,14 +60,16 @@ type Function struct {
 
 // python is what is more to know of what a Python file defines.
 type python struct {
-	form     pythonForm
-	call     string // what is called: softmax, Softmax.apply
-	defaults string // what has its signature, where that is another one
-	text     string // from its first line to its last
-	kernels  string // the kernels of Triton that it launches
-	autograd bool   // its backward is that of an autograd function of the file
-	packs    bool   // its one parameter is a tuple
-	grid     string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"
+	form      pythonForm
+	call      string // what is called: softmax, Softmax.apply
+	defaults  string // what has its signature, where that is another one
+	text      string // from its first line to its last
+	kernels   string // the kernels of Triton that it launches
+	autograd  bool   // its backward is that of an autograd function of the file
+	givesBack string // the tensor that it was handed and returns
+	packs     bool   // its one parameter is a tuple
+	nested    []int  // of such a tuple, how many things each element holds that is a tuple too; 0 for others
+	grid      string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"
 }
 
 // TemplateParam is one parameter of a template.
@@ -128,8 +130,9 @@ func (f *File) readFunctions(text string) {
 	f.passLaunchesOn()
 	f.readExtension(text)
 	for i := range f.Functions {
-		if fn := &f.Functions[i]; fn.returns && fn.returnsParameter() {
-			fn.returns = false
+		if fn := &f.Functions[i]; fn.returns {
+			fn.givesBack = fn.returnedParameter()
+			fn.returns = fn.givesBack == ""
 		}
 	}
 }

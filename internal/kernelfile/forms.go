@@ -36,6 +36,7 @@ const (
 	wholeTensors packing = iota // one tensor after the other
 	rowByRow                    // a row of each, then the next row of each
 	elementwise                 // an element of each, then the next element of each
+	tokenwise                   // the heads of each for one token, [batch, seq, 3, heads, dim]
 )
 
 // formOf is how a pointer is given what it stands for.

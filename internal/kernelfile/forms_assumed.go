@@ -14,7 +14,9 @@ func (b *Binding) formWord(a Argument) string {
 			"": wordRoom, fillZero: wordZeros, fillInfinity: wordLowest, fillPositions: wordPositions,
 		}[a.fill]
 	case a.Form == Packed:
-		end := map[packing]string{rowByRow: ":" + endRows, elementwise: ":" + endElements}[a.lies]
+		end := map[packing]string{
+			rowByRow: ":" + endRows, elementwise: ":" + endElements, tokenwise: ":" + endTokens,
+		}[a.lies]
 		return strings.Join(a.parts, "+") + end
 	case a.Form == Wide:
 		return a.Target + ":" + endTwice
@@ -147,7 +149,8 @@ func (b *Binding) otherPackings() []Alternative {
 				other.parts, other.lies = order, lies
 				word := b.formWord(other)
 				same := func(o Alternative) bool { return o.Options.Map[a.Name] == word }
-				if b.byToken && lies != a.lies || word == b.formWord(a) || slices.ContainsFunc(all, same) {
+				fixed := b.byToken || a.lies == tokenwise
+				if fixed && lies != a.lies || word == b.formWord(a) || slices.ContainsFunc(all, same) {
 					continue
 				}
 				alternative := mapped([]string{a.Name}, []string{word})

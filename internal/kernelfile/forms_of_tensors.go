@@ -22,6 +22,7 @@ func (b *Binding) chooseTensorForm() {
 	if b.Pass != op.Forward || b.Function.form == kernelForm {
 		return
 	}
+	b.stackTensor()
 	b.packTensor()
 	if missing := b.missingPointers(); missing > 0 && b.fillsInPlace() {
 		b.takeEach(missing)
@@ -206,6 +207,8 @@ func pythonTensor(a Argument) string {
 			return "torch.cat(" + list + ", dim=0)"
 		case elementwise:
 			return "torch.stack(" + list + ", dim=-1).flatten(-2)"
+		case tokenwise:
+			return "torch.stack(" + list + ", dim=2)"
 		}
 		return "torch.cat(" + list + ", dim=-1)"
 	case Wide:

@@ -23,6 +23,7 @@ const (
 const (
 	endRows     = "rows"
 	endElements = "elements"
+	endTokens   = "tokens"
 	endTwice    = "twice"
 	endPairs    = "pairs"
 	endSwapped  = "swapped"
@@ -57,7 +58,10 @@ func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
 	parts := strings.Split(names, "+")
 	said.target = parts[0]
 	if len(parts) > 1 {
-		lies, known := map[string]packing{"": wholeTensors, endRows: rowByRow, endElements: elementwise}[end]
+		lies, known := map[string]packing{
+			"": wholeTensors, endRows: rowByRow, endElements: elementwise, endTokens: tokenwise,
+		}[end]
+		known = known && (lies != tokenwise || b.mayStack())
 		said.form.Form, said.form.parts, said.form.lies = Packed, parts, lies
 		same := slices.Clone(parts)
 		own := slices.Clone(b.Spec.Own.Packed)
@@ -95,6 +99,9 @@ func (b *Binding) formWords() []string {
 	if len(own.Packed) > 0 {
 		names := strings.Join(own.Packed, "+")
 		all = append(all, names, names+":"+endRows, names+":"+endElements)
+		if b.mayStack() {
+			all = append(all, names+":"+endTokens)
+		}
 	}
 	if own.Positions != "" {
 		all = append(all, wordPositions)

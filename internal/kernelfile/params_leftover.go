@@ -102,6 +102,9 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 				"%[2]s, so judge the function that it calls for that, which takes %[3]s", weights,
 				b.Spec.Name, tensorNames(b.inputs))
 		}
+		if tables := b.makesTables(); len(tables) > 0 {
+			return b.refuseOwnTables(tables)
+		}
 		first, room := b.Args[pointers[0]], ""
 		if !first.Const && b.Function.Kind != Python {
 			room = fmt.Sprintf(", or with --map %s=room where it is room to work in", first.Name)
@@ -337,10 +340,13 @@ func (b *Binding) checkTensors() error {
 			"functions that do one of both; judge one that takes %s as "+
 			"well", b.Matched(), strings.Join(missing, ", "))
 	}
+	if tables := b.makesTables(); len(missing) > 0 && len(tables) > 0 {
+		return b.refuseOwnTables(tables)
+	}
 	if len(missing) > 0 {
 		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s); name one with "+
-			"--map PARAMETER=%s", strings.Join(missing, ", "), b.Spec.Name, b.Pass,
-			tensorNames(b.inputs), tensorNames(b.outputs), b.Matched(), missing[0])
+			"--map %s=%s", strings.Join(missing, ", "), b.Spec.Name, b.Pass, tensorNames(b.inputs),
+			tensorNames(b.outputs), b.Matched(), cmp.Or(b.Function.givesBack, "PARAMETER"), missing[0])
 	}
 	return nil
 }

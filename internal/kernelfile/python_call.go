@@ -28,7 +28,7 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), b.dictionary(args, inWeight),
 			b.dictionary(args, inCall))
 	case packedForm:
-		data := strings.Join(b.byPosition(args), ", ")
+		data := strings.Join(fn.nest(b.byPosition(args)), ", ")
 		if fn.packs {
 			data = "(" + data + ",)"
 		}

@@ -1,7 +1,6 @@
 package kernelfile
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,8 +39,6 @@ var (
 	alias     = regexp.MustCompile(`(?m)^(\w+)[ \t]*=[ \t]*(\w+)\.apply\b[ \t]*(?:#.*)?$`)
 	weight    = regexp.MustCompile(`self\.(\w+)\s*(?::[^=\n]+)?=\s*(?:torch\.)?(?:nn\.)?Parameter\(`)
 	layer     = regexp.MustCompile(`self\.(\w+)\s*=\s*(?:torch\.)?nn\.(LayerNorm|RMSNorm|Linear|Conv1d)\(`)
-	packed    = regexp.MustCompile(`(?m)^[ \t]+\(?([\w, \t*]+?),?\)?[ \t]*=[ \t]*data[ \t]*(?:#.*)?$`)
-	packedAt  = regexp.MustCompile(`(?m)^[ \t]+(\w+)[ \t]*=[ \t]*data\[(\d+)\]`)
 )
 
 // pythonBlock is the text of a definition at the top of a file, from its first line to the next line that
@@ -254,36 +251,6 @@ func (f *File) markAutograd() {
 			}
 		}
 	}
-}
-
-// unpacked gives custom_kernel(data) a parameter for each thing that data holds.
-func unpacked(fn *Function) {
-	if fn.Name != "custom_kernel" || len(fn.Params) == 0 {
-		return
-	}
-	data := fn.Params[0].Name
-	body := strings.ReplaceAll(fn.text, " "+data, " data")
-	var names []string
-	if m := packed.FindStringSubmatch(body); m != nil {
-		names = strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune(", \t*", r) })
-		fn.packs = true
-	}
-	for _, m := range packedAt.FindAllStringSubmatch(body, -1) {
-		if len(names) == 0 || fn.packs && fmt.Sprint(len(names)) == m[2] {
-			fn.packs = true
-		}
-		if fmt.Sprint(len(names)) == m[2] {
-			names = append(names, m[1])
-		}
-	}
-	if len(names) == 0 {
-		names = []string{data}
-	}
-	fn.form, fn.Params = packedForm, nil
-	for _, name := range names {
-		fn.Params = append(fn.Params, Param{Name: name, Text: name, Untyped: true})
-	}
-	fn.Text = fmt.Sprintf("def custom_kernel(%s), which holds %s", data, strings.Join(names, ", "))
 }
 
 // pythonRanks lists the candidates of a Python file, the likely ones first: of a rank those are judged that

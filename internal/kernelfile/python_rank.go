@@ -23,19 +23,16 @@ var (
 // takeRank gives a Python function tensors of as many sizes as its lines say: without those that have no
 // parameter and are 1 by default, or with one more in front, which is 1.
 func (b *Binding) takeRank() {
-	said, rank := b.saidRank()
+	said, rank := b.saidRank(AsItLies)
+	if joined, _ := b.saidRank(ByToken); joined > 0 { // --map says that they lie so
+		b.takesJoinedHeads(joined, rank)
+		return
+	}
 	if b.Function.Kind != Python || b.Function.form == kernelForm || said == 0 || said == rank ||
 		len(b.Options.Without) > 0 {
 		return
 	}
-	if shape := b.shape(b.inputs[0]); said == 3 && rank == 4 && b.Spec.Own.TokenSize != "" && !b.byToken {
-		if heads, _ := shape[1].(string); b.givesSize(heads) { // [batch, seq, heads * head_dim]
-			b.byToken = true
-			b.layByToken()
-			return
-		}
-	}
-	if b.takesSizes() {
+	if b.takesJoinedHeads(said, rank) || b.takesSizes() {
 		return
 	}
 	if said == 3 && rank == 4 && b.takesOneBatch() {
@@ -56,11 +53,40 @@ func (b *Binding) takeRank() {
 	row := said == 1 && rank == 2 && !b.givesSize(first) // one row alone
 	if row || said == rank-1 && slices.Contains(ones, first) {
 		b.Options.Without = []string{first}
-	} else if flat := b.Spec.Own.Flat; len(flat) > 0 && said == b.rankWithout(flat) {
+	} else if flat := b.Spec.Own.Flat; said == b.rankWithout(flat) && b.givesNone(flat) {
 		b.Options.Without = flat
-	} else if some := b.withoutHeads(); len(some) > 0 && said == b.rankWithout(some) && !b.unpacksHeads() {
+	} else if some := b.withoutHeads(); said == b.rankWithout(some) && b.givesNone(some) &&
+		!b.unpacksHeads() {
 		b.Options.Without = some
 	}
+}
+
+// takesJoinedHeads gives a function that is told how many heads there are tensors whose rows hold all heads
+// of a token, [batch, seq, heads * head_dim] or without a batch, and says whether it does.
+func (b *Binding) takesJoinedHeads(said, rank int) bool {
+	if rank != 4 || b.Spec.Own.TokenSize == "" || b.byToken || b.Function.Kind != Python ||
+		b.Function.form == kernelForm || len(b.Options.Without) > 0 {
+		return false
+	}
+	shape := b.shape(b.inputs[0])
+	first, _ := shape[0].(string)
+	if heads, _ := shape[1].(string); !b.givesSize(heads) {
+		return false
+	}
+	switch {
+	case said == 2 && !b.takesSizes() && !b.givesSize(first):
+		b.Options.Without = []string{first}
+	case said != 3:
+		return false
+	}
+	b.byToken = true
+	b.layByToken()
+	return true
+}
+
+// givesNone says whether there are such sizes and the function has no parameter for any of them.
+func (b *Binding) givesNone(sizes []string) bool {
+	return len(sizes) > 0 && !slices.ContainsFunc(sizes, b.givesSize)
 }
 
 // takesOneBatch gives a function tensors of heads without a batch, in the order that its names say, "seq,
@@ -122,11 +148,11 @@ func (b *Binding) rankWithout(sizes []string) int {
 	return n
 }
 
-// saidRank is how many sizes the function's lines say that its first tensor has, 0 where they say nothing or
-// two things, and how many the operator's has.
-func (b *Binding) saidRank() (said, rank int) {
+// saidRank is how many sizes the function's lines say that its first tensor has, where it has that form, 0
+// where they say nothing or two things, and how many the operator's has.
+func (b *Binding) saidRank(form Form) (said, rank int) {
 	first := slices.IndexFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && a.Index == 0 && a.Form == AsItLies && a.place == inCall
+		return a.Role == Input && a.Index == 0 && a.Form == form && a.place == inCall
 	})
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
@@ -295,7 +321,7 @@ func (b *Binding) perhapsWithout() (all [][]string) {
 		}
 	}
 	for _, sizes := range [][]string{b.Spec.Own.Flat, b.withoutHeads()} {
-		if len(sizes) > 0 {
+		if b.givesNone(sizes) {
 			all = append(all, sizes)
 		}
 	}

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -8,12 +9,45 @@ import (
 // Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
 // host reached into the device's memory, and those that gave no numbers to compare: Python raised something
 // on the way, what came back has another shape, or an input was written. Words are those of the first of
-// these, and OfCalls says that it is an exception which speaks of what the function was handed.
+// these, Why says which it is, and OfCalls that it is an exception which speaks of what the function was
+// handed.
 type Tally struct {
 	Right, Wrong, Reached, Raised int
 	Words                         string
+	Why                           NoNumbers
 	OfCalls                       bool
 }
+
+// NoNumbers is why a call gave no numbers to compare.
+type NoNumbers int
+
+// What may have come of a call.
+const (
+	GaveNumbers NoNumbers = iota
+	RaisedSomething
+	GaveOtherShape
+	WroteInput
+)
+
+// NoNumbers is why a wrong call of a function gave no numbers to compare, by what is said of it. raised says
+// that it is an exception that another call might not have raised.
+func (b *Binding) NoNumbers(message string, raised bool) NoNumbers {
+	switch {
+	case raised:
+		return RaisedSomething
+	case b.Function.Kind == Python && otherShape.MatchString(message):
+		return GaveOtherShape
+	case b.ReturnsTensors() && strings.Contains(message, changedInputs):
+		return WroteInput
+	}
+	return GaveNumbers
+}
+
+// changedInputs is said of a function that writes what it was given to read.
+const changedInputs = " changed its inputs: "
+
+// otherShape matches what is said of an output that has other sizes than the operator's.
+var otherShape = regexp.MustCompile(`^\w+ came back with shape `)
 
 // Clean says whether what was tried is right, and something was.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }

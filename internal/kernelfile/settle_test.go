@@ -76,7 +76,7 @@ func TestSettle(t *testing.T) {
 		try := &trial{
 			first: Tally{
 				Right: c.Right, Wrong: c.Wrong, Reached: c.Reached, Raised: c.Raised, OfCalls: c.OfCalls,
-				Words: c.Words,
+				Words: c.Words, Why: all[0].NoNumbers(c.Words, c.Raised > 0 && c.Words == ""),
 			},
 			right: c.RightWith,
 			flat:  Tally{Right: c.FlatRight, Wrong: c.FlatWrong},

@@ -417,6 +417,7 @@ func (f formOf) packed() string {
 	how := map[packing]string{
 		wholeTensors: "one after the other",
 		rowByRow:     "beside each other in each row", elementwise: "element by element",
+		tokenwise: "one after the other in each token",
 	}[f.lies]
 	return strings.Join(f.parts, ", ") + " " + how
 }

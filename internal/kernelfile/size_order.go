@@ -124,6 +124,9 @@ func (b *Binding) getsExchanged(t op.TensorSpec) bool {
 	if b.Function.Kind != Python || !slices.Contains(b.Spec.Own.Tokens, t.Name) {
 		return false
 	}
+	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.lies == tokenwise }) {
+		return true
+	}
 	given := b.has(Output, t.Name) || b.has(Input, t.Name)
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Form == ByToken && (a.Target == t.Name || !given && a.Role == Input)

@@ -46,9 +46,9 @@ func (fn Function) showsSizes() bool {
 // mayReturn says whether a function can return its outputs.
 func (fn Function) mayReturn() bool { return fn.Kind == Python || fn.returns }
 
-// returnsParameter says whether a function of an extension returns nothing but a tensor that it was handed:
-// one that it writes, which its caller has without that.
-func (fn *Function) returnsParameter() bool {
+// returnedParameter is the tensor that a function of an extension was handed and returns, and nothing but
+// that: one that it writes, which its caller has without that. It is "" where it returns something else.
+func (fn *Function) returnedParameter() string {
 	var handed []string
 	for _, p := range fn.Params {
 		if p.tensor && !p.Const {
@@ -61,9 +61,12 @@ func (fn *Function) returnsParameter() bool {
 		}
 	}
 	values := fn.returned()
-	return len(values) > 0 && !slices.ContainsFunc(values, func(words []token) bool {
+	if len(values) == 0 || slices.ContainsFunc(values, func(words []token) bool {
 		return len(words) != 1 || !slices.Contains(handed, words[0].text)
-	})
+	}) {
+		return ""
+	}
+	return values[0][0].text
 }
 
 // readExtension reads what a PyTorch extension says of its functions: the names under which Python calls

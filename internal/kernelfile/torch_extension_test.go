@@ -63,3 +63,21 @@ func TestNoExtension(t *testing.T) {
 		t.Error("another Tensor is taken for torch's")
 	}
 }
+
+// What a function was handed and gives back is its output: where --map says that it is an input, the refusal
+// names it.
+func TestGivesBackWhatItWasHanded(t *testing.T) {
+	r := Request{Path: "mine.cu"}
+	s := pairOfRows(t)
+	const text = `#include <torch/extension.h>
+__global__ void k(const float* a, float* c) { c[0] *= a[0]; }
+torch::Tensor forward(torch::Tensor A, torch::Tensor C) {
+	k<<<1, 1>>>(A.data_ptr<float>(), C.data_ptr<float>());
+	return C;
+}
+`
+	_, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{Map: map[string]string{"A": "z", "C": "x"}})
+	if err == nil || !strings.Contains(err.Error(), "name one with --map C=y") {
+		t.Error(err)
+	}
+}

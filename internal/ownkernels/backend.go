@@ -179,13 +179,13 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole}, nil
 	}
 	outcome, err := f.runJob(ctx, job, b.Trial)
+	if err == nil && emptyOutputs(job) {
+		advice.ExplainEmpty(&outcome, f.dynamicShared)
+	}
 	if err == nil {
 		f.assertsSizes(&outcome)
 		f.endsForSizes(&outcome, emptyOutputs(job))
 		f.tookLong(&outcome)
-	}
-	if err == nil && emptyOutputs(job) {
-		advice.ExplainEmpty(&outcome, f.dynamicShared)
 	}
 	if err == nil {
 		f.missesNames(&outcome)

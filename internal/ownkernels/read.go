@@ -402,13 +402,15 @@ func (f *File) WasRight(pass op.Pass) {
 	f.right[pass] = true
 }
 
-// With reads the file again, in another way. The worker of the new one is its own.
+// With reads the file again, in another way. The worker of the new one is its own; what was found of passes
+// that were tried before stays.
 func (f *File) With(other kernelfile.Alternative) (*File, error) {
 	changed := f.reading
 	changed.Options = f.reading.Options.With(other)
 	read, err := changed.Read()
 	if err == nil {
 		read.Matched = append(read.Matched, "read so since it is wrong otherwise: "+other.Flags)
+		read.right, read.doubts = maps.Clone(f.right), maps.Clone(f.doubts)
 	}
 	return read, err
 }

@@ -5,12 +5,13 @@ import (
 	"io"
 )
 
-// ProfileLine is what a profiler counted of one kernel. The shares are of what the GPU can do, in percent.
+// ProfileLine is what a profiler counted of one kernel. The shares are of what the GPU can do, in percent;
+// one that the GPU does not count is nil.
 type ProfileLine struct {
 	Kernel, Grid, Block      string
 	Launches, Registers      int
 	TimeNS                   float64
-	Memory, L2, Issue, Warps float64
+	Memory, L2, Issue, Warps *float64
 	Waits                    string // why warps waited, the most frequent reason first
 }
 
@@ -25,7 +26,12 @@ const (
 func Profiled(w io.Writer, style Style, all []ProfileLine, folder string) error {
 	w = style.Wrap(w)
 	var rows [][]string
-	percent := func(v float64) string { return fmt.Sprintf("%.0f %%", v) }
+	percent := func(v *float64) string {
+		if v == nil {
+			return "n/a"
+		}
+		return fmt.Sprintf("%.0f %%", *v)
+	}
 	for _, l := range all[:min(len(all), mostProfiles)] {
 		if l.TimeNS < shareOfLongest*all[0].TimeNS {
 			break

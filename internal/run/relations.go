@@ -200,7 +200,10 @@ func (g *related) follow(ctx context.Context, relation truth.Relation, judged tr
 		if n == 0 {
 			inputs = job.Inputs
 		}
-		at, replaced := relation.Next(f.calls)
+		at, replaced, err := relation.Next(f.calls)
+		if err != nil {
+			return err
+		}
 		inputs = inputs.With(replaced)
 		job.Inputs, job.Launches = inputs, []backend.LaunchPlan{launch}
 		outcome, err := g.call(ctx, at, job)

@@ -31,6 +31,8 @@ type Relation struct {
 	// sizes or attributes are; nil: the relation is an invariant. first holds the outputs of the first call
 	// too.
 	Second func(c op.Case, first Inputs) (op.Case, []tensor.Tensor)
+	// SavedFollow says that what a driver saved for a backward is made anew of the changed inputs.
+	SavedFollow bool
 	// OfSample says that the invariant can be stated of a sample alone: of the elements that Target.Index
 	// names.
 	OfSample bool
@@ -122,12 +124,21 @@ type Call struct {
 }
 
 // Next gives the case and the replaced inputs of the call that follows those done, the judged one first.
-func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor) {
+func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor, error) {
 	last := done[len(done)-1]
 	if r.Base != nil && len(done) == 1 {
-		return last.Case, r.Base(last.Given)
+		return last.Case, r.Base(last.Given), nil
 	}
-	return r.Second(last.Case, slices.Concat(last.Given, last.Gave))
+	first := slices.Concat(last.Given, last.Gave)
+	at, replaced := r.Second(last.Case, first)
+	if !r.SavedFollow {
+		return at, replaced, nil
+	}
+	replaced, err := withSaved(at, first, replaced)
+	if err != nil {
+		return at, nil, fmt.Errorf("make another call of %s, of which %s: %w", at.Op, r.Name, err)
+	}
+	return at, replaced, nil
 }
 
 // Hold evaluates the relation under a contract on the judged call and those that Next asked for. Where an

@@ -69,16 +69,16 @@ func BackwardInputs(spec *op.Spec, have []tensor.Tensor) ([]tensor.Tensor, error
 	return out, nil
 }
 
-// WithSaved gives the tensors that a relation changes and, in a backward that gets saved ones from the
-// driver, what a forward of the changed inputs saves.
-func WithSaved(c op.Case, first Inputs, changed []tensor.Tensor) []tensor.Tensor {
+// withSaved gives the tensors that a relation changes and, in a backward that gets saved ones from the
+// driver, what a forward of the changed inputs saves: those of the first call belong to other inputs.
+func withSaved(c op.Case, first Inputs, changed []tensor.Tensor) ([]tensor.Tensor, error) {
+	if c.Saved != "driver" {
+		return changed, nil
+	}
 	o, err := Get(c.Op)
-	if err != nil || c.Saved != "driver" {
-		return changed
+	if err != nil {
+		return nil, err
 	}
 	saved, err := o.Saved(c, first.With(changed))
-	if err != nil {
-		return changed // what states nothing of a second truth needs no more
-	}
-	return append(changed, saved...)
+	return append(changed, saved...), err
 }

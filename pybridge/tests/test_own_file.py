@@ -256,6 +256,19 @@ class OwnFile(unittest.TestCase):
             with self.assertRaisesRegex(ImportError, "mine.py:(4|8|9): .*(No module named|cannot import)"):
                 use(1)
 
+    def test_a_name_that_a_module_beside_it_does_not_have_is_a_mistake(self):
+        self.write(beside__in__common="def block_of(n): return n",
+                   beside__in__kernels__in__mine="from ..common import block_off\ndef f(x): return x",
+                   beside__in____init__="", beside__in__kernels__in____init__="")
+        with self.assertRaisesRegex(ImportError, "mine.py:1: ImportError: cannot import name 'block_off'"):
+            self.load("beside/kernels/mine.py")
+
+    def test_a_name_that_a_module_beside_it_may_get_is_missing(self):
+        self.write(perhaps__in__common="try: from not_here import fast\nexcept ImportError: pass",
+                   perhaps__in__mine="from .common import fast\ndef f(x): return x",
+                   perhaps__in____init__="")
+        self.assertEqual(self.load("perhaps/mine.py").f(2), 2)
+
     def test_every_use_of_what_is_missing_is_named(self):
         module = self.load_uses()
         for use in (n for n in vars(module) if n.startswith("use_")):

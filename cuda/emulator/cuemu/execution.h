@@ -21,7 +21,8 @@ extern __thread dim3 gridDim CUEMU_TLS;
 extern __thread bool cuemu_promoted CUEMU_TLS;           // the block left direct mode: its threads are fibers now
 extern __thread char *cuemu_arena CUEMU_TLS;             // this block's shared memory
 
-static constexpr int warpSize = 32;
+// As in CUDA's headers, no constant expression: a program may define it itself, as const int or constexpr int.
+extern const int warpSize __attribute__((visibility("default")));
 
 namespace cuemu {
 static constexpr size_t ARENA_BYTES = 320 * 1024;        // of address space for a block's shared memory

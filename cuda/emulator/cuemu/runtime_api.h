@@ -124,6 +124,8 @@ cudaError_t cudaPeekAtLastError();
 const char *cudaGetErrorString(cudaError_t error);
 const char *cudaGetErrorName(cudaError_t error);
 cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool waits, const char *file, int line);
+cudaError_t cuemu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind, bool waits,
+                            const char *file, int line);
 cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *file, int line);
 cudaError_t cuemu_no_symbol(const char *file, int line);   // the address of a variable stands where the variable itself should
 cudaError_t cuemu_free_memory(void *p, const char *file, int line);
@@ -188,11 +190,7 @@ namespace cuemu {
 inline cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind, bool waits,
                              const char *file, int line) {
 	if (width > to_pitch || width > from_pitch) return set_last_error(cudaErrorInvalidValue), cudaErrorInvalidValue;
-	for (size_t row = 0; row < height; row++)
-		if (cudaError_t error = cuemu_copy_memory(static_cast<char *>(to) + row * to_pitch, static_cast<const char *>(from) + row * from_pitch,
-		                                          width, kind, waits, file, line))
-			return error;
-	return cudaSuccess;
+	return cuemu_copy_rows(to, to_pitch, from, from_pitch, width, height, kind, waits, file, line);
 }
 }  // namespace cuemu
 inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,

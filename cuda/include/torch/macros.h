@@ -148,7 +148,7 @@ using module = module_;
 namespace py = pybind11;
 #define TRIAD_TORCH_JOINED(a, b) a##b
 #define TRIAD_TORCH_NAMED(a, b) TRIAD_TORCH_JOINED(a, b)
-#define PYBIND11_MODULE(name, m) [[maybe_unused]] static void TRIAD_TORCH_NAMED(triad_torch_module_, __LINE__)(::pybind11::module_ & m)
+#define PYBIND11_MODULE(name, m) [[maybe_unused]] static void TRIAD_TORCH_NAMED(triad_torch_module_, __COUNTER__)(::pybind11::module_ & m)
 #define TORCH_LIBRARY(name, m) PYBIND11_MODULE(name, m)
 #define TORCH_LIBRARY_FRAGMENT(name, m) PYBIND11_MODULE(name, m)
 #define TORCH_LIBRARY_IMPL(name, key, m) PYBIND11_MODULE(name, m)

@@ -100,7 +100,10 @@ func TestALeakOfAMaskedKeyIsSeen(t *testing.T) {
 		}
 		asked = true
 		calls := []truth.Call{{Case: c, Given: given, Gave: leaky(t, "fp32", c, given)}}
-		at, replaced := r.Next(calls)
+		at, replaced, err := r.Next(calls)
+		if err != nil {
+			t.Fatal(err)
+		}
 		second := truth.Call{Case: at, Given: given.With(replaced)}
 		second.Gave = leaky(t, "fp32", at, second.Given)
 		for _, call := range []truth.Call{calls[0], second} {

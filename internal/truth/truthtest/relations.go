@@ -31,7 +31,10 @@ func Follow(t *testing.T, contract string, r truth.Relation, c op.Case, given tr
 	calls := []truth.Call{{Case: c, Given: given, Gave: Simulated(t, contract, c, given)}}
 	for range r.Calls() {
 		last := calls[len(calls)-1]
-		at, replaced := r.Next(calls)
+		at, replaced, err := r.Next(calls)
+		if err != nil {
+			t.Fatal(err)
+		}
 		next := truth.Call{Case: at, Given: last.Given.With(replaced)}
 		next.Gave = Simulated(t, contract, at, next.Given)
 		calls = append(calls, next)

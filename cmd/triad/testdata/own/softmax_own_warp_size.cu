@@ -1,4 +1,4 @@
-// It defines a constant of CUDA's name, which the emulator's headers define as well.
+// It defines a constant of CUDA's name.
 #include <cuda_runtime.h>
 
 constexpr int warpSize = 32;

@@ -1,0 +1,23 @@
+package advice
+
+import "testing"
+
+// What speaks of the call may come of how a function was read, and so may a wrong type; a missing name and
+// what was returned do not.
+func TestOfReading(t *testing.T) {
+	for sentence, want := range map[string]struct{ call, reading bool }{
+		"ValueError: too many values to unpack (expected 2)":               {true, true},
+		"OverflowError: Python int too large to convert to C long":         {true, true},
+		"einops.EinopsError: Error while processing rearrange":             {true, true},
+		"TypeError: 'int' object is not subscriptable":                     {false, true},
+		"AttributeError: 'int' object has no attribute 'shape'":            {false, true},
+		"NameError: name 'widht' is not defined":                           {false, false},
+		"TypeError: f returned nothing: want a torch.Tensor":               {false, false},
+		"RuntimeError: f returned an incorrect number of gradients (want)": {false, false},
+	} {
+		if call, reading := AboutTheCall(sentence), OfReading(sentence); call != want.call ||
+			reading != want.reading {
+			t.Errorf("%s: of the call %v, of the reading %v; want %v", sentence, call, reading, want)
+		}
+	}
+}

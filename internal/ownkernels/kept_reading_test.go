@@ -1,0 +1,42 @@
+package ownkernels
+
+import (
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+)
+
+// rowFile is a file for the first operator that it fits.
+func rowFile(t *testing.T) *File {
+	t.Helper()
+	for _, name := range catalog.Names() {
+		if f, err := reading(t, name, "mine.cu", softmax).Read(); err == nil {
+			return f
+		}
+	}
+	t.Fatal("it fits no operator")
+	return nil
+}
+
+// A file that is read in another way for one pass keeps what was found of the other.
+func TestWithKeepsWhatWasFound(t *testing.T) {
+	f := rowFile(t)
+	f.WasRight(op.Forward)
+	f.Doubt(op.Forward, backend.Doubt{Why: "the block was assumed"})
+	other, err := f.With(kernelfile.Alternative{
+		Flags: "--map x=x", Options: kernelfile.Options{Map: map[string]string{"x": "x"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !other.right[op.Forward] || len(other.doubts[op.Forward]) != 1 {
+		t.Errorf("right %v, doubts %v", other.right, other.doubts)
+	}
+	other.WasRight(op.Backward)
+	if f.right[op.Backward] {
+		t.Error("both have one list")
+	}
+}
