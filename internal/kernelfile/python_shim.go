@@ -448,7 +448,7 @@ func (b *Binding) pythonConditions() []condition {
 			}
 		}
 	}
-	all = slices.Concat(all, b.someTarget(), b.whereRowsSee(), b.whereFactorsAre())
+	all = slices.Concat(all, b.halvedSizes(), b.someTarget(), b.whereRowsSee(), b.whereFactorsAre())
 	for _, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue

@@ -88,7 +88,7 @@ func Settle(b *Binding, t Trial) Settled {
 		inSingles = inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
 		case !tally.Clean():
-		case other.Attribute == "" && !other.Proposed:
+		case other.Attribute == "" && !other.Proposed, b.showsPairs(other):
 			return Settled{Taken: &other}
 		default:
 			_, words, _ := strings.Cut(other.Flags, " ")
