@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -182,7 +183,7 @@ func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if err := b.checkTensors(); err != nil {
 		return nil, err
 	}
-	if err := b.checkNeeds(file); err != nil {
+	if err := cmp.Or(b.checkNeeds(file), b.checkTables()); err != nil {
 		return nil, err
 	}
 	if fn.showsSizes() && !b.takesSizes() {

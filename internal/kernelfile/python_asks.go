@@ -197,3 +197,20 @@ func (b *Binding) showsPairs(other Alternative) bool {
 		b.Function.Kind == Python && (everySecond.MatchString(lines) ||
 		doubled.MatchString(b.Function.kernels) && oneBehind.MatchString(b.Function.kernels))
 }
+
+// checkTables refuses a function of Python that takes a table's function of its table: what is called cos is
+// the angle where its lines have torch.cos(cos).
+func (b *Binding) checkTables() error {
+	for _, a := range b.Args {
+		if b.Function.Kind != Python || a.Role != Input || !slices.Contains(b.Spec.Own.Wide, a.Target) {
+			continue
+		}
+		again := regexp.MustCompile(`\.` + a.Target + `\(\s*` + regexp.QuoteMeta(a.Name) + `\s*\)`)
+		if again.MatchString(askingLines(b.Function)) {
+			return b.errorf("%[1]s is no table of %[2]s: its lines take the %[2]s of it, so it wants the angles. "+
+				"Write a function that takes %[3]s, and judge that: --add FILE:FUNCTION", a.Name, a.Target,
+				tensorNames(b.inputs))
+		}
+	}
+	return nil
+}
