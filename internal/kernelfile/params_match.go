@@ -24,6 +24,7 @@ type Options struct {
 	Without             []string          // sizes of 1 that the tensors of a Python function do not have
 	Leading             bool              // they have one more in front, which is 1
 	Flat                bool              // they have one size, that of all their elements
+	Square              bool              // the matrices of a Python function are squares
 	DTypes              []string          // that --dtype asks for; none: all
 	Singles             []float64         // doubles among the numbers of a CUDA file that are read as floats
 	Only                []string          // the dtypes that trials left; none: all

@@ -448,6 +448,13 @@ func (b *Binding) pythonConditions() []condition {
 			}
 		}
 	}
+	if sizes := b.squareSizes(); b.Options.Square {
+		for _, d := range sizes[1:] {
+			all = append(all, condition{
+				pythonName(sizes[0]) + " == " + pythonName(d), "it takes square matrices alone",
+			})
+		}
+	}
 	all = slices.Concat(all, b.halvedSizes(), b.someTarget(), b.whereRowsSee(), b.whereFactorsAre())
 	for _, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {

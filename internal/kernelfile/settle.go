@@ -49,7 +49,7 @@ func Settle(b *Binding, t Trial) Settled {
 	assumed := b.Assumptions()
 	names, _ := b.exchangeable()
 	_, square := b.swapped()
-	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() ||
+	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
 		len(b.perhapsOutputs()) > 0
 	if len(assumed) == 0 && !open && !b.mayBeOther() {
 		return settled
