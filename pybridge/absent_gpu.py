@@ -179,7 +179,7 @@ def _stand_in_for_the_driver() -> None:
         setattr(triton.testing, name, _not_timed)
     triton.testing.Mark.run = _answer(None)
     from triton.runtime import interpreter
-    interpreter.InterpretedFunction.warmup = lambda kernel, *given, **named: _Compiled(kernel, *given, **named)
+    interpreter.InterpretedFunction.warmup = _warmup
 
 
 class _Compiled:
@@ -204,6 +204,10 @@ class _Compiled:
             kept = {k: v for k, v in self._named.items() if k in left}
             return self._kernel[grid](*arguments, **{**kept, **named})
         return launch
+
+
+def _warmup(kernel: Any, *arguments: Any, **named: Any) -> _Compiled:
+    return _Compiled(kernel, *arguments, **named)
 
 
 def _not_timed(*_: Any, quantiles: Any = None, **__: Any) -> Any:

@@ -102,8 +102,8 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 	return false
 }
 
-// halvesInPython says whether the lines of a function of Python, or of the kernels that it launches, halve one
-// of some names: k // 2, (k - 1) // 2.
+// halvesInPython says whether the lines of a function of Python, or of kernels that it launches, halve one of
+// some names: k // 2, (k - 1) // 2.
 func (fn *Function) halvesInPython(names []string) bool {
 	for _, p := range fn.Params {
 		if slices.Contains(names, p.Name) {
@@ -111,8 +111,8 @@ func (fn *Function) halvesInPython(names []string) bool {
 		}
 	}
 	return fn.Kind == Python && slices.ContainsFunc(names, func(name string) bool {
-		return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*1)\b`).
-			MatchString(askingLines(*fn) + fn.kernels)
+		halved := `\b` + regexp.QuoteMeta(name) + `\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*1)\b`
+		return regexp.MustCompile(halved).MatchString(askingLines(*fn) + fn.kernels)
 	})
 }
 

@@ -207,9 +207,9 @@ func (b *Binding) checkTables() error {
 		}
 		again := regexp.MustCompile(`\.` + a.Target + `\(\s*` + regexp.QuoteMeta(a.Name) + `\s*\)`)
 		if again.MatchString(askingLines(b.Function)) {
-			return b.errorf("%[1]s is no table of %[2]s: its lines take the %[2]s of it, so it wants the angles. "+
-				"Write a function that takes %[3]s, and judge that: --add FILE:FUNCTION", a.Name, a.Target,
-				tensorNames(b.inputs))
+			return b.errorf("%[1]s is no table of %[2]s: its lines take the %[2]s of it, so it wants the "+
+				"angles. Write a function that takes %[3]s, and judge that: --add FILE:FUNCTION", a.Name,
+				a.Target, tensorNames(b.inputs))
 		}
 	}
 	return nil

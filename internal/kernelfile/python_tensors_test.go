@@ -12,8 +12,8 @@ func TestLinesOfAnotherOperator(t *testing.T) {
 	for _, c := range []struct{ op, text, want string }{
 		{"relu", "def fused(A: torch.Tensor, B: torch.Tensor):\n    C = torch.empty_like(A)\n" +
 			"    C.copy_(A + B)\n    return C\n", "what B stands for is not clear"},
-		{"rope", "def rope(x, cos, sin):\n    c = torch.cos(cos)\n    return x * c + turned(x) * torch.sin(sin)\n",
-			"it wants the angles"},
+		{"rope", "def rope(x, cos, sin):\n    c = torch.cos(cos)\n" +
+			"    return x * c + turned(x) * torch.sin(sin)\n", "it wants the angles"},
 	} {
 		_, err := Bind(ReadPython(c.text), Request{}, spec(t, c.op), []op.Pass{op.Forward}, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -43,7 +43,8 @@ func TestKernelsSayTensors(t *testing.T) {
 		if fn.Name == "scale" {
 			fn = f.Functions[0]
 		}
-		if a, c, n := fn.Params[0], fn.Params[1], fn.Params[2]; a.Pointer != want || c.Pointer != want || n.Pointer {
+		a, c, n := fn.Params[0], fn.Params[1], fn.Params[2]
+		if a.Pointer != want || c.Pointer != want || n.Pointer {
 			t.Errorf("%s: tensors: %v, %v, %v", guard, a.Pointer, c.Pointer, n.Pointer)
 		}
 	}
