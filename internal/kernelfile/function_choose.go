@@ -198,8 +198,8 @@ func (f *File) fitting(r Request, pass op.Pass, beside func(name string) bool) (
 	for _, fn := range f.Functions {
 		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
-		if r.Function != "" && named && fits || r.Function == "" && fits && !beside(fn.Name) && !fn.launcher &&
-			!fn.givesGrid() && !fn.wantsWords() &&
+		if r.Function != "" && named && fits || r.Function == "" && fits && !beside(fn.Name) &&
+			!fn.launcher && !fn.givesGrid() && !fn.wantsWords() &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}
