@@ -214,10 +214,14 @@ func (f *File) launchesTriton(name string) bool {
 	})
 }
 
-// givesGrid says whether a function of Python gives the grid of a launch: Triton hands it its constants,
-// which people call META.
+// givesGrid says whether a function of Python gives the grid of a launch, for which Triton hands it its
+// constants, which people call META, or is told of one: grid, metadata, args.
 func (fn Function) givesGrid() bool {
-	return fn.Kind == Python && len(fn.Params) > 0 && strings.EqualFold(fn.Params[0].Name, "meta")
+	if fn.Kind != Python || len(fn.Params) == 0 {
+		return false
+	}
+	told := len(fn.Params) > 1 && fn.Params[0].Name == "grid" && fn.Params[1].Name == "metadata"
+	return told || strings.EqualFold(fn.Params[0].Name, "meta")
 }
 
 // isOfABackward says whether a function is a kernel that host functions launch which are, by their names,

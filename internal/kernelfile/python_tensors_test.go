@@ -22,6 +22,16 @@ func TestLinesOfAnotherOperator(t *testing.T) {
 	}
 }
 
+// A function that Triton tells of a launch is none to judge.
+func TestLaunchHooksAreLeftOut(t *testing.T) {
+	text := "def describe(grid, metadata, args):\n    return {}\n\n\ndef softmax(x):\n" +
+		"    return torch.softmax(x, -1)\n"
+	bindings, err := Bind(ReadPython(text), Request{}, spec(t, "softmax"), []op.Pass{op.Forward}, Options{})
+	if err != nil || len(bindings) != 1 || bindings[0].Function.Name != "softmax" {
+		t.Errorf("%v: %d bindings", err, len(bindings))
+	}
+}
+
 const guardedScale = `if triton is not None:
     @triton.jit
     def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
