@@ -4,30 +4,46 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/catalog"
 	"triad/internal/op"
 )
 
 // Lines of Python that show that a file is none of the operator are refused, by a sentence.
 func TestLinesOfAnotherOperator(t *testing.T) {
-	for _, c := range []struct{ op, text, want string }{
-		{"relu", "def fused(A: torch.Tensor, B: torch.Tensor):\n    C = torch.empty_like(A)\n" +
-			"    C.copy_(A + B)\n    return C\n", "what B stands for is not clear"},
-		{"rope", "def rope(x, cos, sin):\n    c = torch.cos(cos)\n" +
-			"    return x * c + turned(x) * torch.sin(sin)\n", "it wants the angles"},
+	added := "def fused(A: torch.Tensor, B: torch.Tensor):\n    C = torch.empty_like(A)\n" +
+		"    C.copy_(A + B)\n    return C\n"
+	turned := "def turn(x, cos, sin):\n    c = torch.cos(cos)\n" +
+		"    return x * c + turned(x) * torch.sin(sin)\n"
+	for text, c := range map[string]struct {
+		spec *op.Spec
+		want string
+	}{
+		added: {rowsAndCols(t), "what B stands for is not clear"}, turned: {withTables(t), "it wants the angles"},
 	} {
-		_, err := Bind(ReadPython(c.text), Request{}, spec(t, c.op), []op.Pass{op.Forward}, Options{})
+		_, err := Bind(ReadPython(text), Request{}, c.spec, []op.Pass{op.Forward}, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.op, err, c.want)
+			t.Errorf("%s: %v, want %q", text, err, c.want)
 		}
 	}
 }
 
+// withTables is an operator with tables of cosines and sines.
+func withTables(t *testing.T) *op.Spec {
+	t.Helper()
+	for _, name := range catalog.Names() {
+		if s := spec(t, name); len(s.Own.Wide) > 0 {
+			return s
+		}
+	}
+	t.Fatal("no operator of tables")
+	return nil
+}
+
 // A function that Triton tells of a launch is none to judge.
 func TestLaunchHooksAreLeftOut(t *testing.T) {
-	text := "def describe(grid, metadata, args):\n    return {}\n\n\ndef softmax(x):\n" +
-		"    return torch.softmax(x, -1)\n"
-	bindings, err := Bind(ReadPython(text), Request{}, spec(t, "softmax"), []op.Pass{op.Forward}, Options{})
-	if err != nil || len(bindings) != 1 || bindings[0].Function.Name != "softmax" {
+	text := "def describe(grid, metadata, args):\n    return {}\n\n\ndef rows(x):\n    return torch.exp(x)\n"
+	bindings, err := Bind(ReadPython(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	if err != nil || len(bindings) != 1 || bindings[0].Function.Name != "rows" {
 		t.Errorf("%v: %d bindings", err, len(bindings))
 	}
 }
