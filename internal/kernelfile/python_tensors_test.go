@@ -18,7 +18,8 @@ func TestLinesOfAnotherOperator(t *testing.T) {
 		spec *op.Spec
 		want string
 	}{
-		added: {rowsAndCols(t), "what B stands for is not clear"}, turned: {withTables(t), "it wants the angles"},
+		added:  {rowsAndCols(t), "what B stands for is not clear"},
+		turned: {withTables(t), "it wants the angles"},
 	} {
 		_, err := Bind(ReadPython(text), Request{}, c.spec, []op.Pass{op.Forward}, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
