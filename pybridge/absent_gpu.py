@@ -179,7 +179,7 @@ def _stand_in_for_the_driver() -> None:
         setattr(triton.testing, name, _not_timed)
     triton.testing.Mark.run = _answer(None)
     from triton.runtime import interpreter
-    interpreter.InterpretedFunction.warmup = lambda kernel, *_, **named: _Compiled(kernel, named)
+    interpreter.InterpretedFunction.warmup = _warmup
 
 
 class _Compiled:
@@ -188,8 +188,11 @@ class _Compiled:
 
     n_regs, n_spills, n_max_threads, shared = 32, 0, 1024, 1024
 
-    def __init__(self, kernel: Any, named: dict[str, Any]):
-        self._kernel, self._named = kernel, named
+    def __init__(self, kernel: Any, *arguments: Any, **named: Any):
+        said = kernel.fn.__annotations__
+        constants = {k: v for k, v in zip(kernel.arg_names, arguments, strict=False)
+                     if "constexpr" in str(said.get(k))}
+        self._kernel, self._named = kernel, {**constants, **named}
         self.metadata = types.SimpleNamespace(shared=self.shared, num_warps=4, num_ctas=1, num_stages=1)
 
     def _init_handles(self) -> None:
@@ -201,6 +204,10 @@ class _Compiled:
             kept = {k: v for k, v in self._named.items() if k in left}
             return self._kernel[grid](*arguments, **{**kept, **named})
         return launch
+
+
+def _warmup(kernel: Any, *arguments: Any, **named: Any) -> _Compiled:
+    return _Compiled(kernel, *arguments, **named)
 
 
 def _not_timed(*_: Any, quantiles: Any = None, **__: Any) -> Any:

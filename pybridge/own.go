@@ -36,6 +36,10 @@ func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 // Demonstrations at its end take minutes in the interpreter.
 const longestImport = time.Minute
 
+// productsBy says which instructions torch's products may use on a CPU. Those for bf16 take subnormal numbers
+// for 0, which is no fault of a file that calls torch.matmul.
+const productsBy = "ONEDNN_MAX_CPU_ISA"
+
 // OwnTruthBackend is the adapter for the truth of an operator of the user's own, whose file lies in folder.
 func OwnTruthBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
 	return inFolder(e, TruthBackend(e, cacheDir, options), folder)
@@ -48,6 +52,9 @@ func inFolder(e *Environment, adapter *worker.Adapter, folder string) *worker.Ad
 		if err == nil {
 			c.Args[len(c.Args)-1] = folder // of --operators, which command puts last
 			c.Env = append(c.Env, "TRIAD_USER_PYTHONPATH="+e.getenv()("PYTHONPATH"))
+			if e.getenv()(productsBy) == "" {
+				c.Env = append(c.Env, productsBy+"=AVX512_CORE")
+			}
 		}
 		return c, err
 	}

@@ -58,7 +58,7 @@ func (o Options) With(a Alternative) Options {
 	if len(a.Options.Without) > 0 {
 		o.Without = a.Options.Without
 	}
-	o.Flat = o.Flat || a.Options.Flat
+	o.Flat, o.Square = o.Flat || a.Options.Flat, o.Square || a.Options.Square
 	if len(a.Options.Only) > 0 {
 		o.Only = a.Options.Only
 	}
@@ -87,6 +87,7 @@ func (b *Binding) Alternatives() []Alternative {
 	if b.mayBeFlat() {
 		all = append(all, Alternative{Flags: "tensors of one dimension", Options: Options{Flat: true}})
 	}
+	all = append(all, b.asSquares()...)
 	if ones := b.launchedSizes(); len(ones) > 0 {
 		dims := map[string]int64{}
 		for _, name := range ones {

@@ -23,6 +23,9 @@ func (b *Binding) Equal() [][]string {
 			groups = append(groups, dims)
 		}
 	}
+	if b.Options.Square {
+		groups = append(groups, b.squareSizes())
+	}
 	return groups
 }
 

@@ -29,9 +29,10 @@ type Param struct {
 	byName            bool   // of a Python function: it is handed over by its name alone
 	preset            string // of a CUDA function: the number that it has where a caller gives none
 	place             place
-	path              string // of a weight: its name in the module, norm.weight
-	tensor            bool   // a torch::Tensor
-	address           bool   // of a Python function: the address of a tensor, as an integer
+	path              string   // of a weight: its name in the module, norm.weight
+	tensor            bool     // a torch::Tensor
+	address           bool     // of a Python function: the address of a tensor, as an integer
+	called            []string // of a Python function: what the kernels that it launches call it
 }
 
 // libraryCall matches the names of functions by which CUDA's libraries compute.

@@ -29,7 +29,7 @@ func (b *Binding) chooseTensorForm() {
 	}
 	b.eachTensor()
 	b.widenTensors()
-	if b.extension || b.Function.Kind == Python && !b.Function.autograd && b.Function.form == plainForm {
+	if b.extension || b.Function.Kind == Python && b.Function.form == plainForm {
 		b.takeUnscaled(b.missingInputs())
 	}
 }

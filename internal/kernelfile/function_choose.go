@@ -37,13 +37,15 @@ var driverWords = []string{
 // check_result, run_benchmark.
 func helps(name string) bool {
 	word := snake(name[strings.LastIndex(name, ":")+1:])
-	drives := func(part string) bool { return slices.Contains(driverWords, part) }
-	if slices.ContainsFunc(strings.Split(word, "_"), drives) {
-		return true
-	}
-	return slices.ContainsFunc(helperWords, func(w string) bool {
+	return drives(name) || slices.ContainsFunc(helperWords, func(w string) bool {
 		return word == w || strings.HasPrefix(word, strings.TrimSuffix(w, "_")+"_")
 	})
+}
+
+// drives says whether a function's name is that of one that makes the tensors itself.
+func drives(name string) bool {
+	parts := strings.Split(snake(name[strings.LastIndex(name, ":")+1:]), "_")
+	return slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(driverWords, part) })
 }
 
 // SeveralError says that several functions of a file can be judged: each is a row of its own.
@@ -152,15 +154,9 @@ func (fn *Function) wantsWords() bool {
 // eligible lists the functions that may be the one of a pass, rank by rank: those that are named, else host
 // functions that C can call, else host functions that launch, else kernels.
 func (f *File) eligible(r Request, pass op.Pass) [][]Function {
-	var list []Function
-	for _, fn := range f.Functions {
-		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
-		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
-		if r.Function != "" && named && fits || r.Function == "" && fits && !helps(fn.Name) && !fn.launcher &&
-			!fn.givesGrid() && !fn.wantsWords() &&
-			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
-			list = append(list, fn)
-		}
+	list := f.fitting(r, pass, helps)
+	if len(list) == 0 { // set_rotary launches what is to be judged, where nothing else does
+		list = f.fitting(r, pass, func(name string) bool { return drives(name) || !f.launchesTriton(name) })
 	}
 	switch {
 	case len(list) == 0:
@@ -197,10 +193,35 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 	return nil
 }
 
-// givesGrid says whether a function of Python gives the grid of a launch: Triton hands it its constants,
-// which people call META.
+// fitting are the functions of a pass that take a tensor, those apart whose names say that they stand beside.
+func (f *File) fitting(r Request, pass op.Pass, beside func(name string) bool) (list []Function) {
+	for _, fn := range f.Functions {
+		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
+		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
+		if r.Function != "" && named && fits || r.Function == "" && fits && !beside(fn.Name) &&
+			!fn.launcher && !fn.givesGrid() && !fn.wantsWords() &&
+			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
+			list = append(list, fn)
+		}
+	}
+	return list
+}
+
+// launchesTriton says whether a function of Python launches a kernel of its file.
+func (f *File) launchesTriton(name string) bool {
+	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
+		return fn.Name == name && fn.Kind == Python && fn.kernels != ""
+	})
+}
+
+// givesGrid says whether a function of Python gives the grid of a launch, for which Triton hands it its
+// constants, which people call META, or is told of one: grid, metadata, args.
 func (fn Function) givesGrid() bool {
-	return fn.Kind == Python && len(fn.Params) > 0 && strings.EqualFold(fn.Params[0].Name, "meta")
+	if fn.Kind != Python || len(fn.Params) == 0 {
+		return false
+	}
+	told := len(fn.Params) > 1 && fn.Params[0].Name == "grid" && fn.Params[1].Name == "metadata"
+	return told || strings.EqualFold(fn.Params[0].Name, "meta")
 }
 
 // isOfABackward says whether a function is a kernel that host functions launch which are, by their names,

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ const usualHalved = 5
 func (b *Binding) readHalved(file *File) {
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {
 		dim := b.Spec.Own.Halved[name]
-		if b.has(Attribute, name) || b.Options.Attrs[name] != "" || b.Function.Kind == Python {
+		if b.has(Attribute, name) || b.Options.Attrs[name] != "" {
 			continue
 		}
 		n, said := b.Options.Dims[dim]
@@ -27,7 +28,8 @@ func (b *Binding) readHalved(file *File) {
 		if !said {
 			n = usualHalved
 		}
-		if n%2 == 0 || !file.halves(&b.Function, b.namesOf(file, dim), namedDepth) {
+		names := b.namesOf(file, dim)
+		if n%2 == 0 || !b.Function.halvesInPython(names) && !file.halves(&b.Function, names, namedDepth) {
 			continue
 		}
 		b.named[name] = strconv.FormatInt(n/2, 10)
@@ -100,6 +102,20 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 	return false
 }
 
+// halvesInPython says whether the lines of a function of Python, or of kernels that it launches, halve one of
+// some names: k // 2, (k - 1) // 2.
+func (fn *Function) halvesInPython(names []string) bool {
+	for _, p := range fn.Params {
+		if slices.Contains(names, p.Name) {
+			names = append(names, p.called...)
+		}
+	}
+	return fn.Kind == Python && slices.ContainsFunc(names, func(name string) bool {
+		halved := `\b` + regexp.QuoteMeta(name) + `\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*1)\b`
+		return regexp.MustCompile(halved).MatchString(askingLines(*fn) + fn.kernels)
+	})
+}
+
 // copiedTo is the variable that a name stands behind alone, "const int K = (int) size;"; "" where there is
 // none.
 func copiedTo(body []token, at int) string {
@@ -153,8 +169,12 @@ func (b *Binding) halvedSizes() []condition {
 func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition {
 	var all []condition
 	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
+		code := b.dimCode(dim)
+		if b.Function.Kind == Python {
+			code = pythonName(dim)
+		}
 		all = append(all, condition{
-			fmt.Sprintf("%s == %d", b.dimCode(dim), sizes[dim]), fmt.Sprintf(sentence, dim, sizes[dim]),
+			fmt.Sprintf("%s == %d", code, sizes[dim]), fmt.Sprintf(sentence, dim, sizes[dim]),
 		})
 	}
 	return all

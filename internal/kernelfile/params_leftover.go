@@ -96,7 +96,9 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 			inputs = nil // pairInPlace gives the output its input
 		}
 	}
-	if len(read) != len(inputs) || len(written) != len(outputs) && !(returns && len(written) == 0) {
+	ownResult := b.Function.returns && len(written) > 0 // what it takes is not where it goes
+	if ownResult || len(read) != len(inputs) ||
+		len(written) != len(outputs) && !(returns && len(written) == 0) {
 		if weights := b.weightsBeside(pointers); weights != "" {
 			return b.errorf("the module has weights of its own, %[1]s, which %[2]s has not: it is more than "+
 				"%[2]s, so judge the function that it calls for that, which takes %[3]s", weights,

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -23,6 +24,7 @@ type Options struct {
 	Without             []string          // sizes of 1 that the tensors of a Python function do not have
 	Leading             bool              // they have one more in front, which is 1
 	Flat                bool              // they have one size, that of all their elements
+	Square              bool              // the matrices of a Python function are squares
 	DTypes              []string          // that --dtype asks for; none: all
 	Singles             []float64         // doubles among the numbers of a CUDA file that are read as floats
 	Only                []string          // the dtypes that trials left; none: all
@@ -182,7 +184,7 @@ func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if err := b.checkTensors(); err != nil {
 		return nil, err
 	}
-	if err := b.checkNeeds(file); err != nil {
+	if err := cmp.Or(b.checkNeeds(file), b.checkTables()); err != nil {
 		return nil, err
 	}
 	if fn.showsSizes() && !b.takesSizes() {

@@ -181,3 +181,36 @@ func (fn *Function) maskedAlways(name string) bool {
 	}
 	return made.MatchString(fn.kernels) && !chosen.MatchString(fn.kernels)
 }
+
+var (
+	everySecond = regexp.MustCompile(`\[[^\]\n]*\b[01]?[ \t]*::[ \t]*2[ \t]*\]`) // x[..., 1::2]
+	doubled     = regexp.MustCompile(`\*[ \t]*2\b|\b2[ \t]*\*`)
+	oneBehind   = regexp.MustCompile(`\+[ \t]*1\b`) // 2 * i + 1, or + 1 behind what is doubled above it
+)
+
+// showsPairs says whether a reading is that with the switch of elements that lie beside each other, which the
+// lines of a function of Python or of its kernels take in pairs.
+func (b *Binding) showsPairs(other Alternative) bool {
+	name := b.Spec.Own.Pairs
+	lines := askingLines(b.Function) + b.Function.kernels
+	return name != "" && other.Attribute == name && other.Options.Attrs[name] == "true" &&
+		b.Function.Kind == Python && (everySecond.MatchString(lines) ||
+		doubled.MatchString(b.Function.kernels) && oneBehind.MatchString(b.Function.kernels))
+}
+
+// checkTables refuses a function of Python that takes a table's function of its table: what is called cos is
+// the angle where its lines have torch.cos(cos).
+func (b *Binding) checkTables() error {
+	for _, a := range b.Args {
+		if b.Function.Kind != Python || a.Role != Input || !slices.Contains(b.Spec.Own.Wide, a.Target) {
+			continue
+		}
+		again := regexp.MustCompile(`\.` + a.Target + `\(\s*` + regexp.QuoteMeta(a.Name) + `\s*\)`)
+		if again.MatchString(askingLines(b.Function)) {
+			return b.errorf("%[1]s is no table of %[2]s: its lines take the %[2]s of it, so it wants the "+
+				"angles. Write a function that takes %[3]s, and judge that: --add FILE:FUNCTION", a.Name,
+				a.Target, tensorNames(b.inputs))
+		}
+	}
+	return nil
+}

@@ -448,7 +448,14 @@ func (b *Binding) pythonConditions() []condition {
 			}
 		}
 	}
-	all = slices.Concat(all, b.someTarget(), b.whereRowsSee(), b.whereFactorsAre())
+	if sizes := b.squareSizes(); b.Options.Square {
+		for _, d := range sizes[1:] {
+			all = append(all, condition{
+				pythonName(sizes[0]) + " == " + pythonName(d), "it takes square matrices alone",
+			})
+		}
+	}
+	all = slices.Concat(all, b.halvedSizes(), b.someTarget(), b.whereRowsSee(), b.whereFactorsAre())
 	for _, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue

@@ -11,6 +11,7 @@ var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
 // ReadPython lists what a Python file defines at its top and can be called: functions, autograd functions and
 // modules, and kernels of Triton that nothing launches.
 func ReadPython(text string) *File {
+	text = withoutGuards(text)
 	f := &File{
 		literals: literals(pythonComment, text), dtypes: askedDTypes(text),
 		Adds: strings.Contains(text, "atomic_add("), text: text,
@@ -38,6 +39,7 @@ func ReadPython(text string) *File {
 	for i := range f.Functions {
 		fn := &f.Functions[i]
 		fn.kernels = kernelsLaunched(fn.text, kernels)
+		fn.markTensors(kernels)
 	}
 	f.readKernels(text)
 	return f

@@ -83,7 +83,7 @@ func Settle(b *Binding, t Trial) Settled {
 	assumed := b.Assumptions()
 	names, _ := b.exchangeable()
 	_, square := b.swapped()
-	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() ||
+	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
 		len(b.perhapsOutputs()) > 0
 	if len(assumed) == 0 && !open && !b.mayBeOther() {
 		return settled
@@ -122,7 +122,7 @@ func Settle(b *Binding, t Trial) Settled {
 		inSingles = inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
 		case !tally.Clean():
-		case other.Attribute == "" && !other.Proposed || b.commentsSay(other):
+		case other.Attribute == "" && !other.Proposed, b.commentsSay(other), b.showsPairs(other):
 			return Settled{Taken: &other}
 		default:
 			_, words, _ := strings.Cut(other.Flags, " ")

@@ -72,6 +72,9 @@ func (s *Spec) checkOwn() error {
 	if err := each("own.whole", s.Own.Whole, s.Check.Distributions); err != nil {
 		return err
 	}
+	if _, is := s.attribute(s.Own.Pairs); s.Own.Pairs != "" && !is {
+		return fmt.Errorf("own.pairs: there is no attribute %q", s.Own.Pairs)
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Own.Triangle)) {
 		_, isAttribute := s.attribute(name)
 		if _, isSizes := s.Synonyms[s.Own.Triangle[name]]; !isAttribute || !isSizes {

@@ -184,6 +184,8 @@ type OwnSpec struct {
 	Comments map[string]map[string]string `toml:"comments"`
 	// by attribute, the size that it is half of where a file's lines halve that, and it has no parameter
 	Halved map[string]string `toml:"halved"`
+	// the switch of elements that lie beside each other, which a file's lines take in pairs: x[..., ::2]
+	Pairs string `toml:"pairs"`
 	// the switch that is on where a file's lines always leave out what lies on one side of a diagonal, with
 	// the sizes of the square: causal = "seq_q = seq_kv"
 	Triangle map[string]string `toml:"triangle"`

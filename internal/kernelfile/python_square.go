@@ -1,0 +1,65 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+
+	"triad/internal/op"
+)
+
+// madeLike matches a tensor that is made like another one: torch.zeros(x.size()), torch.empty_like(x).
+var madeLike = regexp.MustCompile(
+	`=\s*torch\.(?:empty|zeros|ones)(?:_like\(\s*(\w+)|\(\s*(\w+)\.(?:shape|size\(\)))\s*[,)]`)
+
+// mayBeSquare says whether a function of Python may be meant for squares alone: it makes its result like an
+// input that other sizes decide over, and takes no sizes.
+func (b *Binding) mayBeSquare() bool {
+	if b.Function.Kind != Python || b.Pass != op.Forward || b.Options.Square || b.takesSizes() ||
+		len(b.required()) != 1 || len(b.squareSizes()) < 2 {
+		return false
+	}
+	gives := b.shape(b.outputs[b.required()[0]])
+	for _, m := range madeLike.FindAllStringSubmatch(askingLines(b.Function), -1) {
+		for _, a := range b.Args {
+			if a.Role == Input && (a.Name == m[1] || a.Name == m[2]) &&
+				!slices.Equal(b.shape(b.inputs[a.Index]), gives) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// asSquares are the readings with square matrices: as many sizes as they have, and without those that are 1.
+func (b *Binding) asSquares() (all []Alternative) {
+	if !b.mayBeSquare() {
+		return nil
+	}
+	for _, sizes := range append(b.perhapsWithout(), nil) {
+		all = append(all, Alternative{
+			Flags: "square matrices", Options: Options{Square: true, Without: sizes},
+		})
+	}
+	return all
+}
+
+// squareSizes are the sizes of the tensors, other than those that are fixed, which are equal in a square.
+func (b *Binding) squareSizes() (names []string) {
+	for _, d := range b.Spec.Dims {
+		_, fixed := b.fixed(d.Name)
+		if !fixed && d.Default == "" && b.isShown(d.Name) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// isShown says whether a size is one of a tensor that the operator always has.
+func (b *Binding) isShown(dim string) bool {
+	for _, t := range slices.Concat(b.inputs, b.outputs) {
+		if !t.Optional && !b.leftOut(t) && slices.Contains(b.shape(t), any(dim)) {
+			return true
+		}
+	}
+	return false
+}

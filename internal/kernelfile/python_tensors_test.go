@@ -1,0 +1,78 @@
+package kernelfile
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// Lines of Python that show that a file is none of the operator are refused, by a sentence.
+func TestLinesOfAnotherOperator(t *testing.T) {
+	added := "def fused(A: torch.Tensor, B: torch.Tensor):\n    C = torch.empty_like(A)\n" +
+		"    C.copy_(A + B)\n    return C\n"
+	turned := "def turn(x, cos, sin):\n    c = torch.cos(cos)\n" +
+		"    return x * c + turned(x) * torch.sin(sin)\n"
+	for text, c := range map[string]struct {
+		spec *op.Spec
+		want string
+	}{
+		added:  {rowsAndCols(t), "what B stands for is not clear"},
+		turned: {withTables(t), "it wants the angles"},
+	} {
+		_, err := Bind(ReadPython(text), Request{}, c.spec, []op.Pass{op.Forward}, Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", text, err, c.want)
+		}
+	}
+}
+
+// withTables is an operator with tables of cosines and sines.
+func withTables(t *testing.T) *op.Spec {
+	t.Helper()
+	for _, name := range catalog.Names() {
+		if s := spec(t, name); len(s.Own.Wide) > 0 {
+			return s
+		}
+	}
+	t.Fatal("no operator of tables")
+	return nil
+}
+
+// A function that Triton tells of a launch is none to judge.
+func TestLaunchHooksAreLeftOut(t *testing.T) {
+	text := "def describe(grid, metadata, args):\n    return {}\n\n\ndef rows(x):\n    return torch.exp(x)\n"
+	bindings, err := Bind(ReadPython(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	if err != nil || len(bindings) != 1 || bindings[0].Function.Name != "rows" {
+		t.Errorf("%v: %d bindings", err, len(bindings))
+	}
+}
+
+const guardedScale = `if triton is not None:
+    @triton.jit
+    def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        tl.store(y_ptr + at, 2 * tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+def solution(A, C, N: int):
+    scale[(1,)](A, y_ptr=C, n=N, BLOCK=1024)
+`
+
+// What a kernel loads and stores is a tensor, also where the kernel is defined under a condition.
+func TestKernelsSayTensors(t *testing.T) {
+	for guard, want := range map[string]bool{
+		"if triton is not None:": true, "try:": true, "if HAS_CUDA:  # else none": true, "if False:": false,
+	} {
+		f := ReadPython(strings.Replace(guardedScale, "if triton is not None:", guard, 1))
+		fn := f.Functions[len(f.Functions)-1]
+		if fn.Name == "scale" {
+			fn = f.Functions[0]
+		}
+		a, c, n := fn.Params[0], fn.Params[1], fn.Params[2]
+		if a.Pointer != want || c.Pointer != want || n.Pointer {
+			t.Errorf("%s: tensors: %v, %v, %v", guard, a.Pointer, c.Pointer, n.Pointer)
+		}
+	}
+}
