@@ -126,6 +126,10 @@ var namesOf16 = map[op.DType]*regexp.Regexp{
 	op.FP16: regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16`),
 }
 
+// nameOfWhole matches the name of a type of whole numbers in Python; "int" alone is that of a size.
+var nameOfWhole = regexp.MustCompile(`(?i)\bu?int(?:8|16|32|64)\b|torch\.(?:u?int|long|short)|` +
+	`tl\.u?int|\.(?:int|long|short)\(|\binteger`)
+
 // namesNarrow says whether the lines of a file, without its comments, name a type of 16 bits or ask for the
 // dtype of tensors.
 func namesNarrow(comment *regexp.Regexp, text string) bool {
@@ -158,7 +162,8 @@ func (b *Binding) guessedDTypes() string {
 }
 
 // UnsaidDTypes are the dtypes of 16 bits that a function takes since it takes any, where neither its file nor
-// the user names one, and that of two whose names a file of Python does not have beside those of the other.
+// the user names one, and that of two whose names a file of Python does not have beside those of the other;
+// whole numbers too, of which a file of Python names no type.
 func (b *Binding) UnsaidDTypes() (others []string) {
 	if len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 || b.Cases[0].Main != op.FP32 ||
 		b.narrow && (!b.sixteen || b.Function.Kind != Python) {
@@ -170,7 +175,9 @@ func (b *Binding) UnsaidDTypes() (others []string) {
 		if c.Main == op.FP16 {
 			text = namesOf16[op.BF16].ReplaceAllString(text, "")
 		}
-		if names != nil && (!b.narrow || !names.MatchString(text)) {
+		switch {
+		case names != nil && (!b.narrow || !names.MatchString(text)),
+			!c.Main.IsFloat() && b.Function.Kind == Python && !nameOfWhole.MatchString(all):
 			others = append(others, c.DType)
 		}
 	}
