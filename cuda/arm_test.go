@@ -20,6 +20,7 @@ type clocked struct {
 	differing func(a, b Buffer) (int64, error)
 	calls     int
 	copied    []int64 // bytes of the copies between others' buffers
+	full      string  // the buffer that there is no room for
 	captured  []*Call
 	capturing bool
 }
@@ -31,6 +32,13 @@ func (c *clocked) Library(ctx context.Context, file string) (Library, error) {
 		return Library{Path: file}, nil
 	}
 	return c.Device.Library(ctx, file)
+}
+
+func (c *clocked) Alloc(name string, bytes int64) (Buffer, error) {
+	if name == c.full {
+		return Buffer{}, &OutOfMemory{Message: "no room for " + name}
+	}
+	return c.Device.Alloc(name, bytes)
 }
 
 func (c *clocked) Copy(to, from Buffer) error {
@@ -185,6 +193,21 @@ func TestTurnAmongOthers(t *testing.T) {
 	}
 	if want := []int64{128, 128}; !slices.Equal(c.copied, want) {
 		t.Errorf("copies of %d bytes, want %d", c.copied, want)
+	}
+}
+
+// A GPU without room for that copy says so.
+func TestNoRoomForOthers(t *testing.T) {
+	c := &clocked{Device: NewEmulator(testSources(), testCache), full: "others"}
+	w := startWorkerOn(t, c)
+	w.load("scale")
+	args := w.scale("right", 8, []string{"y"}, backend.Launch{Poison: "a"})
+	w.must(preparing(&backend.PrepareArgs{Run: &args, Cold: true, GraphNS: 1}), &backend.PrepareReply{})
+	var times backend.TimeReply
+	turn := backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2, Others: true}}
+	w.must(measuring(turn), &times)
+	if times.Status != op.StatusOOM || times.Message != "no room for others" {
+		t.Errorf("%+v", times)
 	}
 }
 

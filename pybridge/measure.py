@@ -291,6 +291,7 @@ class RulerArm:
 
     def __init__(self, name: str, cold: bool):
         self.bytes = self.flops = 0
+        self.device = torch.device("cuda")
         if name == "memcpy":
             sets = rotation(cold, physics()["l2_bytes"], RULER_BYTES, RULER_BYTES)
             pairs = [(torch.empty(RULER_BYTES, dtype=torch.uint8, device="cuda"),
@@ -358,12 +359,12 @@ class Measurements:
         self.arms: dict[int, CallArm | RulerArm] = {}
         self.others: tuple[torch.Tensor, torch.Tensor] | None = None
 
-    def _others(self):
+    def _others(self, arm: CallArm | RulerArm):
         """What queues the copy that a cold turn begins with (backend.OthersL2), of buffers that are made
         once."""
         if self.others is None:
             self.others = tuple(torch.empty(OTHERS_L2 * physics()["l2_bytes"], dtype=torch.uint8,
-                                            device="cuda") for _ in range(2))
+                                            device=arm.device) for _ in range(2))
         to, what = self.others
         return lambda: to.copy_(what)
 
@@ -381,7 +382,7 @@ class Measurements:
                 wanted = args["time"]
                 if wanted.get("settle_ns"):
                     arm.arm.settle(wanted["settle_ns"])
-                before = self._others() if wanted.get("others") else None
+                before = self._others(arm) if wanted.get("others") else None
                 return {"samples_ns": arm.arm.time(wanted.get("discard", 0), wanted["samples"], before)}
             if step == "finish":
                 return self._finish(number, args["finish"].get("launches") or [])

@@ -112,6 +112,7 @@ class Uncaptured(unittest.TestCase):
                 arms.step({"step": "time", "arm": 1, "time": {"samples": 1, "others": others}}, None)
                 self.assertEqual(order, ["copy"] * others + ["event", "call", "call", "event"])
         self.assertEqual([call.args for call in empty.call_args_list], [(16,), (16,)])
+        self.assertEqual(empty.call_args.kwargs["device"], arms.arms[1].device)
         buffers[0].copy_.assert_called_with(buffers[1])
 
     def test_a_timed_call_is_for_its_sizes_alone(self):
