@@ -43,13 +43,17 @@ var (
 		"-O2", "-fno-strict-aliasing", "-Icuda/emulator", "-include", "cuda_runtime.h", "-Icuda",
 		"-Icuda/include", "-Wno-unknown-pragmas",
 	}
-	emulatorFlags = []string{"-O2", "-Icuda/emulator", "-Icuda"}
+	// alignedFlags have the compiler ask at every access whether the address is a multiple of the type's
+	// alignment; what is not comes to the emulator (cuda/emulator/findings.cc), and the compiler's library for
+	// it is not linked. g++ reads two halves at once wherever they lie, and four floats one by one.
+	alignedFlags = []string{"-fsanitize=alignment", "-fsanitize-recover=alignment"}
+	// withoutSanitizers has g++ link nothing of a sanitizer.
+	withoutSanitizers = []string{"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s"}
+	emulatorFlags     = []string{"-O2", "-Icuda/emulator", "-Icuda"}
 	// watchedFlags have every ordinary access of a kernel reported to the emulator (cuda/emulator/access.cc)
 	// by the calls that are meant for ThreadSanitizer, which is not linked.
-	watchedFlags    = []string{"-fsanitize=thread", "-DCUEMU_ACCESSES"}
-	watchedFlagsGCC = []string{
-		"--param=tsan-instrument-func-entry-exit=0", "-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s",
-	}
+	watchedFlags      = []string{"-fsanitize=thread", "-DCUEMU_ACCESSES"}
+	watchedFlagsGCC   = []string{"--param=tsan-instrument-func-entry-exit=0"}
 	watchedFlagsClang = []string{
 		"-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
 	}
@@ -114,7 +118,11 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	flags := slices.Concat(b.common(), kernelFlags, emulated)
+	usual := slices.Concat(b.common(), kernelFlags)
+	if set.takesSeveral() && !b.Compiler.Clang {
+		usual = append(usual, alignedFlags...)
+	}
+	flags := slices.Concat(usual, emulated)
 	for at, text := range emulator {
 		if _, mine := files[at]; !mine {
 			files[at] = text

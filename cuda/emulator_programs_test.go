@@ -84,7 +84,7 @@ func (e *emulated) compileEmulator() (string, error) {
 func newWatched(t testing.TB, flags ...string) *emulated {
 	t.Helper()
 	e := newEmulated(t, "g++", "-O1")
-	e.programs = append((&Builder{}).watched(), flags...)
+	e.programs = slices.Concat((&Builder{}).watched(), withoutSanitizers, flags)
 	return e
 }
 

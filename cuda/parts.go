@@ -95,6 +95,10 @@ func (b *Builder) compileParts(ctx context.Context, author, folder string, files
 		group.Go(func() {
 			args := slices.Concat(b.withPrelude(ctx, files, p.flags), p.units,
 				[]string{"-o", filepath.Join(folder, p.output), "-ldl"})
+			sanitized := func(flag string) bool { return strings.HasPrefix(flag, "-fsanitize=") }
+			if slices.ContainsFunc(p.flags, sanitized) && !b.Compiler.Clang {
+				args = append(args, withoutSanitizers...)
+			}
 			logs[i], failures[i] = compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
 		})
 	}

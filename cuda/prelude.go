@@ -30,8 +30,11 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 	if b.Compiler.Clang { // it reads no compiled header
 		return folders, nil
 	}
-	if header, err := b.prelude(ctx); err == nil {
-		folders = append(folders, filepath.Dir(header))
+	usual := slices.Concat(b.common(), kernelFlags)
+	for _, flags := range [][]string{usual, slices.Concat(usual, alignedFlags)} {
+		if header, err := b.prelude(ctx, flags); err == nil {
+			folders = append(folders, filepath.Dir(header))
+		}
 	}
 	return folders, nil
 }
@@ -42,6 +45,9 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 // the headers is read, with the same result.
 func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flags []string) []string {
 	usual := slices.Concat(b.common(), kernelFlags)
+	if slices.Contains(flags, alignedFlags[0]) {
+		usual = append(usual, alignedFlags...)
+	}
 	if _, begins := files[ownCall]; !begins || b.Compiler.Clang || len(flags) < len(usual) ||
 		!slices.Equal(flags[:len(usual)], usual) {
 		return flags
@@ -49,7 +55,7 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 	if more := flags[len(usual):]; len(more) > 0 && (len(more) != 2 || more[0] != "-iquote") {
 		return flags // a macro or another level of optimization: the compiler would refuse it
 	}
-	header, err := b.prelude(ctx)
+	header, err := b.prelude(ctx, usual)
 	if err != nil {
 		return flags
 	}
@@ -58,9 +64,9 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 	return flags
 }
 
-// prelude compiles ownCall into the cache, once, and gives the path to include; the compiled header lies
-// beside it.
-func (b *Builder) prelude(ctx context.Context) (string, error) {
+// prelude compiles ownCall with flags into the cache, once, and gives the path to include; the compiled header
+// lies beside it.
+func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
 	set, err := gather(b.Sources, ownCall)
 	if err != nil {
 		return "", err
@@ -74,7 +80,6 @@ func (b *Builder) prelude(ctx context.Context) (string, error) {
 		return "", err
 	}
 	maps.Copy(emulator, files)
-	flags := slices.Concat(b.common(), kernelFlags)
 	key := "own_call-" + hashFiles(emulator, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
 	name := path.Base(ownCall)
 	folder, _, _, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {

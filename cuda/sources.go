@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -163,6 +164,24 @@ func (s *sourceSet) asynchronous() bool {
 			if slices.Contains(asynchronousCUDA, include.Name) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// several matches the types of which an access takes several elements at once, and casts to such.
+var several = regexp.MustCompile(
+	`\b\w*(?:char|short|int|long|float|double|half|bfloat16)[234]\b|` +
+		`\balignas\b|__align__|\baligned\(|\breinterpret_cast\b`)
+
+// takesSeveral says whether a file of the user's own may take several elements at once.
+func (s *sourceSet) takesSeveral() bool {
+	if _, own := s.files[ownCall]; !own {
+		return false
+	}
+	for at, file := range s.files {
+		if (at == s.main || !strings.HasPrefix(at, "cuda/")) && several.Match(file.text) {
+			return true
 		}
 	}
 	return false

@@ -5,6 +5,7 @@
 #endif
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -146,6 +147,17 @@ void seen_volatile(const void *p, size_t bytes, bool writes, Pc pc) {
 }
 
 }  // namespace
+
+void refuse_misaligned(uintptr_t address, uintptr_t alignment, Pc pc) {
+	Worker *w = this_worker;
+	const unsigned bytes = static_cast<unsigned>(std::min<uintptr_t>(alignment, 16));  // what a GPU takes at once at most
+	if (!w || !w->in_block || address % bytes == 0) return;
+	int64_t past_end;
+	const char *at = reinterpret_cast<const char *>(address);
+	const Buffer *b = nearest_buffer(at, &past_end);
+	if (!b || at < b->data || past_end >= 0) return;  // where variables of a kernel lie is the compiler's choice
+	stop(*w, pc, "misaligned address: %u bytes at once are read or written where the address is not a multiple of %u", bytes, bytes);
+}
 
 }  // namespace cuemu
 

@@ -281,6 +281,7 @@ extern "C" {
 
 void __ubsan_handle_type_mismatch_v1(TypeMismatch *data, uintptr_t address) {
 	const uintptr_t alignment = uintptr_t(1) << data->log_alignment;
+	if (!checking) return refuse_misaligned(address, alignment, __builtin_return_address(0));
 	if (!in_kernel() || address % alignment == 0) return;
 	Finding f("misaligned");
 	f.place("place", data->at.file, static_cast<int>(data->at.line));

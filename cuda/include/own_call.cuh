@@ -2,7 +2,8 @@
 // (internal/kernelfile): the headers that such a file may leave out, and what that code is made of. The builder
 // of the emulator compiles it once for all files (cuda/prelude.go). register.cuh is left out: what it does for
 // the kernels of the catalog takes as long to compile as a file.
-#pragma once
+#ifndef TRIAD_OWN_CALL_CUH // not #pragma once: the compiled header lies elsewhere
+#define TRIAD_OWN_CALL_CUH
 
 #include "arguments.cuh"
 #include "call.cuh"
@@ -83,3 +84,4 @@ inline triad_kernel kernel_of(const char *op, const char *variant, const char *p
 }
 
 } // namespace triad_own
+#endif

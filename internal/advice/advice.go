@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -223,6 +224,9 @@ var endedLane = regexp.MustCompile(
 // misaligned begins the message of an access to an address that is not a multiple of its size.
 const misaligned = "misaligned address"
 
+// takenAtOnce reads how many bytes such an access is for.
+var takenAtOnce = regexp.MustCompile(`^.*misaligned address: (\d+) bytes`)
+
 // misaligned is the advice for such an access.
 func (f Facts) misaligned() string {
 	where := ""
@@ -233,9 +237,14 @@ func (f Facts) misaligned() string {
 			f.Multiple,
 		)
 	}
-	return where + "a float4 is read or written where its address is not a multiple of 16 bytes, which a " +
-		"GPU refuses. Row r begins at r * its length: take four elements at once where the length is a " +
-		"multiple of 4, and single elements elsewhere"
+	bytes := 16
+	if read := takenAtOnce.FindStringSubmatch(f.Message); read != nil {
+		bytes, _ = strconv.Atoi(read[1])
+	}
+	return where + fmt.Sprintf("%d bytes, as a %s has, are read or written at once where their address is "+
+		"not a multiple of %[1]d, which a GPU refuses. Row r begins at r * its length: take several elements "+
+		"at once where the length is a multiple of their number, and single elements elsewhere", bytes,
+		map[int]string{2: "half", 4: "half2", 8: "float2", 16: "float4"}[bytes])
 }
 
 // unwritten is the advice where elements stay as they were: the operator's, if no size matters.

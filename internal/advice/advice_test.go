@@ -111,6 +111,10 @@ func TestAdviceOfWhatWasSeen(t *testing.T) {
 	) {
 		t.Errorf("of a misaligned address: %q", got)
 	}
+	misaligned.Message = "kernel k: misaligned address: 4 bytes at once are read"
+	if got := For(misaligned); !strings.Contains(got, "4 bytes, as a half2 has") {
+		t.Errorf("of a misaligned half2: %q", got)
+	}
 	masked := Facts{
 		Status: op.StatusFail, Message: "got NaN, want 0", Distribution: "neg_inf_mask", OrdinaryPasses: true,
 	}

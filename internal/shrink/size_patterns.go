@@ -12,7 +12,7 @@ import (
 func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 	if f.Distribution != ordinaryNumbers {
 		r := s.judgeOn(ordinaryNumbers, at)
-		f.OrdinaryPasses = r != nil && r.Status.Weight() == op.Good
+		f.OrdinaryPasses = r != nil && r.Status.Weight() != op.Bad && r.Status != op.StatusUnsupported
 	}
 	if f.OrdinaryPasses || f.Otherwise != "" {
 		return // the numbers are to blame, or what was assumed, not the sizes

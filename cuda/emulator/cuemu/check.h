@@ -49,6 +49,11 @@ bool in_program(const void *p);                 // its code, constants and globa
 void report_to_finding();                       // the report of a launch becomes a finding, and the program goes on
 Pc program_address(uintptr_t pc, uintptr_t sp); // of the program's own code: pc, or the first return address on the stack
 
+// ---- access.cc
+
+// Stops a kernel that takes `alignment` bytes of device memory at once, 16 at most, where the address is no multiple of that many.
+void refuse_misaligned(uintptr_t address, uintptr_t alignment, Pc pc);
+
 // ---- watch.cc: accesses of kernels
 
 enum { WRITES = 1, ATOMIC = 2, VOLATILE = 4 };
