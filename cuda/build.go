@@ -44,8 +44,8 @@ var (
 		"-Icuda/include", "-Wno-unknown-pragmas",
 	}
 	// alignedFlags have the compiler ask at every access whether the address is a multiple of the type's
-	// alignment; what is not comes to the emulator (cuda/emulator/findings.cc), and the compiler's library for
-	// it is not linked. g++ reads two halves at once wherever they lie, and four floats one by one.
+	// alignment; what is not comes to the emulator (cuda/emulator/findings.cc), and the compiler's library
+	// for it is not linked. g++ reads two halves at once wherever they lie, and four floats one by one.
 	alignedFlags = []string{"-fsanitize=alignment", "-fsanitize-recover=alignment"}
 	// withoutSanitizers has g++ link nothing of a sanitizer.
 	withoutSanitizers = []string{"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s"}

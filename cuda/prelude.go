@@ -64,8 +64,8 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 	return flags
 }
 
-// prelude compiles ownCall with flags into the cache, once, and gives the path to include; the compiled header
-// lies beside it.
+// prelude compiles ownCall with flags into the cache, once, and gives the path to include; the compiled
+// header lies beside it.
 func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
 	set, err := gather(b.Sources, ownCall)
 	if err != nil {
