@@ -243,8 +243,8 @@ func (f Facts) misaligned() string {
 	}
 	return where + fmt.Sprintf("%d bytes, as a %s has, are read or written at once where their address is "+
 		"not a multiple of %[1]d, which a GPU refuses. Row r begins at r * its length: take several "+
-		"elements at once where the length is a multiple of their number, and single elements elsewhere", bytes,
-		map[int]string{2: "half", 4: "half2", 8: "float2", 16: "float4"}[bytes])
+		"elements at once where the length is a multiple of their number, and single elements elsewhere",
+		bytes, map[int]string{2: "half", 4: "half2", 8: "float2", 16: "float4"}[bytes])
 }
 
 // unwritten is the advice where elements stay as they were: the operator's, if no size matters.
