@@ -121,19 +121,26 @@ func (c stream) Replay(n int) ([]float64, error) {
 	return slices.Repeat([]float64{1000}, n), nil
 }
 
-// timed prepares a variant of scale on a device with a clock, and times and finishes it where it can.
-func timed(t *testing.T, c *clocked, variant string, n int) (backend.PrepareReply, backend.TimeReply,
-	backend.FinishReply,
-) {
+// armOn prepares a variant of scale on a device with a clock.
+func armOn(t *testing.T, c *clocked, variant string, n int) (*worker, backend.PrepareReply) {
 	t.Helper()
 	c.Device = NewEmulator(testSources(), testCache)
 	w := startWorkerOn(t, c)
 	w.load("scale")
 	args := w.scale(variant, n, []string{"y"}, backend.Launch{Poison: "a"})
 	var prepared backend.PrepareReply
+	w.must(preparing(&backend.PrepareArgs{Run: &args, Cold: true, GraphNS: 1}), &prepared)
+	return w, prepared
+}
+
+// timed prepares a variant of scale on a device with a clock, and times and finishes it where it can.
+func timed(t *testing.T, c *clocked, variant string, n int) (backend.PrepareReply, backend.TimeReply,
+	backend.FinishReply,
+) {
+	t.Helper()
+	w, prepared := armOn(t, c, variant, n)
 	var times backend.TimeReply
 	var finished backend.FinishReply
-	w.must(preparing(&backend.PrepareArgs{Run: &args, Cold: true, GraphNS: 1}), &prepared)
 	if prepared.Status != op.StatusUnknown {
 		return prepared, times, finished
 	}
@@ -174,11 +181,8 @@ func TestArm(t *testing.T) {
 
 // A turn that asks for it begins with a copy of twice the L2 cache, in buffers that are made once.
 func TestTurnAmongOthers(t *testing.T) {
-	c := &clocked{Device: NewEmulator(testSources(), testCache)}
-	w := startWorkerOn(t, c)
-	w.load("scale")
-	args := w.scale("right", 8, []string{"y"}, backend.Launch{Poison: "a"})
-	w.must(preparing(&backend.PrepareArgs{Run: &args, Cold: true, GraphNS: 1}), &backend.PrepareReply{})
+	c := &clocked{}
+	w, _ := armOn(t, c, "right", 8)
 	w.must(timing(), &backend.TimeReply{})
 	if len(c.copied) > 0 {
 		t.Errorf("copies of %d bytes, and nobody asked for one", c.copied)
@@ -198,11 +202,7 @@ func TestTurnAmongOthers(t *testing.T) {
 
 // A GPU without room for that copy says so.
 func TestNoRoomForOthers(t *testing.T) {
-	c := &clocked{Device: NewEmulator(testSources(), testCache), full: "others"}
-	w := startWorkerOn(t, c)
-	w.load("scale")
-	args := w.scale("right", 8, []string{"y"}, backend.Launch{Poison: "a"})
-	w.must(preparing(&backend.PrepareArgs{Run: &args, Cold: true, GraphNS: 1}), &backend.PrepareReply{})
+	w, _ := armOn(t, &clocked{full: "others"}, "right", 8)
 	var times backend.TimeReply
 	turn := backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2, Others: true}}
 	w.must(measuring(turn), &times)

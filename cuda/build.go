@@ -74,6 +74,15 @@ func (b *Builder) common() []string {
 	return append(slices.Clone(commonFlags), "-fno-gnu-unique")
 }
 
+// usualFlags are those of every kernel file, or of one that may take several elements at once.
+func (b *Builder) usualFlags(several bool) []string {
+	flags := slices.Concat(b.common(), kernelFlags)
+	if several && !b.Compiler.Clang {
+		flags = append(flags, alignedFlags...)
+	}
+	return flags
+}
+
 // Emulator builds the emulator's runtime, the one library that the kernel libraries share.
 func (b *Builder) Emulator(ctx context.Context) (Library, error) {
 	return b.emulatorWith(ctx, emulatorFlags)
@@ -118,11 +127,7 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	usual := slices.Concat(b.common(), kernelFlags)
-	if set.takesSeveral() && !b.Compiler.Clang {
-		usual = append(usual, alignedFlags...)
-	}
-	flags := slices.Concat(usual, emulated)
+	flags := slices.Concat(b.usualFlags(set.takesSeveral()), emulated)
 	for at, text := range emulator {
 		if _, mine := files[at]; !mine {
 			files[at] = text

@@ -30,9 +30,8 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 	if b.Compiler.Clang { // it reads no compiled header
 		return folders, nil
 	}
-	usual := slices.Concat(b.common(), kernelFlags)
-	for _, flags := range [][]string{usual, slices.Concat(usual, alignedFlags)} {
-		if header, err := b.prelude(ctx, flags); err == nil {
+	for _, several := range []bool{false, true} {
+		if header, err := b.prelude(ctx, b.usualFlags(several)); err == nil {
 			folders = append(folders, filepath.Dir(header))
 		}
 	}
@@ -44,10 +43,7 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 // the time of a small file goes into the headers. Without it, or where the compiler refuses it, the text of
 // the headers is read, with the same result.
 func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flags []string) []string {
-	usual := slices.Concat(b.common(), kernelFlags)
-	if slices.Contains(flags, alignedFlags[0]) {
-		usual = append(usual, alignedFlags...)
-	}
+	usual := b.usualFlags(slices.Contains(flags, alignedFlags[0]))
 	if _, begins := files[ownCall]; !begins || b.Compiler.Clang || len(flags) < len(usual) ||
 		!slices.Equal(flags[:len(usual)], usual) {
 		return flags

@@ -225,7 +225,7 @@ var endedLane = regexp.MustCompile(
 const misaligned = "misaligned address"
 
 // takenAtOnce reads how many bytes such an access is for.
-var takenAtOnce = regexp.MustCompile(`^.*misaligned address: (\d+) bytes`)
+var takenAtOnce = regexp.MustCompile(misaligned + `: (\d+) bytes`)
 
 // misaligned is the advice for such an access.
 func (f Facts) misaligned() string {

@@ -1,6 +1,7 @@
 package ownkernels
 
 import (
+	"iter"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,29 +29,41 @@ func launcherOf(path string, content []byte) string {
 		`(?:from[ \t]+[\w.]+[ \t]+)?import[ \t].*\b` + stem + `\b)`)
 	launches := regexp.MustCompile(`\b(?:` + strings.Join(kernels, "|") + `)\[`)
 	found, looked := "", 0
-	for _, pattern := range []string{"*.py", "../*.py", "*/*.py", "../*/*.py"} {
-		files, err := filepath.Glob(filepath.Join(quoted(filepath.Dir(path)), pattern))
-		if err != nil {
+	for name := range filesNear(path, ".py") {
+		if looked++; looked > mostLaunchers {
 			return ""
 		}
-		for _, name := range files {
-			if looked++; looked > mostLaunchers {
-				return ""
-			}
-			if name == path || name == found || testsOthers.MatchString(filepath.Base(name)) {
-				continue
-			}
-			text := textOf(name)
-			if !imports.MatchString(text) || !launches.MatchString(text) || !hasFunction.MatchString(text) {
-				continue
-			}
-			if found != "" {
-				return ""
-			}
-			found = name
+		if name == path || name == found || testsOthers.MatchString(filepath.Base(name)) {
+			continue
 		}
+		text := textOf(name)
+		if !imports.MatchString(text) || !launches.MatchString(text) || !hasFunction.MatchString(text) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = name
 	}
 	return found
+}
+
+// filesNear gives the files with some endings in the folder of a file, in that above it and in the folders of
+// both, the nearest first; some come twice, and the file itself is among them.
+func filesNear(path string, endings ...string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, pattern := range []string{"*", "../*", "*/*", "../*/*"} {
+			files, err := filepath.Glob(filepath.Join(quoted(filepath.Dir(path)), pattern))
+			if err != nil {
+				return
+			}
+			for _, name := range files {
+				if slices.Contains(endings, filepath.Ext(name)) && !yield(name) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // hasFunction matches a function at the top of a file, or one that a class has.

@@ -1,7 +1,6 @@
 package ownkernels
 
 import (
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,22 +22,16 @@ func nearLaunches(path string, kernels []string) (texts []string) {
 	launches := regexp.MustCompile(`\b(?:` + any + `)\s*(?:<[^<>;]*>)?\s*<<<`)
 	defines := regexp.MustCompile(`__global__[^;{}()]*\b(?:` + any + `)\s*\([^;{}]*\)\s*\{`)
 	looked := 0
-	for _, pattern := range []string{"*", "../*", "*/*", "../*/*"} {
-		files, err := filepath.Glob(filepath.Join(quoted(filepath.Dir(path)), pattern))
-		if err != nil {
-			return nil
+	for name := range filesNear(path, sourcesOfCUDA...) {
+		if name == path {
+			continue
 		}
-		for _, name := range files {
-			if name == path || !slices.Contains(sourcesOfCUDA, filepath.Ext(name)) {
-				continue
-			}
-			if looked++; looked > mostLaunchers {
-				return texts // the nearest were looked at
-			}
-			if text := textOf(name); launches.MatchString(text) && !defines.MatchString(text) &&
-				!slices.Contains(texts, text) {
-				texts = append(texts, text)
-			}
+		if looked++; looked > mostLaunchers {
+			return texts // the nearest were looked at
+		}
+		if text := textOf(name); launches.MatchString(text) && !defines.MatchString(text) &&
+			!slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
 	return texts
