@@ -90,22 +90,7 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	if err != nil {
 		return backend.PrepareReply{}, err
 	}
-	a := &arm{server: s, clock: clock, ruler: args.Ruler}
-	var own *OwnCalls
-	if args.Run != nil && args.Ruler == "" {
-		k, err := s.find(*args.Run)
-		if err != nil {
-			return backend.PrepareReply{}, err
-		}
-		if own = k.own; own != nil {
-			a.own = own
-			own.open()
-		}
-	}
-	a.began = a.seen()
-	if a.facts.Device, err = clock.Physics(); err == nil {
-		a.timer, err = clock.Open(own)
-	}
+	a, err := s.openArm(clock, args)
 	var finding Finding
 	if err == nil {
 		if args.Ruler != "" {
@@ -139,6 +124,28 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	}
 	s.arms[number] = a
 	return a.facts, nil
+}
+
+// openArm makes an arm with its timer. With an error it is to be freed.
+func (s *server) openArm(clock Clock, args backend.PrepareArgs) (*arm, error) {
+	a := &arm{server: s, clock: clock, ruler: args.Ruler}
+	var own *OwnCalls
+	if args.Run != nil && args.Ruler == "" {
+		k, err := s.find(*args.Run)
+		if err != nil {
+			return a, err
+		}
+		if own = k.own; own != nil {
+			a.own = own
+			own.open()
+		}
+	}
+	a.began = a.seen()
+	var err error
+	if a.facts.Device, err = clock.Physics(); err == nil {
+		a.timer, err = clock.Open(own)
+	}
+	return a, err
 }
 
 // failedArm turns errors that a kernel, not the harness, is to blame for into findings.
@@ -187,11 +194,12 @@ func (a *arm) notes(plain error) string {
 	}
 	seen := a.seen()
 	if seen.Allocations > a.began.Allocations {
-		all = append(all, "the memory that its calls allocate is kept from one call to the next: cudaMalloc and "+
-			"cudaFree are not in the time")
+		all = append(all, "the memory that its calls allocate is kept from one call to the next: cudaMalloc "+
+			"and cudaFree are not in the time")
 	}
 	if seen.Limits > a.began.Limits {
-		all = append(all, "it asks for a part of the L2 cache of its own, which it does not get while it is timed")
+		all = append(all, "it asks for a part of the L2 cache of its own, which it does not get while it is "+
+			"timed")
 	}
 	return strings.Join(all, "; ")
 }
@@ -214,7 +222,8 @@ func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
 		return backend.TimeReply{}, fmt.Errorf("time an arm: %d samples after %d, want 1 to 10000",
 			args.Samples, args.Discard)
 	}
-	// Whoever ran before may have set a part of the L2 cache aside; a device that refuses is told of in the note.
+	// Whoever ran before may have set a part of the L2 cache aside; a device that refuses is told of in the
+	// note.
 	_ = a.timer.PlainCache()
 	var err error
 	if args.SettleNS > 0 {

@@ -86,7 +86,9 @@ func TestOwnFileWithoutKernels(t *testing.T) {
 func TestNotesOfAnArm(t *testing.T) {
 	a := ownArm(&clocked{}, &Seen{Allocations: 3, Limits: 1})
 	notes := a.notes(errors.New("reset the persisting lines of the L2 cache: CUDA error 801"))
-	for _, words := range []string{"CUDA error 801; ", "cudaMalloc and cudaFree are not in the time", "L2 cache of its own"} {
+	for _, words := range []string{
+		"CUDA error 801; ", "cudaMalloc and cudaFree are not in the time", "L2 cache of its own",
+	} {
 		if !strings.Contains(notes, words) {
 			t.Errorf("%q: want %q", notes, words)
 		}

@@ -17,29 +17,29 @@ import (
 
 var updateOwnCalls = flag.Bool("update-own-calls", false, "write testdata/own_calls/want.txt")
 
-// Calls as users' files make them, compiled by nvcc and linked as a library for a GPU is, on a runtime that
-// has no GPU: in a capture everything is in the graph, after what it must follow, nothing is asked for that
-// ends the capture, and every call of a graph gets the same memory.
-func TestOwnCallsInACapture(t *testing.T) {
+// ownPrograms builds testdata/own_calls as a library for a GPU is linked, on a runtime that has no GPU. It
+// gives what builds a program with flags of nvcc, and what runs one.
+func ownPrograms(t *testing.T) (build func(name string, flags ...string) string,
+	run func(name string, args ...string) string,
+) {
+	t.Helper()
 	nvcc := needNVCC(t)
 	if !nvcc.atLeast(13) {
 		need.Missing(t, "the runtime of this test has the launch of CUDA 13")
 	}
 	need.Tool(t, "g++")
-	folder := t.TempDir()
 	set, err := gather(triad.Files, "cuda/include/own_calls.cuh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := set.wrapped()
+	names, folder := set.wrapped(), t.TempDir()
 	if len(names) < 100 {
 		t.Fatalf("%d functions are taken: %q", len(names), names)
 	}
-	// what the calls of this test do not use ends them
+	stub := "__attribute__((weak)) int %[1]s(void) { return puts(\"FORBIDDEN: %[1]s\"), 999; }\n"
 	stubs := "#include <stdio.h>\n"
-	for _, name := range names {
-		stubs += fmt.Sprintf("__attribute__((weak)) int %s(void) { return puts(\"FORBIDDEN: %s\"), 999; }\n",
-			name, name)
+	for _, name := range names { // what the calls do not use ends them
+		stubs += fmt.Sprintf(stub, name)
 	}
 	for _, name := range []string{
 		"__cudaRegisterFatBinary", "__cudaRegisterFatBinaryEnd", "__cudaRegisterFunction",
@@ -49,7 +49,8 @@ func TestOwnCallsInACapture(t *testing.T) {
 	}
 	at := func(name string) string { return filepath.Join(folder, name) }
 	writeFile(t, at("stubs.c"), stubs)
-	run := func(name string, args ...string) string {
+	run = func(name string, args ...string) string {
+		t.Helper()
 		out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
@@ -58,31 +59,36 @@ func TestOwnCallsInACapture(t *testing.T) {
 	}
 	run("g++", "-c", "testdata/own_calls/runtime.cc", "-o", at("runtime.o"))
 	run("gcc", "-c", "-w", at("stubs.c"), "-o", at("stubs.o"))
-	build := func(program string, flags ...string) string {
+	return func(name string, flags ...string) string {
+		t.Helper()
 		run(nvcc.Path, append([]string{
-			"-c", "-std=c++17", "-arch=sm_90a", "-Iinclude",
-			"testdata/own_calls/own_calls.cu", "-o", at(program + ".o"),
+			"-c", "-std=c++17", "-arch=sm_90a", "-Iinclude", "testdata/own_calls/own_calls.cu",
+			"-o", at(name + ".o"),
 		}, flags...)...)
-		run("g++", at(program+".o"), at("runtime.o"), at("stubs.o"), "-o", at(program),
+		run("g++", at(name+".o"), at("runtime.o"), at("stubs.o"), "-o", at(name),
 			"-Wl,--wrap="+strings.Join(names, ",--wrap="))
-		return at(program)
-	}
-	calls := build("calls")
+		return at(name)
+	}, run
+}
+
+// Calls as users' files make them: in a capture everything is in the graph, after what it must follow,
+// nothing is asked for that ends the capture, and every call of a graph gets the same memory.
+func TestOwnCallsInACapture(t *testing.T) {
+	build, run := ownPrograms(t)
+	calls, each := build("calls"), build("thread", "--default-stream", "per-thread")
 	var all bytes.Buffer
 	for i := range 9 {
-		fmt.Fprintf(&all, "== %d\n%s", i, run(calls, strconv.Itoa(i)))
+		number := strconv.Itoa(i)
+		fmt.Fprintf(&all, "== %d\n%s", i, run(calls, number))
+		// a default stream of each thread has functions of its own
+		plain, ofThreads := run(calls, number, "captured"), run(each, number, "captured")
+		if plain != ofThreads || !strings.Contains(plain, "the graph holds") ||
+			!strings.Contains(plain, "kernel1") || strings.Contains(plain, "FORBIDDEN") {
+			t.Errorf("%d: with a default stream of each thread:\n%s\nand without:\n%s", i, ofThreads, plain)
+		}
 	}
 	if strings.Contains(all.String(), "FORBIDDEN") {
 		t.Errorf("a capture ends:\n%s", all.String())
-	}
-	// a default stream of each thread has functions of its own
-	calls = build("thread", "--default-stream", "per-thread")
-	for i := range 9 {
-		plain, each := run(at("calls"), strconv.Itoa(i), "captured"), run(calls, strconv.Itoa(i), "captured")
-		if plain != each || !strings.Contains(each, "the graph holds kernel1") &&
-			!strings.Contains(each, " kernel1") || strings.Contains(each, "FORBIDDEN") {
-			t.Errorf("%d: with a default stream of each thread:\n%s\nand without:\n%s", i, each, plain)
-		}
 	}
 	const golden = "testdata/own_calls/want.txt"
 	if *updateOwnCalls {

@@ -53,7 +53,8 @@ class Watch:
     def __init__(self, *modules: types.ModuleType):
         self.pid = os.getpid()
         self.functions = [(owner, {n: f for n, f in vars(owner).items() if callable(f)})
-                          for owner in (torch, torch.Tensor, torch.nn.functional, zlib, *CLOCKS, *modules)]
+                          for owner in (torch, torch.Tensor, torch.nn.functional, zlib, *CLOCKS,
+                                        *modules)]
         self.settings = {name: get() for name, (get, _) in SETTINGS.items()}
         self.threads: set[int] = set()
 
@@ -75,8 +76,8 @@ class Watch:
         return f"left {left} thread{'s' if left > 1 else ''} running after it returned" if left else ""
 
     def clocks(self) -> str:
-        """Puts back what a file replaced, when it was imported, of what timed calls are launched and timed by,
-        and says so in a sentence; "" where it replaced nothing."""
+        """Puts back what a file replaced, when it was imported, of what timed calls are launched and timed
+        by, and says so in a sentence; "" where it replaced nothing."""
         replaced = self._functions(CLOCKS)
         return f"replaced {', '.join(replaced)}, which the times do not go by" if replaced else ""
 

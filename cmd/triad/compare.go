@@ -164,12 +164,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	defer s.Close(&err)
-	twins, err := a.twinsOf(ctx, mine, needs)
+	twins, err := a.besideGPU(ctx, s.Runner, mine, needs)
 	if err != nil {
 		return err
-	}
-	if twins != nil {
-		s.Runner.Twins = twins
 	}
 	defer twins.Close()
 	a.lookCloser(s.Runner, o.dump, onGPU == nil || twins != nil)
@@ -193,9 +190,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return end.Failure(err)
 	}
 	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
-	if !o.json {
-		a.tellBesides(result.Besides)
-	}
+	a.tellBesides(result, o)
 	err = errors.Join(err, a.tellSmallest(smallest, s.Info.Added))
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	return end.Failure(err)

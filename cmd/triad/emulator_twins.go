@@ -33,8 +33,10 @@ type emulatorTwin struct {
 	why             string
 }
 
-// twinsOf are those of the files of a session on a GPU; nil where there are none.
-func (a *app) twinsOf(ctx context.Context, mine *ownFiles, o sessionOptions) (*emulatorTwins, error) {
+// besideGPU has a session on a GPU judge its files in the emulator too; nil where there are none.
+func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *ownFiles, o sessionOptions) (
+	*emulatorTwins, error,
+) {
 	if o.gpu == nil || mine == nil {
 		return nil, nil
 	}
@@ -56,7 +58,9 @@ func (a *app) twinsOf(ctx context.Context, mine *ownFiles, o sessionOptions) (*e
 		return adapter
 	}
 	workers := ownkernels.Workers{CUDA: kernels, Cache: cache, Confine: confine}
-	return &emulatorTwins{files: mine, workers: workers, twins: map[string]*emulatorTwin{}}, nil
+	twins := &emulatorTwins{files: mine, workers: workers, twins: map[string]*emulatorTwin{}}
+	r.Twins = twins
+	return twins, nil
 }
 
 // Twin gives an implementation as the emulator has it. Building it takes place once.
@@ -99,8 +103,8 @@ func (t *emulatorTwins) build(ctx context.Context, i backend.Implementation) *em
 	for _, f := range reply.Failed {
 		twin.why = f.Message
 		if f.Status == op.StatusUnavailable { // no g++
-			twin.why += ": triad compare --sanitize racecheck and --sanitize memcheck look for races and for " +
-				"accesses out of bounds on the GPU"
+			twin.why += ": triad compare --sanitize racecheck and --sanitize memcheck look for races and " +
+				"for accesses out of bounds on the GPU"
 		}
 	}
 	for _, emulated := range reply.Implementations {
@@ -125,27 +129,36 @@ func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
 	return nil
 }
 
-// tell says in a line for each file what the emulator said of it.
-func (a *app) tellBesides(besides []run.BesideSeen) {
-	to := a.style().Wrap(a.out)
-	for _, s := range besides {
-		var words []string
-		for _, status := range slices.Sorted(maps.Keys(s.Wrong)) {
-			words = append(words, fmt.Sprintf("%s on %d", status, s.Wrong[status]))
-		}
-		switch {
-		case s.Judged == 0:
-		case len(words) == 0:
-			words = []string{fmt.Sprintf("PASS on all %d", s.Judged)}
-		default:
-			words = append(words, fmt.Sprintf("of %d", s.Judged))
-		}
-		text := strings.Join(words, ", ")
-		if s.Left > 0 {
-			text = strings.TrimPrefix(fmt.Sprintf("%s; not judged there on %d: %s", text, s.Left, s.Why), "; ")
-		}
-		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl, text)
+// tellBesides says in a line for each file what the emulator said of it.
+func (a *app) tellBesides(result run.Result, o *compareOptions) {
+	if o.json {
+		return
 	}
+	to := a.style().Wrap(a.out)
+	for _, s := range result.Besides {
+		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl,
+			besideWords(s))
+	}
+}
+
+// besideWords are what the emulator said of a file: "RACE on 2, of 12; not judged there on 1: ...".
+func besideWords(s run.BesideSeen) string {
+	var words []string
+	for _, status := range slices.Sorted(maps.Keys(s.Wrong)) {
+		words = append(words, fmt.Sprintf("%s on %d", status, s.Wrong[status]))
+	}
+	switch {
+	case s.Judged == 0:
+	case len(words) == 0:
+		words = []string{fmt.Sprintf("PASS on all %d", s.Judged)}
+	default:
+		words = append(words, fmt.Sprintf("of %d", s.Judged))
+	}
+	text := strings.Join(words, ", ")
+	if s.Left > 0 {
+		text += fmt.Sprintf("; not judged there on %d: %s", s.Left, s.Why)
+	}
+	return strings.TrimPrefix(text, "; ")
 }
 
 // Close ends their workers.

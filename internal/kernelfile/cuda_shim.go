@@ -316,8 +316,8 @@ func (b *Binding) workspaceCode(n int) string {
 // for other tensors.
 func (b *Binding) callCode(arguments []Argument, again bool) string {
 	var code strings.Builder
-	code.WriteString(b.sharedOfMain())
-	code.WriteString("\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n")
+	code.WriteString(b.sharedOfMain() + "\ttriad::begin_watching();\n" +
+		"\tswitch (triad_own::dtype(triad_own_call)) {\n")
 	for _, c := range b.byMain() {
 		var args []string
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])

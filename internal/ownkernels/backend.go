@@ -186,8 +186,6 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		f.assertsSizes(&outcome)
 		f.endsForSizes(&outcome, emptyOutputs(job))
 		f.tookLong(&outcome)
-	}
-	if err == nil {
 		f.missesNames(&outcome)
 		advice.ExplainThrown(&outcome)
 		advice.Explain(&outcome, f.launchLines, f.dynamicShared)
