@@ -145,10 +145,7 @@ func (b *Binding) conditions() []condition {
 	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes(), b.squareUnderSwitch(),
 		b.sizesAre(b.askedSizes, "its lines take no other than %s = %d: it is judged with that alone"))
 	for i, a := range b.Spec.Attributes {
-		if b.has(Attribute, a.Name) {
-			continue
-		}
-		if code, value := b.attributeValue(a); code != "" {
+		if code, value := b.attributeValue(a); code != "" && !b.has(Attribute, a.Name) {
 			test := fmt.Sprintf("triad_own::close(triad_own::attribute(triad_own_call, %d), %s)", i, code)
 			all = append(all, condition{test, b.judgedWith(a, value)})
 		}
