@@ -12,6 +12,28 @@ import client  # noqa: F401  puts the bridge on sys.path
 import arm
 
 
+class PlainCacheTest(unittest.TestCase):
+    """Before each turn no part of the L2 cache is set aside."""
+
+    def asked(self, reset: int, limit: int) -> tuple[str, list]:
+        asked: list = []
+        driver = types.SimpleNamespace(
+            cuCtxResetPersistingL2Cache=lambda: asked.append("reset") or reset,
+            cuCtxSetLimit=lambda which, size: asked.append((which, size.value)) or limit)
+        with unittest.mock.patch("arm.ctypes.CDLL", lambda name: driver):
+            return arm.plain_cache(), asked
+
+    def test_it_is_asked_for(self):
+        self.assertEqual(self.asked(0, 0), ("", ["reset", (6, 0)]))
+
+    def test_a_device_that_refuses(self):
+        self.assertEqual(self.asked(0, 801)[0], "reset the persisting lines of the L2 cache: CUDA error 801")
+
+    def test_no_driver(self):
+        with unittest.mock.patch("arm.ctypes.CDLL", side_effect=OSError):
+            self.assertEqual(arm.plain_cache(), "")
+
+
 class Cuda:
     """What Arm calls of torch.cuda. A graph whose capture broke raises at its end and, as torch's does,
     leaves its stream the current one."""
