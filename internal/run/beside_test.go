@@ -120,7 +120,8 @@ func TestEmulatorBesideAGPU(t *testing.T) {
 			want.left = len(all)
 		}
 		for _, r := range all {
-			if r.Status != want.status || r.Device != want.device || !strings.HasPrefix(r.Message, want.says) {
+			if r.Status != want.status || r.Device != want.device ||
+				!strings.HasPrefix(r.Message, want.says) {
 				t.Errorf("%s: %v on %s %q, want %v", impl, r.Status, r.Device, r.Message, want.status)
 			}
 			for _, o := range r.Outputs {
