@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import dataclasses
+import functools
 import hashlib
 import importlib
 import importlib.util

@@ -46,7 +46,11 @@ func (t fakeTwins) Twin(_ context.Context, i backend.Implementation) (backend.Im
 // besideRun judges what is right on a GPU, in the emulator too, on ordinary data.
 func besideRun(t *testing.T, gpu, emulator map[string]way, why map[string]string, request Request) Result {
 	t.Helper()
-	o, err := truth.Get("softmax")
+	has, _, err := fakes(gpu).Load(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := truth.Get(has.Implementations[0].Op)
 	if err != nil {
 		t.Fatal(err)
 	}
