@@ -15,14 +15,14 @@ import (
 )
 
 // byRowKey is what a case covers: an operator's pass, on contiguous data of a normal distribution in its first
-// shape, in another layout or shape; or another distribution.
+// shape, or in another one; or another layout or distribution.
 func byRowKey(c op.Case, shape int) string {
 	key := fmt.Sprint(c.Op, " ", c.Pass)
 	switch {
 	case shape > 0:
 		return key + " in another shape"
 	case c.Layout != "contiguous":
-		return key + " with gaps between rows"
+		return fmt.Sprint(c.Pass, " ", c.Layout) // of whatever operator
 	case c.Distribution != "normal":
 		return c.Distribution // of whatever operator
 	}
