@@ -102,7 +102,7 @@ func zooRacesShow(t *testing.T, zoo string) {
 }
 
 // What AddressSanitizer and UBSan must say, with the line, and nothing about the fixed twin. The emulator is
-// compiled for it: the fast tier has that of ThreadSanitizer alone.
+// compiled for it, which the fast tier leaves to the programs of internal/check.
 func TestEmulatorZooAddressSanitizer(t *testing.T) {
 	need.Covers(t, "", slices.Concat(need.Emulator, testPrograms)...)
 	t.Parallel()
@@ -139,6 +139,7 @@ func TestEmulatorZooAddressSanitizer(t *testing.T) {
 }
 
 func TestEmulatorZooThreadSanitizer(t *testing.T) {
+	need.Covers(t, "", slices.Concat(need.Emulator, testPrograms)...)
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1", "-fsanitize=thread")
 	zoo := e.build(t, "zoo.cu")
