@@ -188,10 +188,8 @@ func TestHopperKernelsAreEmulated(t *testing.T) {
 			}
 			need.Covers(t, key, kernelInputs(operator)...)
 			needCompiler(t)
-			_, kernels, err := (&server{device: NewEmulator(triad.Files, testCache), specs: catalogSpec}).open(
-				t.Context(),
-				operator,
-			)
+			s := &server{device: NewEmulator(triad.Files, testCache), specs: catalogSpec}
+			_, kernels, err := s.open(t.Context(), operator)
 			if err != nil {
 				t.Fatal(err)
 			}

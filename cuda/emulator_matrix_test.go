@@ -85,7 +85,8 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 	const arrived = "hopper::barrier_wait(memory + Plan::g_full + 8 * stage, parity);\n"
 	const scores = "hopper::wait_for<1>();\n\t\t\thopper::changed(p);"
 	computed := []string{
-		"a panel of another tile's size", "rows beyond the last query that weigh", "the mask of another diagonal",
+		"a panel of another tile's size", "rows beyond the last query that weigh",
+		"the mask of another diagonal",
 	}
 	for _, planted := range []struct{ name, part, from, to string }{
 		{"a panel of another tile's size", wgmma, "d / 64 * PanelB", "d / 64 * PanelA"},

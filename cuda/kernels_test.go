@@ -174,9 +174,8 @@ func TestEveryKernelFileRegisters(t *testing.T) {
 }
 
 // TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_90a, in the long tier for sm_80 too,
-// and for other architectures. The fast tier compiles the file that stands for Hopper's instructions. A kernel
-// may spill what its file permits with TRIAD_SPILLS(kernel, bytes, "reason"), and no
-// more.
+// and for other architectures. The fast tier compiles the file that stands for Hopper's instructions. A
+// kernel may spill what its file permits with TRIAD_SPILLS(kernel, bytes, "reason"), and no more.
 func TestKernelsCompileForGPUs(t *testing.T) {
 	compileForOthers(t)
 	for _, kernel := range kernelsBySize(t) {
@@ -236,8 +235,8 @@ func hopperKey(operator string) string {
 	return ""
 }
 
-// hopperWitness is of the kernel files with variants for Hopper the one that the fast tier compiles with nvcc,
-// which takes the least time.
+// hopperWitness is of the kernel files with variants for Hopper the one that the fast tier compiles with
+// nvcc, which takes the least time.
 const hopperWitness = "gemm"
 
 // gpuBuilder compiles a kernel file for sm_90a, and in the long tier for sm_80 too.
@@ -271,7 +270,7 @@ func compileForOthers(t *testing.T) {
 	for _, arch := range olderAndNewer {
 		for _, kernel := range append(kernelNames(t), RuntimeName) {
 			t.Run(arch+"/"+kernel, func(t *testing.T) {
-				need.Long(t, "nvcc compiles every file for seven more architectures", need.Operator(kernel)...)
+				need.Long(t, "nvcc compiles every file for seven architectures", need.Operator(kernel)...)
 				b := GPUBuilder{
 					Sources: triad.Files, Cache: testCache, Compiler: needNVCC(t),
 					Architectures: []string{arch},

@@ -38,8 +38,8 @@ func TestEveryKernelIsSurveyed(t *testing.T) {
 	}
 	recorder := filepath.Join(t.TempDir(), "librecorder.so")
 	built := sync.OnceValue(func() error {
-		build := exec.CommandContext(t.Context(), needCompiler(t).Path, "-std=c++17", "-O1", "-fPIC", "-shared",
-			"-Iemulator", "-o", recorder,
+		build := exec.CommandContext(t.Context(), needCompiler(t).Path, "-std=c++17", "-O1", "-fPIC",
+			"-shared", "-Iemulator", "-o", recorder,
 			filepath.Join("testdata", "launches", "recorder.cc"), "-ldl")
 		if out, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("%v: %w\n%s", build.Args, err, out)

@@ -58,9 +58,8 @@ func TestHopperLoops(t *testing.T) {
 	}
 }
 
-// hopperLoops are how many loops of an operator must have exponentials beside products, and how many must have
-// 8-bit products: fewer, and the test reads something else than it means to. Every operator has some loop with
-// products.
+// hopperLoops are how many loops of an operator must have exponentials beside products, and how many must
+// have 8-bit products: fewer, and the test reads something else than it means to.
 var hopperLoops = map[string]struct{ exponentials, scaled int }{
 	"flash_attention": {exponentials: 8},
 	"fp8_gemm":        {scaled: 12},
@@ -79,7 +78,8 @@ func readsHopperLoops(t *testing.T, operator string) {
 		if l.Has("HGMMA") || l.Has("QGMMA") {
 			products++
 			if l.WaitsForMemory() {
-				t.Errorf("%s, %s, loop 0x%x: products and a wait for memory (MEMBAR)", operator, k.Name, l.First)
+				t.Errorf("%s, %s, loop 0x%x: products and a wait for memory (MEMBAR)", operator, k.Name,
+					l.First)
 			}
 		}
 		if l.Has("QGMMA") {
@@ -99,7 +99,7 @@ func readsHopperLoops(t *testing.T, operator string) {
 		t.Error("no loop has products")
 	}
 	if want := hopperLoops[operator]; exponentials < want.exponentials || scaled < want.scaled {
-		t.Errorf("%d loops with exponentials beside products and %d with 8-bit products, want %d and %d or more",
-			exponentials, scaled, want.exponentials, want.scaled)
+		t.Errorf("%d loops with exponentials beside products and %d with 8-bit products, want %d and %d "+
+			"or more", exponentials, scaled, want.exponentials, want.scaled)
 	}
 }

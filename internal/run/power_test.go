@@ -62,8 +62,9 @@ func powerAt(t *testing.T, level op.Level) (whole Power, table, rows string) {
 	return whole, strings.Join(lines, "\n"), rows
 }
 
-// TestPower: of the cases that are planned, at least 95 % can tell right from wrong on every level, in the fast
-// tier on the quick one, and what is left out as trivial is left out by the spec and no larger share than a fifth.
+// TestPower: of the cases that are planned, at least 95 % can tell right from wrong on every level, in the
+// fast tier on the quick one, and what is left out as trivial is left out by the spec and no larger share
+// than a fifth.
 func TestPower(t *testing.T) {
 	for _, level := range []op.Level{op.LevelQuick, op.LevelDefault, op.LevelFull} {
 		if level != op.LevelQuick && // the others take minutes

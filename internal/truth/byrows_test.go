@@ -14,8 +14,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// byRowKey is what a case covers: an operator's pass, on contiguous data of a normal distribution in its first
-// shape, or in another one; or another layout or distribution.
+// byRowKey is what a case covers: an operator's pass, on contiguous data of a normal distribution in its
+// first shape, or in another one; or another layout or distribution.
 func byRowKey(c op.Case, shape int) string {
 	key := fmt.Sprint(c.Op, " ", c.Pass)
 	switch {

@@ -36,7 +36,8 @@ def signature(name):
 
 
 def chosen(test):
-    """The operators and families that a run asks. A kernel of CUDA is compiled for it: the fast tier has one."""
+    """The operators and families that a run asks. A library of CUDA takes seconds to compile: the fast tier
+    has one."""
     suite = tiers.Suite(test, "pybridge/python/triad")
     return [(name, family) for name, family in EACH if suite.covers(
         f"{name} {family}", family if family == "cuda" else f"{family} {signature(name)}",
