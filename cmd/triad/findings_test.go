@@ -95,19 +95,19 @@ func TestFindingsShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	cpu := strings.TrimSpace(string(capability))
-	tried := 0
 	for _, o := range truth.All() {
 		for _, f := range o.Findings {
 			if f.Device == "gpu" {
 				continue
 			}
-			ways := []bool{false}
-			if need.Part(tried, 4) {
-				ways = append(ways, true)
-			}
-			tried++
 			shows := f.CPU == "" || f.CPU == cpu
 			t.Run(f.ID, func(t *testing.T) {
+				inputs := []string{"internal/catalog/" + o.Spec.Name, "internal/run/known.go", "requirements.txt"}
+				need.Covers(t, f.Implementations[0]+" "+f.Pass, inputs...)
+				ways := []bool{false}
+				if need.Chosen(t, "strict", "strict", inputs...) {
+					ways = append(ways, true)
+				}
 				t.Parallel()
 				for _, strict := range ways {
 					environment, args := f.Shown()

@@ -96,7 +96,7 @@ func tierOf(env func(string) string) *tier {
 		if err != nil {
 			t.broken = fmt.Errorf("%s: %w", changedVariable, err)
 		}
-		t.changed = strings.Fields(string(text))
+		t.changed = strings.Split(strings.TrimSpace(string(text)), "\n")
 	}
 	t.root, t.folder = here()
 	return t
@@ -170,7 +170,7 @@ const long = "the long tier runs it"
 
 // Covers skips a case, a subtest, of a suite that costs too much to run whole every time. The key says what of
 // the product the case covers: a form, a kind of bug, an operator. The fast tier runs the first case of each
-// key. A continuous integration run adds those whose inputs changed (paths from the module's root; the test file
+// key of a test of the top level. A continuous integration run adds those whose inputs changed (paths from the module's root; the test file
 // itself always counts) and the day's share; the long tier runs all.
 // A case with an empty key is never in the fast tier. Call it before t.Parallel.
 func Covers(t testing.TB, key string, inputs ...string) {
@@ -202,7 +202,7 @@ func (t *tier) ask(tb testing.TB, key string, rotation int, inputs []string) {
 		tb.Fatal(t.broken)
 	}
 	name := tb.Name()
-	suite := name[:max(strings.LastIndexByte(name, '/'), 0)]
+	suite, _, _ := strings.Cut(name, "/")
 	reason, runs := t.why(suite, name, key, rotation, inputs)
 	if !runs {
 		tb.Skipf("%s: %s", long, reason)
@@ -218,7 +218,8 @@ func Chosen(t testing.TB, name, key string, inputs ...string) bool {
 	if c.broken != nil {
 		t.Fatal(c.broken)
 	}
-	_, runs := c.why(t.Name(), t.Name()+"/"+name, key, week, append(inputs, c.callersFile()))
+	suite, _, _ := strings.Cut(t.Name(), "/")
+	_, runs := c.why(suite, t.Name()+"/"+name, key, week, append(inputs, c.callersFile()))
 	return runs
 }
 

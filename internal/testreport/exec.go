@@ -109,7 +109,7 @@ func (w *watched) once(args []string) (code int, hung string, err error) {
 	w.running, w.line, w.spent = map[string]time.Time{}, nil, 0
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, w, w // go test shows both as one
-	cmd.WaitDelay = 5 * time.Second // of a child that holds the pipe open
+	cmd.WaitDelay = 5 * time.Second                    // of a child that holds the pipe open
 	if err := cmd.Start(); err != nil {
 		return 1, "", err
 	}

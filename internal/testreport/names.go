@@ -9,8 +9,8 @@ import (
 	"triad/internal/need"
 )
 
-// checkNames compares the tests and cases of a whole run with the list of all: every tier names each case, run or
-// left out. It gives those that are gone without a reason in the document. A test that a GPU alone runs may be
+// checkNames compares the tests and cases of the packages that were tested with the list of all: every tier names
+// each case, run or left out. It gives those that are gone without a reason in the document. A test that a GPU alone runs may be
 // missing.
 func (r *report) checkNames(o options) (lost []string, err error) {
 	if o.names == "" {
@@ -40,7 +40,8 @@ func (r *report) checkNames(o options) (lost []string, err error) {
 	}
 	for _, name := range all {
 		pkg, _, _ := strings.Cut(name, " ")
-		if _, there := slices.BinarySearch(here, name); there || r.packages[pkg] == "fail" ||
+		how, tested := r.packages[pkg]
+		if _, there := slices.BinarySearch(here, name); there || !tested || how == "fail" ||
 			hasReason(string(reasons), name) {
 			continue
 		}

@@ -14,7 +14,7 @@ LONG = os.environ.get("TRIAD_TEST_TIER") == "long"
 def changed() -> list[str]:
     """The paths from the repository's root that changed, "." where everything may have."""
     path = os.environ.get("TRIAD_TEST_CHANGED")
-    return Path(path).read_text().split() if path else []
+    return Path(path).read_text().splitlines() if path else []
 
 
 def share(name: str) -> int:
