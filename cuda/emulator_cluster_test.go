@@ -3,8 +3,11 @@ package cuda
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"triad/internal/need"
 )
 
 // clusterReports: what each bug of cluster.cu must be reported as, in every order or in those that are named.
@@ -86,12 +89,13 @@ func clusterBugsAreReported(t *testing.T, program string) {
 }
 
 // TestEmulatorClustersSanitized: ThreadSanitizer knows no other order between blocks than the barrier's, and
-// AddressSanitizer who switches.
+// AddressSanitizer who switches. Each needs an emulator of its own: the fast tier has neither.
 func TestEmulatorClustersSanitized(t *testing.T) {
 	t.Parallel()
 	right := []string{"no_start", "no_end", "one_buffer", "no_wait", "leavers", "alone", "cube"}
 	for sanitizer, flag := range map[string]string{"thread": "thread", "address": "address,undefined"} {
 		t.Run(sanitizer, func(t *testing.T) {
+			need.Covers(t, "", slices.Concat(need.Emulator, testPrograms)...)
 			program := newEmulated(t, "g++", "-O1", "-fsanitize="+flag).build(t, "cluster.cu")
 			for _, name := range right {
 				if out, status := runEmulated(t, "greedy:1", program, name, "fixed"); status != 0 ||

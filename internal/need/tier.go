@@ -34,6 +34,12 @@ var (
 	Judge = []string{"internal/judge", "internal/truth", "internal/op", "internal/workload", "internal/tensor"}
 	// Emulator runs CUDA without a GPU.
 	Emulator = []string{"cuda/emulator", "cuda/rewrite", "cuda/runtime", "cuda/abi.h", "cuda/flags.go"}
+	// Kernels builds kernel files and calls what they hold, on the emulator and with nvcc.
+	Kernels = []string{
+		"cuda/include", "cuda/abi.h", "cuda/build.go", "cuda/call.go", "cuda/compiler.go", "cuda/flags.go",
+		"cuda/library.go", "cuda/nvcc.go", "cuda/parts.go", "cuda/prelude.go", "cuda/sources.go",
+		"cuda/spec_header.go",
+	}
 	// Programs are what triad check does with a CUDA program.
 	Programs = []string{"internal/check"}
 	// Python runs Triton and torch without a GPU.

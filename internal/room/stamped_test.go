@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +15,8 @@ import (
 	"triad/pybridge"
 )
 
-// everyTime are the families whose templates run on kernels in every run of the tests, in one dtype;
-// the others' and the other dtypes do with TRIAD_TEST_LONG, as each costs half a minute.
-var everyTime = []string{"elementwise"}
-
-// stampedTree is a copy of the repository in which families' templates have been made operators: every
-// time of one family in three, the first among them.
+// stampedTree is a copy of the repository in which families' templates have been made operators: in the fast
+// tier that of the first family, since each costs half a minute.
 type stampedTree struct {
 	root, triad string   // the copy, and the program that is built from it
 	operators   []string // all of them
@@ -37,7 +32,9 @@ func (s *stampedTree) command(t *testing.T, folder string, command ...string) {
 	start := time.Now()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = filepath.Join(s.root, folder)
-	cmd.Env = append(os.Environ(), "TRIAD_DEVICE=cpu", "PYTHONDONTWRITEBYTECODE=1")
+	// The copy lies in another folder each time. Without its name in them, packages of the run before are not
+	// compiled again.
+	cmd.Env = append(os.Environ(), "TRIAD_DEVICE=cpu", "PYTHONDONTWRITEBYTECODE=1", "GOFLAGS=-trimpath")
 	out, err := cmd.CombinedOutput()
 	shown := strings.TrimSpace(strings.Join(command, " "))
 	t.Logf("%v: %s", time.Since(start).Round(time.Millisecond), shown)
@@ -63,13 +60,14 @@ func stamp(t *testing.T) *stampedTree {
 	s := &stampedTree{root: t.TempDir(), triad: filepath.Join(t.TempDir(), "triad")}
 	copyTree(t, s.root)
 	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
-	for i, family := range Families() {
-		if !need.Part(i, 3) {
+	for _, family := range Families() {
+		template := "internal/room/families/" + family + ".txtar"
+		if !need.Chosen(t, family, "a family", template, "internal/room/room.go", "internal/truth/"+family) {
 			continue
 		}
 		name := operatorOf(family)
 		s.operators = append(s.operators, name)
-		if os.Getenv("TRIAD_TEST_LONG") != "" || slices.Contains(everyTime, family) {
+		if len(s.run) == 0 || need.Chosen(t, family+" on kernels", "a family on kernels", template) {
 			s.run = append(s.run, name)
 		}
 		s.command(t, "cmd", s.triad, "new", name, "--in-tree", "--family", family)
@@ -120,8 +118,8 @@ func copyTree(t *testing.T, to string) {
 }
 
 // TestStampedOperator: an operator of a family's template needs no other file to be edited than the
-// generated ones. In a copy of the tree it passes what is asked of every operator. With
-// TRIAD_TEST_LONG those of all families are made, and every other suite runs in the copy too.
+// generated ones. In a copy of the tree it passes what is asked of every operator. In the long tier those of
+// all families are made, and every other suite runs in the copy too.
 func TestStampedOperator(t *testing.T) {
 	s := stamp(t)
 	t.Run("repository", func(t *testing.T) {
@@ -144,7 +142,7 @@ func TestStampedOperator(t *testing.T) {
 	t.Run("compare", func(t *testing.T) {
 		interpreter(t) // else the rows in Python are not there
 		var narrowed []string
-		if os.Getenv("TRIAD_TEST_LONG") == "" { // torch compiles for each dtype
+		if !need.IsLongTier() { // torch compiles for each dtype
 			narrowed = []string{"--dtype", "fp32"}
 		}
 		for _, name := range s.run {
@@ -155,10 +153,8 @@ func TestStampedOperator(t *testing.T) {
 		}
 	})
 	t.Run("python", s.python)
-	if os.Getenv("TRIAD_TEST_LONG") == "" {
-		return
-	}
 	t.Run("every suite", func(t *testing.T) {
+		need.Long(t, "every suite runs once more, in a copy of the repository")
 		s.test(t, "./...", "-skip", "^TestStampedOperator$|^TestCI")
 	})
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import textwrap
 import unittest
@@ -13,11 +12,12 @@ import torch
 from client import Client  # puts the bridge on sys.path
 
 import implementation
+import tiers
 from cases import BOUND, backward_of, forward_cases, largest_error
 
-COMPILED = [("softmax", "bf16")]
-if os.environ.get("TRIAD_TEST_LONG"):
-    COMPILED.append(("swiglu", "fp32"))
+SUITE = tiers.Suite("compile", "pybridge")
+COMPILED = [(op, dtype) for op, dtype in (("softmax", "bf16"), ("swiglu", "fp32"))
+            if SUITE.covers(f"{op} {dtype}", "a dynamic function", *tiers.operator(op))]
 
 
 class Compile(unittest.TestCase):

@@ -22,6 +22,7 @@ import torch
 from client import Client, Died
 
 import pieces  # these after client, which puts their folder on the path
+import tiers
 import worker
 
 BAD = """
@@ -283,10 +284,11 @@ class Misbehaviour(Folder):
         ref = self.client.put("x", self.x)
         run = {"op": "planted", "implementation": "torch/planted", "pass": "forward", "attrs": [],
                "launches": [{"poison": "a", "outputs": []}]}
-        wrong = [{"crc32": 1}, {"stride": [400, 1]}]
-        if os.environ.get("TRIAD_TEST_LONG"):  # each costs a worker
-            wrong += [{"bytes": 1 << 40}, {"offset": -4}]
-        for broken in wrong:
+        suite = tiers.Suite("checksums", "pybridge")  # each costs a worker
+        for broken, key in (({"crc32": 1}, "other values"), ({"stride": [400, 1]}, "another place"),
+                            ({"bytes": 1 << 40}, "another place"), ({"offset": -4}, "another place")):
+            if not suite.covers(str(broken), key):
+                continue
             with self.subTest(broken):
                 client = Client(operators=self.folder)
                 self.addCleanup(client.close)
@@ -322,10 +324,11 @@ class Products(Folder):
 
 class Protocol(Folder):
     def test_a_broken_line_ends_the_worker(self):
-        lines = [b"{not json\n", b'"' + b"x" * (1 << 20) + b'"\n']
-        if os.environ.get("TRIAD_TEST_LONG"):  # each costs a worker
-            lines += [b'{"id": 9, "do": "probe"}\n', b"[1]\n"]
-        for line in lines:
+        suite = tiers.Suite("broken lines", "pybridge")  # each costs a worker
+        for line, key in ((b"{not json\n", "no request"), (b'"' + b"x" * (1 << 20) + b'"\n', "too long"),
+                          (b'{"id": 9, "do": "probe"}\n', "no request"), (b"[1]\n", "no request")):
+            if not suite.covers(repr(line[:20]), key):
+                continue
             with self.subTest(line[:20]):
                 client = self.start()
                 client.socket.sendall(line)
