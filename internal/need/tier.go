@@ -36,7 +36,7 @@ var (
 	Emulator = []string{"cuda/emulator", "cuda/rewrite", "cuda/runtime", "cuda/abi.h", "cuda/flags.go"}
 	// Kernels builds kernel files and calls what they hold, on the emulator and with nvcc.
 	Kernels = []string{
-		"cuda/include", "cuda/abi.h", "cuda/build.go", "cuda/call.go", "cuda/compiler.go", "cuda/flags.go",
+		"cuda/abi.h", "cuda/build.go", "cuda/call.go", "cuda/compiler.go", "cuda/flags.go",
 		"cuda/library.go", "cuda/nvcc.go", "cuda/parts.go", "cuda/prelude.go", "cuda/sources.go",
 		"cuda/spec_header.go",
 	}
@@ -228,6 +228,3 @@ func IsLongTier() bool { return current().long }
 
 // IsLong says whether the reason of a skipped test is that its tier leaves it out.
 func IsLong(reason string) bool { return strings.HasPrefix(reason, long) }
-
-// Part is what Covers replaces.
-func Part(i, n int) bool { return i%n == 0 || IsLongTier() }
