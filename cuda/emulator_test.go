@@ -188,7 +188,7 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 				if !greedy {
 					kind = "in turn"
 				}
-				if !need.Chosen(t, order, kind, slices.Concat(need.Emulator, testPrograms)...) {
+				if !need.Chosen(t, order, t.Name()+" "+kind, slices.Concat(need.Emulator, testPrograms)...) {
 					continue
 				}
 				out, status := runEmulated(t, order, program)
