@@ -164,7 +164,7 @@ func Unittest(t *testing.T, log string) {
 		}
 		count++
 		t.Run(name, func(t *testing.T) {
-			if reason := m[1] + m[2]; IsGPU(reason) {
+			if reason := m[1] + m[2]; IsGPU(reason) || IsLong(reason) {
 				t.Skip(reason)
 			} else {
 				Missing(t, reason)

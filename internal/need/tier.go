@@ -146,10 +146,11 @@ func (t *tier) why(suite, name, key string, rotation int, inputs []string) (reas
 	return fmt.Sprintf("%s covers %q", first, key), false
 }
 
-// within says whether a path is an input or lies in it.
+// within says whether a path is an input or lies in it. What lies in a folder testdata within is an input of
+// the cases that name it, and not of all.
 func within(path, input string) bool {
-	rest, found := strings.CutPrefix(path, input)
-	return found && (rest == "" || rest[0] == '/' || strings.HasSuffix(input, "/"))
+	rest, found := strings.CutPrefix(path, strings.TrimSuffix(input, "/"))
+	return found && (rest == "" || rest[0] == '/' && !strings.Contains(rest, "/testdata/"))
 }
 
 // share is the same number for the same case on every machine.

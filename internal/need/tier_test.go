@@ -47,11 +47,12 @@ func TestTheFirstOfEachKeyRuns(t *testing.T) {
 	}
 }
 
-// A case runs when a file at or below one of its inputs changed, and not when one with a longer name did.
+// A case runs when a file at or below one of its inputs changed, and not when one with a longer name did, or
+// one of the test data below.
 func TestChangedInputsRun(t *testing.T) {
 	for changed, want := range map[string]int{
 		"internal/judge/judge.go": 5, "internal/judge": 5, "internal/judgement/x.go": 2, "README.md": 2, ".": 5,
-		"README.md\ninternal/judge/rule.go\n": 5, "": 2,
+		"README.md\ninternal/judge/rule.go\n": 5, "": 2, "internal/judge/testdata/a.txt": 2,
 	} {
 		path := filepath.Join(t.TempDir(), "changed")
 		if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
@@ -110,7 +111,8 @@ func TestInputsAreThere(t *testing.T) {
 	if folder != "internal/need" {
 		t.Errorf("the package under test is %q", folder)
 	}
-	for _, input := range slices.Concat(Judge, Emulator, Programs, Python, UserFiles, Timing, Operator("softmax")) {
+	for _, input := range slices.Concat(Judge, Emulator, Kernels, Programs, Python, UserFiles, Timing,
+		Operator("softmax")) {
 		if _, err := os.Stat(filepath.Join(root, input)); err != nil &&
 			input != "cuda/kernels/softmax" { // an operator of one file has no folder of parts
 			t.Error(err)

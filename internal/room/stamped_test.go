@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,9 +33,7 @@ func (s *stampedTree) command(t *testing.T, folder string, command ...string) {
 	start := time.Now()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = filepath.Join(s.root, folder)
-	// The copy lies in another folder each time. Without its name in them, packages of the run before are not
-	// compiled again.
-	cmd.Env = append(os.Environ(), "TRIAD_DEVICE=cpu", "PYTHONDONTWRITEBYTECODE=1", "GOFLAGS=-trimpath")
+	cmd.Env = append(os.Environ(), "TRIAD_DEVICE=cpu", "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
 	shown := strings.TrimSpace(strings.Join(command, " "))
 	t.Logf("%v: %s", time.Since(start).Round(time.Millisecond), shown)
@@ -57,12 +56,13 @@ func (s *stampedTree) subtests(tests string) string {
 // stamp copies the files that git knows, and those it does not ignore, and makes an operator of each family.
 func stamp(t *testing.T) *stampedTree {
 	t.Helper()
-	s := &stampedTree{root: t.TempDir(), triad: filepath.Join(t.TempDir(), "triad")}
+	s := &stampedTree{root: copysFolder(t), triad: filepath.Join(t.TempDir(), "triad")}
 	copyTree(t, s.root)
 	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
 	for _, family := range Families() {
 		template := "internal/room/families/" + family + ".txtar"
-		if !need.Chosen(t, family, "a family", template, "internal/room/room.go", "internal/truth/"+family) {
+		inputs := []string{template, "internal/room/room.go", "internal/truth/" + family}
+		if !need.Chosen(t, family, "a family", inputs...) {
 			continue
 		}
 		name := operatorOf(family)
@@ -80,6 +80,39 @@ func stamp(t *testing.T) *stampedTree {
 		t.FailNow()
 	}
 	return s
+}
+
+// copysFolder is an empty folder for the copy: the same one each time, unless another run is in it. Go compiles
+// a package anew where it lies in another folder, and that of all of them takes minutes.
+func copysFolder(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(cache, "triad", "stamped")
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(folder+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return t.TempDir()
+	}
+	empty := func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	}
+	empty()
+	t.Cleanup(empty)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // copyTree copies the repository, as it is on disk.

@@ -25,8 +25,8 @@ func casesOf(t *testing.T, s *op.Spec, kind func(dtype string) string) []op.Case
 	inputs, of := slices.Concat(need.Operator(s.Name), need.Judge), map[string]bool{}
 	for _, pass := range s.Passes() {
 		for _, dtype := range s.PassDTypes(pass) {
-			of[pass.String()+dtype] = need.Chosen(t, pass.String()+" "+dtype, pass.String()+" "+kind(dtype),
-				inputs...)
+			key := fmt.Sprint(s.Name, " ", pass, " ", kind(dtype))
+			of[pass.String()+dtype] = need.Chosen(t, pass.String()+" "+dtype, key, inputs...)
 		}
 	}
 	return slices.DeleteFunc(plan.Cases, func(c op.Case) bool { return !of[c.Pass.String()+c.DType] })

@@ -56,6 +56,7 @@ class Compile(unittest.TestCase):
     def test_what_is_timed_is_compiled_for_its_sizes(self):
         """One dynamic graph for all sizes where a call is judged, one a size where it is timed, and neither
         takes the other's."""
+        SUITE.ask(self, "")
         softmax = implementation.compile_for(lambda x: torch.softmax(x * 2, -1))
         self.addCleanup(setattr, implementation, "SIZES_ALONE", False)
         graphs = []
@@ -87,6 +88,7 @@ class Compile(unittest.TestCase):
             self.assertEqual(got[0]["y"].tolist(), [float(alone)] * 3)
 
     def test_falling_back_to_eager_is_an_error(self):
+        SUITE.ask(self, "")
         (self.folder / "falling.py").write_text(textwrap.dedent("""
             import torch
             import implementation

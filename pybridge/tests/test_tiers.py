@@ -24,7 +24,8 @@ class Tiers(unittest.TestCase):
         self.assertEqual(chosen({}), ["a", "c"])
 
     def test_changed_inputs_run(self):
-        for text, want in (("triton/softmax.py", 4), ("triton/softmax_other.py", 2), (".", 4), ("", 2)):
+        for text, want in (("triton/softmax.py", 4), ("triton/softmax_other.py", 2), (".", 4),
+                           ("internal/catalog/softmax/testdata/a.txt", 2), ("", 2)):
             with self.subTest(text), tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
                 file.write(text)
                 file.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unittest
 from pathlib import Path
 
 WEEK = 7
@@ -25,6 +26,11 @@ def share(name: str) -> int:
     return h
 
 
+def within(path: str, given: str) -> bool:
+    """Whether a path is an input or lies in it, outside of its folders of test data."""
+    return path == given or path.startswith(given + "/") and "/testdata/" not in path[len(given):]
+
+
 class Suite:
     """The cases of one test. A suite runs the first case of each key, those with an input that changed and the
     day's share; the long tier runs all."""
@@ -41,9 +47,15 @@ class Suite:
         if key and self.taken.setdefault(key, case) == case or LONG:
             return True
         for path in self.changed:
-            if path == "." or any(path == i or path.startswith(i + "/") for i in (*self.inputs, *inputs)):
+            if path == "." or any(within(path, i) for i in (*self.inputs, *inputs)):
                 return True
         return self.day >= 0 and share(f"{self.name} {case}") % WEEK == self.day % WEEK
+
+    def ask(self, test: unittest.TestCase, key: str, *inputs: str) -> None:
+        """Skips a test that this run leaves out, with the reason by which internal/need knows it."""
+        name = test.id().rpartition(".")[2]
+        if not self.covers(name, key, *inputs):
+            test.skipTest(f"the long tier runs it: {self.taken.get(key, 'no test')} covers {key or 'nothing'}")
 
 
 def operator(name: str) -> tuple[str, ...]:

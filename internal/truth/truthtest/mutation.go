@@ -125,7 +125,7 @@ func chosenCases(t *testing.T, s Suite, spec *op.Spec, all []op.Case) []op.Case 
 		lacks := slices.ContainsFunc(s.Mutants, func(m Mutant) bool {
 			return shows(m, of[dtype]) && !shows(m, chosen)
 		})
-		if need.Chosen(t, dtype, "every mutant", inputs...) || lacks {
+		if need.Chosen(t, dtype, fmt.Sprint(s.Op, " ", s.Pass), inputs...) || lacks {
 			chosen = append(chosen, of[dtype]...)
 		}
 	}
