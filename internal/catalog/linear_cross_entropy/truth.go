@@ -22,6 +22,7 @@ type loss struct {
 	target    []float64
 	ignored   float64
 	reduction string
+	counted   int
 	divisor   float64 // of a mean the tokens that count, at least 1; else 1
 }
 
@@ -38,14 +39,13 @@ func lossOf(k *truth.Request) (*loss, error) {
 		Request: k, logits: logits, target: in[0], ignored: k.Attrs.Number("ignore_index"),
 		reduction: k.Attrs.Text("reduction"), divisor: 1,
 	}
-	if l.reduction == "mean" {
-		counted := 0.0
-		for _, t := range l.target {
-			if t != l.ignored {
-				counted++
-			}
+	for _, t := range l.target {
+		if t != l.ignored {
+			l.counted++
 		}
-		l.divisor = max(counted, 1)
+	}
+	if l.reduction == "mean" {
+		l.divisor = max(float64(l.counted), 1)
 	}
 	return l, nil
 }
@@ -61,22 +61,33 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 		chosen = nil // the loss is of all
 	}
 	lse, each := k.RowStatistic("lse", tokens, chosen), k.RowStatistic("loss", tokens, chosen)
+	infinite := make([]*truth.InfiniteLoss, len(lse.R))
 	truth.EachRowWith(chosen, tokens, l.logits.NewRow, func(own *product.Row, i, r int64) {
 		l.logits.Fill(own, int(r))
 		own.LSE.Put(lse, i)
-		if t := l.target[r]; t != l.ignored {
+		t := l.target[r]
+		if t != l.ignored {
 			l.logits.Loss(own, int(t)).Put(each, i)
 		}
+		if math.IsInf(own.Max, 0) {
+			infinite[i] = &truth.InfiniteLoss{LSE: own.Max, Loss: math.NaN()}
+			if t != l.ignored {
+				infinite[i].Loss = own.Max - own.Z[int(t)].R
+			}
+		}
 	})
+	lses, losses := truth.InfiniteLosses(infinite)
+	lse = truth.Either(lse, lses)
 	if l.reduction != "none" {
-		each = l.reduced(each)
+		return []judge.Target{l.reduced(each, losses), lse}, nil
 	}
-	return []judge.Target{each, lse}, nil
+	return []judge.Target{truth.Either(each, losses), lse}, nil
 }
 
-// reduced is the sum of the losses, or their mean: 0 where no token counts. To their allowances comes
-// u32*g(tokens)*sum|loss|.
-func (l *loss) reduced(each judge.Target) judge.Target {
+// reduced is the sum of the losses, or their mean. To their allowances comes u32*g(tokens)*sum|loss|. Where
+// no token counts the mean is 0, or NaN as 0/0. Others are the losses that are infinite by the formula and
+// NaN by others.
+func (l *loss) reduced(each judge.Target, others []truth.Other) judge.Target {
 	total := l.TargetAt("loss", op.FP32, []int64{1}, nil)
 	total.Uniform = true
 	size := truth.SumOf(len(each.R), func(i int) float64 { return math.Abs(each.R[i]) })
@@ -85,7 +96,10 @@ func (l *loss) reduced(each judge.Target) judge.Target {
 		R: truth.Sum(each.R) / n, T: (truth.Sum(each.T) + sums) / n,
 		TFP32: (truth.Sum(each.TFP32) + sums) / n, Sim: truth.Sum(each.Sim) / n,
 	}.Put(total, 0)
-	return total
+	if l.reduction == "mean" && l.counted == 0 {
+		return truth.Either(total, []truth.Other{{R: math.NaN()}})
+	}
+	return truth.Either(total, truth.SumOfEither(each.R, others))
 }
 
 func backward(k *truth.Request) ([]judge.Target, error) {
