@@ -93,6 +93,29 @@ func TestGradientOfInfiniteLogits(t *testing.T) {
 	}
 }
 
+// The gradients to which an ignored token adds are NaN too where it holds NaN: 0*NaN is NaN. Another token's
+// are not.
+func TestGradientsOfAnIgnoredNaN(t *testing.T) {
+	o, err := truth.Get("linear_cross_entropy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Backward, DType: "fp32", Distribution: "non_finite", Saved: "own"},
+		map[string]int64{"tokens": 2, "dim": 1, "classes": 2}, map[string]string{"reduction": "sum"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := truthtest.TruthFor(t, c, "fp32", []tensor.Tensor{
+		truthtest.Literal("hidden", op.FP32, []float64{nan, 2}, 2, 1),
+		truthtest.Literal("weight", op.FP32, []float64{1, 1}, 2, 1),
+		truthtest.Literal("target", op.I64, []float64{none, 1}, 2),
+		truthtest.Literal("grad_loss", op.FP32, []float64{1}, 1),
+	})
+	accepts(t, "grad_hidden", truth.Outputs[0], 0, map[float64]bool{0: true, nan: true, 1: false})
+	accepts(t, "grad_hidden", truth.Outputs[0], 1, map[float64]bool{0: true, nan: false, 1: false})
+	accepts(t, "grad_weight", truth.Outputs[1], 0, map[float64]bool{1: true, nan: true, 0: false})
+}
+
 func lossTruth(t *testing.T, name, distribution, reduction string, dims map[string]int64,
 	in []tensor.Tensor,
 ) judge.Truth {

@@ -126,5 +126,37 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 		l.logits.Fill(own, int(i))
 		g.LSE = own.Saved()
 	})
-	return l.logits.Gradients(of), nil
+	gradients := l.logits.Gradients(of)
+	if !l.ignoredNonFinite() {
+		return gradients, nil
+	}
+	for i, rows := range [][]float64{l.target, nil} {
+		gradients[i] = truth.Either(gradients[i], l.orNaN(gradients[i], rows))
+	}
+	return gradients, nil
+}
+
+// ignoredNonFinite says whether an ignored token holds NaN or an infinity, or meets one in the weights. What
+// it adds is 0, or NaN as 0 times what it holds.
+func (l *loss) ignoredNonFinite() bool {
+	return l.Distribution == "non_finite" && l.counted < len(l.target) && l.logits.NonFinite(func(i int) bool {
+		return l.target[i] == l.ignored
+	})
+}
+
+// orNaN are the elements of a gradient to which ignored tokens add: their own rows of grad_hidden, all of
+// grad_weight.
+func (l *loss) orNaN(t judge.Target, target []float64) []truth.Other {
+	var others []truth.Other
+	cols := t.Shape[len(t.Shape)-1]
+	for i := range int64(len(t.R)) {
+		at := i
+		if t.Index != nil {
+			at = t.Index[i]
+		}
+		if target == nil || target[at/cols] == l.ignored {
+			others = append(others, truth.Other{At: i, R: math.NaN()})
+		}
+	}
+	return others
 }
