@@ -92,3 +92,34 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
 		t.Error("no operator writes a sum in the place of an input")
 	}
 }
+
+// A function that returns what it has changed where it lies works in place where the operator's definition
+// pairs the output with the input, and where every call does: a name that stands for another tensor in some
+// calls does not.
+func TestReturnsWhatItChanges(t *testing.T) {
+	for lines, want := range map[string]bool{
+		"q.mul_(2)\nk.mul_(2)\nreturn q, k":                                        true,
+		"q[0] = 1\nk[0] = 1\nif q.numel() == 0:\n    return (q, k)\nreturn (q, k)": true,
+		"q.mul_(2)\nk.mul_(2)\nreturn k, q":                                        false,
+		"q = q.contiguous()\nq.mul_(2)\nk.mul_(2)\nreturn q, k":                    false,
+		"q, k = q.contiguous(), k.contiguous()\nq.mul_(2)\nk.mul_(2)\nreturn q, k": false,
+		"q.mul_(2)\nk.mul_(2)\nreturn q.clone(), k":                                false,
+		"q.mul_(2)\nreturn q, k":                                                   false,
+	} {
+		text := "def apply_rope(q, k, cos, sin):\n    " + strings.ReplaceAll(lines, "\n", "\n    ") + "\n"
+		r, s := Request{Path: "mine.py"}, spec(t, "rope")
+		all, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := all[0].inPlace(); got != want {
+			t.Errorf("%s: in place: %t, want %t", lines, got, want)
+		}
+	}
+	const sum = "def add(x, y):\n    x.add_(y)\n    return x\n"
+	r, s := Request{Path: "mine.py"}, spec(t, "add")
+	all, err := Bind(r.Read(sum, nil), r, s, []op.Pass{op.Forward}, Options{})
+	if err != nil || all[0].inPlace() {
+		t.Errorf("a sum over x, which add's definition does not pair: in place, or %v", err)
+	}
+}

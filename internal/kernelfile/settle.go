@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
@@ -110,6 +112,14 @@ func Settle(b *Binding, t Trial) Settled {
 	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
 		return settled // the reading is right: it is the function that is wrong at other sizes
 	}
+	if first.Raised == first.Wrong && first.Why == WroteInput { // no other layout or size of an input excuses it
+		for _, other := range b.Alternatives() {
+			if b.givesOutput(other) && t.Read(&other).Clean() {
+				return Settled{Taken: &other}
+			}
+		}
+		return settled
+	}
 	untried := map[string]bool{} // attributes of which a value could not be tried in time
 	left := ""                   // the first reading that there was no time for
 	inSingles := false           // it is wrong with floats for its doubles too
@@ -137,6 +147,15 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.Doubt = noTimeFor(left)
 	}
 	return settled
+}
+
+// givesOutput says whether an alternative takes a parameter for an output that is read as an input.
+func (b *Binding) givesOutput(other Alternative) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Role == Input && slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool {
+			return other.Options.Map[a.Name] == t.Name
+		})
+	})
 }
 
 // withoutSome is the reading of a function that takes tensors without some sizes alone; nil where none is
