@@ -21,7 +21,7 @@ var _ = truth.Register("cross_entropy", truth.Definition{
 //
 //	u32*(|m| + g(V) + 8 + 2*|log l|)      l = sum of exp(x - m)
 //
-// A row of only -inf, with +inf or with NaN has none: NaN.
+// A row of only -inf, with +inf or with NaN has none: NaN. See truth.RowLosses.
 func lseOf(x []float64, g float64) (m, log, t float64) {
 	m = math.Inf(-1)
 	for _, v := range x {
@@ -29,19 +29,6 @@ func lseOf(x []float64, g float64) (m, log, t float64) {
 	}
 	l := truth.SumOf(len(x), func(i int) float64 { return math.Exp(x[i] - m) })
 	return m, math.Log(l), judge.U32 * (math.Abs(m) + g + 8 + 2*math.Abs(math.Log(l)))
-}
-
-// infinite is what the formula gives of a row whose maximum is infinite.
-func (s settings) infinite(x []float64, lse, target float64) *truth.InfiniteLoss {
-	found := &truth.InfiniteLoss{LSE: lse, Loss: math.NaN()}
-	if s.ignores(target) {
-		return found
-	}
-	if found.Loss = lse - x[int(target)]; s.smoothing > 0 {
-		mean := truth.Sum(x) / float64(len(x))
-		found.Loss = (1-s.smoothing)*found.Loss + s.smoothing*(lse-mean)
-	}
-	return found
 }
 
 // settings are the attributes of a case, and its targets.
@@ -67,11 +54,7 @@ func settingsOf(k *truth.Request) (settings, tensor.Tensor, error) {
 		return s, logits, err
 	}
 	s.target = target[0]
-	for _, t := range s.target {
-		if !s.ignores(t) {
-			s.counted++
-		}
-	}
+	s.counted = truth.Counted(s.target, s.ignored)
 	return s, logits, nil
 }
 
@@ -107,33 +90,30 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	}
 	in, _ := k.Rows("logits")
 	rows, g := logits.Shape[0], k.Growth(in.Cols)
-	lse := k.RowStatistic("lse", rows, nil)
-	each := k.RowStatistic("loss", rows, nil)
-	infinite := make([]*truth.InfiniteLoss, rows)
+	all := k.RowLosses(rows, nil)
 	truth.EachRowWith(nil, rows, in.Memory(0), func(own [][]float64, i, r int64) {
 		in.Read(own, r)
 		m, log, t := lseOf(own[0], g)
-		truth.SetOne(lse, i, m+log, t)
-		if math.IsInf(m, 0) {
-			infinite[i] = s.infinite(own[0], m, s.target[r])
-		}
+		truth.SetOne(all.LSE, i, m+log, t)
+		logit := math.NaN()
 		if !s.ignores(s.target[r]) {
 			l, t := s.loss(own[0], int(s.target[r]), g)
-			truth.SetOne(each, i, l, t)
+			truth.SetOne(all.Each, i, l, t)
+			if s.smoothing == 0 { // else inf - inf is NaN
+				logit = own[0][int(s.target[r])]
+			}
 		}
+		all.Infinite(i, m, logit)
 	})
-	lses, losses := truth.InfiniteLosses(infinite)
-	lse = truth.Either(lse, lses)
 	if s.reduction == "none" {
-		return []judge.Target{truth.Either(each, losses), lse}, nil
+		return all.Targets(), nil
 	}
-	return []judge.Target{s.reduced(k, each, losses), lse}, nil
+	return all.Reduced(s.reduced(k, all.Each), s.reduction == "mean" && s.counted == 0), nil
 }
 
-// reduced is the sum of the losses of the rows, or their mean. To their allowances comes
-// u32*g(rows)*sum|loss|. Where no row counts the mean is 0, or NaN as 0/0. Others are the losses that are
-// infinite by the formula and NaN by others.
-func (s settings) reduced(k *truth.Request, each judge.Target, others []truth.Other) judge.Target {
+// reduced is the sum of the losses of the rows, or their mean: 0 where none counts. To their allowances comes
+// u32*g(rows)*sum|loss|.
+func (s settings) reduced(k *truth.Request, each judge.Target) judge.Target {
 	loss := k.TargetAt("loss", op.FP32, []int64{1}, nil)
 	loss.Uniform = true
 	size := truth.SumOf(len(each.R), func(i int) float64 { return math.Abs(each.R[i]) })
@@ -142,10 +122,7 @@ func (s settings) reduced(k *truth.Request, each judge.Target, others []truth.Ot
 		r, t = r/s.counted, t/s.counted
 	}
 	truth.SetOne(loss, 0, r, t)
-	if s.reduction == "mean" && s.counted == 0 {
-		return truth.Either(loss, []truth.Other{{R: math.NaN()}})
-	}
-	return truth.Either(loss, truth.SumOfEither(each.R, others))
+	return loss
 }
 
 // backward computes w*(p - q), p = exp(x - lse), q = (1-s)*[c is target] + s/V. Its allowance is
@@ -168,7 +145,7 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	g, classes := k.Growth(in.Cols), float64(in.Cols)
 	chosen := k.Sample.Choose(logits.Shape[0])
 	grad := k.RowTargetInFP32("grad_logits", logits.DType, logits.Shape, chosen)
-	others := make([][]truth.Other, len(grad.R)/max(int(in.Cols), 1)) // of rows
+	others := make([][]truth.Other, len(grad.R)/int(in.Cols)) // of rows; of no row where R is not kept
 	truth.FillRows(k, grad, chosen, in.Memory(0), func(own [][]float64, i, r int64, out truth.Row) {
 		if s.ignores(s.target[r]) {
 			return // exactly 0
@@ -189,11 +166,10 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 			}
 			out.R[c] = w * (p - q)
 			e := judge.U32*(2*math.Abs(v-lse)+10) + lost
-			out.T[c] = math.Abs(w) * (truth.Weighted(p, e) + 4*judge.U32*q + judge.Tiny)
+			own := math.Abs(w) * (4*judge.U32*q + judge.Tiny)
+			out.T[c] = math.Abs(w)*truth.Weighted(p, e) + own
 			if k.Chained() && math.IsInf(m, 1) && v < m && grad.Rows == nil { // lse is +inf by the formula
-				others[i] = append(others[i], truth.Other{
-					At: i*in.Cols + int64(c), R: -w * q, T: math.Abs(w) * (4*judge.U32*q + judge.Tiny),
-				})
+				others[i] = append(others[i], truth.Other{At: i*in.Cols + int64(c), R: -w * q, T: own})
 			}
 		}
 		truth.RoundRow(out.Sim, out.R, logits.DType)

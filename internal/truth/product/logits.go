@@ -65,17 +65,17 @@ func (l *Logits) rowsOf(values []float64) (rows [][]float64, low []bool) {
 	return rows, low
 }
 
-// NonFinite says whether the weights or a chosen row of X hold NaN or an infinity.
-func (l *Logits) NonFinite(chosen func(row int) bool) bool {
+// nonFinite says whether a chosen row of X, or the weights that it meets, hold NaN or an infinity.
+func (l *Logits) nonFinite(chosen func(row int) bool) bool {
 	strange := func(row []float64) bool {
 		return slices.ContainsFunc(row, func(v float64) bool { return !truth.IsFinite(v) })
 	}
 	for i, row := range l.x {
-		if chosen(i) && strange(row) {
+		if chosen(i) && (strange(row) || slices.ContainsFunc(l.w, strange)) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(l.w, strange)
+	return false
 }
 
 // Number is one with its allowances, and as the contract gives it.
