@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,8 +107,8 @@ func TestReturnsWhatItChanges(t *testing.T) {
 		"q.mul_(2)\nk.mul_(2)\nreturn q.clone(), k":                                false,
 		"q.mul_(2)\nreturn q, k":                                                   false,
 	} {
-		text := "def apply_rope(q, k, cos, sin):\n    " + strings.ReplaceAll(lines, "\n", "\n    ") + "\n"
-		r, s := Request{Path: "mine.py"}, spec(t, "rope")
+		text := "def rotate(q, k, cos, sin):\n    " + strings.ReplaceAll(lines, "\n", "\n    ") + "\n"
+		r, s := Request{Path: "mine.py"}, paired(t, "q", "k")
 		all, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -116,10 +117,26 @@ func TestReturnsWhatItChanges(t *testing.T) {
 			t.Errorf("%s: in place: %t, want %t", lines, got, want)
 		}
 	}
-	const sum = "def add(x, y):\n    x.add_(y)\n    return x\n"
-	r, s := Request{Path: "mine.py"}, spec(t, "add")
-	all, err := Bind(r.Read(sum, nil), r, s, []op.Pass{op.Forward}, Options{})
+	const over = "def f(x):\n    x.mul_(2)\n    return x\n"
+	r := Request{Path: "mine.py"}
+	all, err := Bind(r.Read(over, nil), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 	if err != nil || all[0].inPlace() {
-		t.Errorf("a sum over x, which add's definition does not pair: in place, or %v", err)
+		t.Errorf("an output that the definition does not pair with its input: in place, or %v", err)
 	}
+}
+
+// paired is the spec of an operator whose definition pairs all outputs with these inputs.
+func paired(t *testing.T, inputs ...string) *op.Spec {
+	t.Helper()
+	for _, o := range catalog.All() {
+		var names []string
+		for _, output := range o.Spec.OutputSpecs {
+			names = append(names, o.Spec.Own.InPlace[output.Name])
+		}
+		if slices.Equal(names, inputs) {
+			return o.Spec
+		}
+	}
+	t.Fatal("no operator pairs its outputs so")
+	return nil
 }

@@ -83,10 +83,7 @@ type Settled struct {
 func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
-	names, _ := b.exchangeable()
-	_, square := b.swapped()
-	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
-		len(b.perhapsOutputs()) > 0
+	open := b.leavesOpen()
 	if len(assumed) == 0 && !open && !b.mayBeOther() {
 		return settled
 	}
@@ -109,16 +106,10 @@ func Settle(b *Binding, t Trial) Settled {
 		return settled
 	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
 		return settled // its pointers are the device's, whatever they stand for
+	case first.Raised == first.Wrong && first.Why == WroteInput:
+		return b.writtenAsOutput(t, settled)
 	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
 		return settled // the reading is right: it is the function that is wrong at other sizes
-	}
-	if first.Raised == first.Wrong && first.Why == WroteInput { // no other layout or size of an input excuses it
-		for _, other := range b.Alternatives() {
-			if b.givesOutput(other) && t.Read(&other).Clean() {
-				return Settled{Taken: &other}
-			}
-		}
-		return settled
 	}
 	untried := map[string]bool{} // attributes of which a value could not be tried in time
 	left := ""                   // the first reading that there was no time for
@@ -149,13 +140,29 @@ func Settle(b *Binding, t Trial) Settled {
 	return settled
 }
 
-// givesOutput says whether an alternative takes a parameter for an output that is read as an input.
-func (b *Binding) givesOutput(other Alternative) bool {
-	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool {
-			return other.Options.Map[a.Name] == t.Name
-		})
-	})
+// leavesOpen says whether the lines of a function leave another reading open where nothing was assumed.
+func (b *Binding) leavesOpen() bool {
+	names, _ := b.exchangeable()
+	_, square := b.swapped()
+	return len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
+		len(b.perhapsOutputs()) > 0
+}
+
+// writtenAsOutput takes the right reading of a function, which writes an input, in which that is an output;
+// otherwise is what is settled where there is none. No other size or layout of inputs excuses who writes over
+// them.
+func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
+	for _, other := range b.Alternatives() {
+		isOutput := func(a Argument) bool {
+			return a.Role == Input && slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool {
+				return other.Options.Map[a.Name] == t.Name
+			})
+		}
+		if slices.ContainsFunc(b.Args, isOutput) && t.Read(&other).Clean() {
+			return Settled{Taken: &other}
+		}
+	}
+	return otherwise
 }
 
 // withoutSome is the reading of a function that takes tensors without some sizes alone; nil where none is
