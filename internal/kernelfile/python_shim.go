@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/scanner"
 	gotoken "go/token"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -315,16 +316,17 @@ func (b *Binding) pythonSizes() []string {
 		}
 	}
 	for _, d := range b.Spec.Dims {
-		shown, ok := op.ShownBy(d.Name, b.inputs, nil)
-		if !ok {
-			continue
+		if shown, ok := op.ShownBy(d.Name, b.inputs, nil); ok {
+			lines = append(lines, fmt.Sprintf("%s = in_%s.shape[%d] * %d", pythonName(d.Name),
+				b.inputs[shown.Tensor].Name, shown.Axis, shown.Times))
+		} else if from, ok := op.FollowsFrom(d.Name, b.inputs); ok {
+			over := "1"
+			if from.Over != "" {
+				over = pythonName(from.Over)
+			}
+			lines = append(lines, fmt.Sprintf("%s = (in_%s.shape[%d] - %d) // max(%s, 1)", pythonName(d.Name),
+				b.inputs[from.Tensor].Name, from.Axis, from.Less, over))
 		}
-		line := fmt.Sprintf("%s = in_%s.shape[%d]", pythonName(d.Name), b.inputs[shown.Tensor].Name,
-			shown.Axis)
-		if shown.Times > 1 {
-			line += fmt.Sprintf(" * %d", shown.Times)
-		}
-		lines = append(lines, line)
 	}
 	return lines
 }
@@ -348,6 +350,13 @@ func pythonSize(target string) string {
 // parameter for and that are 1.
 func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	var words strings.Builder
+	if a, values := b.shapedBy(t); values != nil && b.Options.Attrs[a.Name] == "" && b.named[a.Name] == "" {
+		for _, value := range slices.Sorted(maps.Keys(values)) {
+			t.Shape = values[value]
+			fmt.Fprintf(&words, "%q: (%s), ", value, b.pythonShape(t, seen))
+		}
+		return fmt.Sprintf("*{%s}[attributes[%q]],", strings.TrimSuffix(words.String(), ", "), a.Name)
+	}
 	list := b.shape(t)
 	if seen && b.flat() {
 		var factors []string
