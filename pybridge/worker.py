@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import dataclasses
 import hashlib
 import importlib
 import importlib.util
@@ -179,7 +180,13 @@ class Worker:
         return self.loaded[op]
 
     def _import(self, op: str, path: Path) -> ModuleType | dict[str, Any]:
-        return _import(op, path)
+        module = _import(op, path)
+        replaced = self.watch.clocks() if self.watch is not None else ""
+        if replaced and not isinstance(module, dict):
+            module.IMPLEMENTATIONS = [
+                dataclasses.replace(row, remark=f"{row.remark}; {replaced}".removeprefix("; "))
+                for row in module.IMPLEMENTATIONS]
+        return module
 
     def _entries(self, op: str, i, source: str) -> list[dict[str, Any]]:
         """The registrations of an implementation: one a pass and contract."""

@@ -164,7 +164,15 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	defer s.Close(&err)
-	a.lookCloser(s.Runner, o.dump, onGPU == nil)
+	twins, err := a.twinsOf(ctx, mine, needs)
+	if err != nil {
+		return err
+	}
+	if twins != nil {
+		s.Runner.Twins = twins
+	}
+	defer twins.Close()
+	a.lookCloser(s.Runner, o.dump, onGPU == nil || twins != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
@@ -172,7 +180,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	var smallest []shrink.Finding
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if !o.json {
-			smallest, err = a.smallestCases(ctx, mine, s.Request, result)
+			smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result)
 		}
 		return err
 	})
@@ -185,6 +193,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return end.Failure(err)
 	}
 	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
+	if !o.json {
+		a.tellBesides(result.Besides)
+	}
 	err = errors.Join(err, a.tellSmallest(smallest, s.Info.Added))
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	return end.Failure(err)

@@ -170,7 +170,7 @@ func (f *File) placeMessage(message, log string) string {
 
 // Run runs a job in the worker of its file.
 func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
-	f := b.file(job.Implementation.Name)
+	f := b.File(job.Implementation.Name)
 	if f == nil {
 		return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added",
 			job.Implementation.Name)
@@ -261,7 +261,7 @@ func emptyOutputs(job backend.Job) bool {
 
 // Measure prepares a call to be timed, in the worker of its file.
 func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
-	f := b.file(job.Implementation.Name)
+	f := b.File(job.Implementation.Name)
 	if f == nil {
 		return nil, backend.Outcome{}, fmt.Errorf("time %s: no file of that name was added",
 			job.Implementation.Name)
@@ -271,15 +271,15 @@ func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 
 // CUDAFile is the kernel file that is built for an implementation; "" where it is no CUDA.
 func (b *Backend) CUDAFile(implementation string) string {
-	f := b.file(implementation)
+	f := b.File(implementation)
 	if f == nil || f.IsPython() {
 		return ""
 	}
 	return f.shim
 }
 
-// file is the one of an implementation; nil where there is none.
-func (b *Backend) file(implementation string) *File {
+// File is the one of an implementation; nil where there is none.
+func (b *Backend) File(implementation string) *File {
 	i := slices.IndexFunc(b.Files, func(f *File) bool { return f.Name == implementation })
 	if i < 0 {
 		return nil

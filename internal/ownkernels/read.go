@@ -425,3 +425,10 @@ func (f *File) WithAttribute(name, value string) (*File, error) {
 	changed.Options.Attrs[name] = value
 	return changed.Read()
 }
+
+// On reads the file as it was settled, for other workers.
+func (f *File) On(workers Workers) (*File, error) {
+	changed := f.reading
+	changed.Workers = workers
+	return changed.Read()
+}

@@ -58,6 +58,9 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) (
 		planned = interleaved(planned)
 	}
 	err = x.all(ctx, planned)
+	for _, s := range x.besides.seen {
+		result.Besides = append(result.Besides, *s)
+	}
 	result.inOrder(p.judged)
 	result.spend("running and judging", x.began)
 	if err != nil || result.Interrupted || request.Timing == nil {
@@ -103,6 +106,7 @@ type execution struct {
 
 	ahead    ahead
 	company  company
+	besides  besides
 	mu       sync.Mutex // guards what follows, and the order of records
 	result   *Result
 	finished int
@@ -319,6 +323,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	}
 	x.known(c, e, found, &r)
 	e.doubted(&r)
+	if err := x.beside(ctx, c, e, &r); err != nil {
+		return err
+	}
 	l := x.lossesOf(e, c.DType)
 	l.judged(e, &r)
 	l.ended(c.Key())
