@@ -310,6 +310,24 @@ func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder
 	return truth
 }
 
+// leftOut says of every file whose backward is not judged why.
+func (o *ownFiles) leftOut() (sentences []string) {
+	if o == nil {
+		return nil
+	}
+	for _, f := range o.Files {
+		for _, b := range f.Bindings {
+			for _, note := range b.Notes {
+				if why, is := strings.CutPrefix(note, kernelfile.NoBackward); is {
+					sentences = append(sentences, fmt.Sprintf("The backward of %s was not judged: %s.", f.Name,
+						strings.TrimSuffix(why, ".")))
+				}
+			}
+		}
+	}
+	return sentences
+}
+
 // tellMatched says what was understood of every file, and which files were not understood.
 func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
 	to := a.style().Wrap(a.out)
