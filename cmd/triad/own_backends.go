@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/ownkernels"
