@@ -77,6 +77,7 @@ type Outcome struct {
 	Where     *Where
 	Log       string // the tail of what the worker printed
 	Launches  []LaunchOutcome
+	Calls     []string // of an OrderRecorded launch, also of one that raised
 	Wall      time.Duration
 	PeakBytes int64
 	Ended     bool // the worker ended with the job, or was ended: the next job waits for a new one

@@ -321,6 +321,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	if c.large() && x.toldToStop() {
 		return errLeft // what was judged meanwhile may be judged in part
 	}
+	if found, err = x.called(ctx, c, e, found); err != nil {
+		return err
+	}
 	x.known(c, e, found, &r)
 	e.doubted(&r)
 	if err := x.beside(ctx, c, e, &r); err != nil {

@@ -2,8 +2,10 @@ package truth_test
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 
 	"triad/internal/judge"
@@ -137,10 +139,23 @@ func sameVerdicts(t *testing.T, where, contract string, a judge.Answer,
 		t.Errorf("%s:\n  by rows  %+v\n  of all   %+v", where, got, want)
 	}
 	data := a.Launches[0].Outputs[0].Data
-	if of, by := judge.WrongsOf(whole, data), judge.WrongsOf(rows, data); of != by {
+	if of, by := rejectedKinds(whole, data), rejectedKinds(rows, data); !maps.Equal(of, by) {
 		t.Errorf("%s: wrong by rows %+v, of all %+v", where, by, of)
 	}
 	return got
+}
+
+// rejectedKinds counts the rejected elements of an output by their kinds.
+func rejectedKinds(target judge.Target, data []byte) map[string]int {
+	var mu sync.Mutex
+	kinds := map[string]int{}
+	judge.EveryRejected(target, data, func(e judge.Rejected) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		kinds[e.Kind]++
+		return true
+	})
+	return kinds
 }
 
 // sameBits compares what two verdicts hold, NaN being NaN.
