@@ -16,6 +16,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/subprocess"
+	"triad/internal/userfile"
 )
 
 // ServeCatalog serves a driver's requests with a device, the operators of the catalog and, where spec is a
@@ -51,7 +52,7 @@ func ownSpec(path string) (*op.Spec, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := userfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the spec: %w", err)
 	}
