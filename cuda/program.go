@@ -392,10 +392,7 @@ func (b *Builder) buildProgram(ctx context.Context, set *sourceSet, files map[st
 		args := slices.Concat(flags, units, []string{"-o", filepath.Join(folder, "program")}, link)
 		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
 		if err != nil {
-			if ctx.Err() != nil {
-				return record{}, err
-			}
-			return record{}, firstError(set.name, log)
+			return record{}, compileFailure(ctx, err, set.name, log)
 		}
 		if e := set.arrayOnDevice(log); e != nil {
 			return record{}, e

@@ -205,8 +205,11 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 	library, all, err := s.open(ctx, file)
 	var build *BuildError
 	var missing *backend.Unavailable
+	trouble := backend.TroubleOf(err)
 	failed := backend.LoadFailure{Implementation: "cuda", Status: op.StatusBuildFail}
 	switch {
+	case trouble != nil:
+		failed.Status, failed.Message, failed.Log = op.StatusInterrupted, trouble.Sentence, trouble.Log
 	case errors.As(err, &build):
 		failed.Message, failed.Log = build.Error(), build.Log
 	case errors.As(err, &missing):

@@ -78,7 +78,8 @@ type LoadReply struct {
 // the first message of the compiler or the interpreter, with file and line.
 type LoadFailure struct {
 	Implementation string    `json:"implementation"`
-	Status         op.Status `json:"status"` // BUILD_FAIL or UNAVAILABLE
+	// BUILD_FAIL or UNAVAILABLE; INTERRUPTED where this machine was in trouble: nothing is known of them
+	Status  op.Status `json:"status"`
 	Message        string    `json:"message"`
 	Log            string    `json:"log,omitempty"`
 }

@@ -71,12 +71,16 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	failed := backend.LoadFailure{Implementation: f.Name, Status: op.StatusBuildFail}
 	var missing *backend.Unavailable
 	var broken *backend.BuildFailure
+	var trouble *backend.HostTrouble
 	switch {
+	case errors.As(err, &trouble):
+		failed.Status, failed.Message, failed.Log = op.StatusInterrupted, trouble.Sentence, trouble.Log
+		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case errors.As(err, &missing):
 		failed.Status, failed.Message = op.StatusUnavailable, missing.Sentence
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case errors.As(err, &broken):
-		failed.Message, failed.Log = broken.Sentence, broken.Log
+		failed.Status, failed.Message, failed.Log = broken.Verdict(), broken.Sentence, broken.Log
 		f.limit(&failed)
 		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)

@@ -16,9 +16,10 @@ import (
 // would cost the same again, a fresh process or a whole deadline, and say nothing new. So is a function that
 // was never right and that triad may have read wrongly wherever it is asked.
 const (
-	mostCrashes = 3
-	mostHangs   = 2
-	mostDoubted = 3
+	mostCrashes  = 3
+	mostHangs    = 2
+	mostDoubted  = 3
+	mostTroubles = 2
 )
 
 // losses are the cases of one pass of an implementation that cost a worker since the last that came back; on
@@ -33,6 +34,9 @@ type losses struct {
 	doubted map[string]int
 	line    []*standing // the cases that were begun, from the first that is not judged, as planned
 	right   bool        // some case was right, in whatever dtype
+	// this machine kept so many cases from being run, the last one for that reason
+	troubles int
+	trouble  *ruling
 }
 
 // standing is a case that was begun.
@@ -94,6 +98,13 @@ func (l *losses) note(o backend.Outcome) {
 	default:
 		l.crashes, l.hangs = 0, 0
 	}
+}
+
+// open counts a case that this machine kept from being run.
+func (l *losses) open(why *ruling) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.troubles, l.trouble = l.troubles+1, why
 }
 
 // begin puts a case in the lines of its entries; cases are begun in the order of the plan.
@@ -166,6 +177,8 @@ func (l *losses) ruling(dtype string) *ruling {
 	defer l.mu.Unlock()
 	status, count := op.StatusUnknown, 0
 	switch {
+	case l.troubles >= mostTroubles:
+		return l.trouble
 	case l.hangs >= mostHangs:
 		status, count = op.StatusHang, l.hangs
 	case l.crashes >= mostCrashes:
