@@ -118,6 +118,8 @@ type Outcome struct {
 	PeakBytes int64
 	Ended     bool // the worker ended with the job, or was ended: the next job waits for a new one
 	Wedged    bool // the worker survived SIGKILL
+	// of a job without an answer: the longest that one of as much work took before; 0: none came back
+	Usual time.Duration
 }
 
 // ChangedItsMind makes a decline that came after a launch of the same call what it is: what was taken once

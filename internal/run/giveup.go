@@ -77,11 +77,23 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 	if given != nil {
 		return backend.Outcome{}, given, nil
 	}
+	began := time.Now()
 	outcome, err := x.launch(ctx, c, e)
+	x.took(e, time.Since(began))
 	if err == nil {
 		l.note(outcome)
 	}
 	return outcome, nil, err
+}
+
+// took adds to the time that an implementation has had.
+func (x *execution) took(e entry, d time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.spent == nil {
+		x.spent = map[string]time.Duration{}
+	}
+	x.spent[e.implementation.Name] += d
 }
 
 // note counts how a case ended. An exception, which costs no worker, came back; a case that was refused says
@@ -156,16 +168,21 @@ func (l *losses) ended(key string) {
 	}
 }
 
-// tooLong is what becomes of a case of an implementation that is limited once the run has taken as long as
-// it may.
+// tooLong is what becomes of a case of an implementation that is limited once its own cases have taken as
+// long as they may: one that hangs costs no other its time.
 func (x *execution) tooLong(e entry) *ruling {
 	limit := x.request.CasesLimit
-	if limit <= 0 || time.Since(x.began) < limit || !x.request.Limited(e.implementation.Name) {
+	if limit <= 0 || !x.request.Limited(e.implementation.Name) {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.spent[e.implementation.Name] < limit {
 		return nil
 	}
 	return &ruling{
 		status: op.StatusSkipped,
-		sentence: fmt.Sprintf("not run: the cases before this one took %v, as long as those of added files "+
+		sentence: fmt.Sprintf("not run: its cases before this one took %v, as long as those of an added file "+
 			"get with --quick; --limit cases=%v gives them longer, --dims, --dtype or --distribution choose "+
 			"a single case", limit, 10*limit),
 	}

@@ -378,7 +378,11 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	done()
 	wall := time.Since(began)
 	if err != nil {
-		return a.notAnswered(ctx, job, s, wall, err)
+		outcome, err := a.notAnswered(ctx, job, s, wall, err)
+		if len(earlier) > 0 {
+			outcome.Usual = slices.Max(earlier)
+		}
+		return outcome, err
 	}
 	outcome := collect(job, args, arena, reply, wall)
 	if side && arena.used > mostKept { // each of many workers would keep the memory of its largest case

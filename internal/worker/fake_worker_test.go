@@ -155,6 +155,15 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 				time.Sleep(time.Hour)
 			}
 		}
+	case "ends behind a child":
+		// the child holds the socket
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.ExtraFiles = []*os.File{conn}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		cmd.Start()
+		os.Exit(0)
+	case "stops itself":
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	case "closes its socket":
 		conn.Close()
 		time.Sleep(time.Hour)
