@@ -162,6 +162,12 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		cmd.Start()
 		os.Exit(0)
+	case "leaves a session":
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		cmd.Start()
+		fmt.Printf("grandchild %d\n", cmd.Process.Pid)
+		time.Sleep(time.Hour)
 	case "stops itself":
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	case "closes its socket":
