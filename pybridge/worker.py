@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import functools
 import dataclasses
 import hashlib
@@ -346,8 +347,15 @@ def _import(op: str, path: Path, rows_needed: bool = True) -> ModuleType | dict[
     except BaseException as e:
         if isinstance(e, KeyboardInterrupt):
             raise
-        return failed("BUILD_FAIL", _first_message(e, path), traceback.format_exc()[-8000:])
+        status = "INTERRUPTED" if host_trouble(e) else "BUILD_FAIL"
+        return failed(status, _first_message(e, path), traceback.format_exc()[-8000:])
     return module
+
+
+def host_trouble(e: BaseException) -> bool:
+    """Whether an exception is about this machine's memory, disks or tables, and not about the file."""
+    return isinstance(e, MemoryError) or isinstance(e, OSError) and e.errno in (
+        errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 def _first_message(e: BaseException, path: Path) -> str:

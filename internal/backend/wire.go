@@ -77,10 +77,11 @@ type LoadReply struct {
 // LoadFailure says which implementations (a prefix such as "cuda" or "triton") could not be loaded, and why:
 // the first message of the compiler or the interpreter, with file and line.
 type LoadFailure struct {
-	Implementation string    `json:"implementation"`
-	Status         op.Status `json:"status"` // BUILD_FAIL or UNAVAILABLE
-	Message        string    `json:"message"`
-	Log            string    `json:"log,omitempty"`
+	Implementation string `json:"implementation"`
+	// BUILD_FAIL or UNAVAILABLE; INTERRUPTED where this machine was in trouble: nothing is known of them
+	Status  op.Status `json:"status"`
+	Message string    `json:"message"`
+	Log     string    `json:"log,omitempty"`
 }
 
 // Implementation is one version of one pass of an operator, as it registered itself.

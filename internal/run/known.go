@@ -150,6 +150,10 @@ func (e entry) doubted(r *record.Record) {
 			why = append(why, d.Why)
 		}
 	}
+	if len(why) > 0 && r.Status == op.StatusHang { // no reading has a function return that never does
+		r.Message += ". It was read with a guess: " + strings.Join(why, ". ")
+		return
+	}
 	if len(why) > 0 {
 		r.Message = strings.Join(why, ". ") + ". As it is read: " +
 			strings.TrimSuffix(r.Status.String()+": "+r.Message, ": ")

@@ -262,6 +262,9 @@ func reason(result run.Result, refused []error, end Ending) string {
 		i := slices.IndexFunc(result.Steps, func(s run.Step) bool { return !s.Agrees() })
 		return fmt.Sprintf("The truth of %s is not proven, so no verdict on its gradients counts: %v.",
 			result.Steps[i].Case.Op, result.Steps[i].Step)
+	case len(result.Open) > 0:
+		return "This machine kept a part of the plan from being run: " + strings.Join(result.Open, "; ") +
+			". The same command with --resume runs what is left."
 	case result.Interrupted:
 		return "The run was stopped before its plan was done: the same command with --resume finishes it."
 	case len(refused) > 0: // printed above the table, which may be long

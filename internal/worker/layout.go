@@ -80,9 +80,12 @@ func mayReport(s op.Status) bool {
 	return false
 }
 
-// checkFailures refuses a load reply whose failures are none.
+// checkFailures refuses a load reply whose failures are none, or which this machine is to blame for.
 func checkFailures(failed []backend.LoadFailure) error {
 	for _, f := range failed {
+		if f.Status == op.StatusInterrupted {
+			return &backend.HostTrouble{Sentence: f.Message, Log: f.Log}
+		}
 		if f.Status != op.StatusBuildFail && f.Status != op.StatusUnavailable {
 			return fmt.Errorf("%s failed to load with the status %v, want %v or %v", f.Implementation,
 				f.Status, op.StatusBuildFail, op.StatusUnavailable)

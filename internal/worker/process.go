@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unicode"
 
@@ -58,6 +60,10 @@ type process struct {
 // unreadable keeps a worker from reading the truth in this process's memory: it may run as the same user. (As
 // root it could all the same.)
 var unreadable = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) })
+
+// started counts the workers of this process: the number marks what each of them starts, which may leave its
+// group.
+var started atomic.Int64
 
 // start runs the command with descriptor 3 a socket and descriptor 4 sealed shared memory of memoryBytes
 // (sparse).
@@ -119,8 +125,13 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 		return fail(fmt.Errorf("make a pipe for what %s prints: %w", c.Path, err))
 	}
 	defer printed.Close()
+	mark := fmt.Sprintf("TRIAD_WORKER=%d-%d", os.Getpid(), started.Add(1))
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
+	}
 	p.child, err = subprocess.Start(subprocess.Command{
-		Path: c.Path, Args: c.Args, Env: c.Env, Dir: dir,
+		Path: c.Path, Args: c.Args, Env: append(slices.Clone(env), mark), Mark: mark, Dir: dir,
 		Files:  append([]*os.File{theirs, memoryFile}, c.Files...),
 		Stdout: printed, Stderr: printed, Grace: grace, Kill: kill,
 		Most: c.Most, Boxed: c.Boxed,

@@ -4,6 +4,7 @@ and what a machine may lack."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -122,6 +123,13 @@ class Files(Folder):
                     idle.idle({"do": "run"}, lambda: False)
                     idle.idle({"do": "load", "load": {"op": "fine", "slot": slot}}, lambda: next(asked))
                 self.assertEqual([call.args[0] for call in imported.call_args_list], want)
+
+    def test_what_this_machine_lacks_is_no_fault_of_a_file(self):
+        for e, want in ((OSError(errno.ENOSPC, "full"), True), (OSError(errno.EMFILE, "many"), True),
+                        (MemoryError(), True), (OSError(errno.ENOENT, "gone"), False),
+                        (ImportError("no such module"), False)):
+            with self.subTest(e=e):
+                self.assertEqual(worker.host_trouble(e), want)
 
     def test_files_that_do_not_load_say_where_and_why(self):
         self.write("broken.py", "import torch\n\ndef forward(x)\n    return x\n")
