@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/ownkernels"
@@ -46,6 +47,9 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, request run.Req
 			Spec: request.Operators[0].Spec, Suspect: suspect, Run: p.run, Stop: p.stop,
 			Fixed: request.Options.Dims, Equal: file.Covers.Equal, Assumed: file.Assumed(),
 			Shares: file.Shares, NoBarrier: file.NoBarrier, Python: file.IsPython(),
+		}
+		if search.Python {
+			search.Masks = advice.MaskedLoads(file.Text())
 		}
 		all = append(all, search.Find())
 		if p.fault != nil {

@@ -12,11 +12,11 @@ import (
 func TestAdviceOfAnIllegalAddress(t *testing.T) {
 	emulated := Facts{
 		Status: op.StatusOutOfBounds, Message: "a write 4 bytes past the end of y",
-		Multiple: 256, Of: "cols",
+		Multiple: 256, Tried: Tried{Size: "cols", Right: []int64{256, 512}, Wrong: []int64{1, 255}},
 	}
 	onGPU := Facts{
 		Status: op.StatusCrash, Message: "the kernel ended with CUDA error 700, illegal address",
-		Multiple: 256, Of: "cols",
+		Multiple: 256, Tried: Tried{Size: "cols", Right: []int64{256, 512}, Wrong: []int64{1, 255}},
 	}
 	if a, b := For(emulated), For(onGPU); a != b || !strings.Contains(a, "if (i < n)") {
 		t.Errorf("in the emulator %q, on a GPU %q", a, b)
@@ -30,10 +30,10 @@ func TestAdviceOfAnIllegalAddress(t *testing.T) {
 // Threads are no matter of a Python function.
 func TestAdviceOfALimitInPython(t *testing.T) {
 	f := Facts{
-		Status: op.StatusCrash, Message: "ValueError: only up to 64 columns", UpTo: "cols", Last: 64,
-		Python: true,
+		Status: op.StatusCrash, Message: "ValueError: only up to 64 columns", UpTo: true, Last: 64,
+		Python: true, Tried: Tried{"cols", []int64{32, 64}, []int64{65, 66, 128, 130, 260}},
 	}
-	if got, want := For(f), "cols up to 64 are right, from 65 on it is wrong"; got != want {
+	if got, want := For(f), "cols = 32, 64 are right, 65, 66, 128, 130, 260 are wrong"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	f.Python, f.Message = false, launchRefused
@@ -88,7 +88,7 @@ func TestAdviceOfReturnedValues(t *testing.T) {
 // What the emulator saw goes before what the sizes suggest.
 func TestAdviceOfWhatWasSeen(t *testing.T) {
 	ended := Facts{
-		Status: op.StatusFail, Message: "y[0, 0]: got NaN, want 1", Multiple: 32, Of: "cols",
+		Status: op.StatusFail, Message: "y[0, 0]: got NaN, want 1", Multiple: 32, Tried: Tried{Size: "cols"},
 		Log: "triad: mine.cu:6: __shfl_xor_sync of lane 0 reads lane 16, " +
 			"whose thread has ended or was never there",
 	}
@@ -103,7 +103,7 @@ func TestAdviceOfWhatWasSeen(t *testing.T) {
 		Status:   op.StatusCrash,
 		Message:  "misaligned address: 16 bytes",
 		Multiple: 4,
-		Of:       "cols",
+		Tried:    Tried{Size: "cols"},
 	}
 	if got := For(misaligned); !strings.HasPrefix(
 		got,

@@ -155,6 +155,9 @@ func (r Reading) Read() (*File, error) {
 	})
 }
 
+// Text is that of the file.
+func (f *File) Text() string { return strings.Join(f.lines, "\n") }
+
 // besideFlags are the compiler's flags with the file's own folder, where its copy lies elsewhere.
 func (f *File) besideFlags(flags []string) []string {
 	if f.inline == "" || filepath.Ext(f.Path) == ".py" {

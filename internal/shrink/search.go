@@ -50,15 +50,22 @@ type Search struct {
 	Shares    bool                // the file shares memory between threads
 	NoBarrier bool                // ... and has no barrier
 	Python    bool                // the function is one of Python
+	Masks     []advice.MaskedLoad // of a Triton file
 
 	sizes []string // the dims that may change
-	known map[string]*record.Record
+	known map[string]judged
 	runs  int
+}
+
+// judged is a probe with what became of it; nil where it could not be run.
+type judged struct {
+	probe  Probe
+	record *record.Record
 }
 
 // Find shrinks the case of the suspect and asks what its neighbours do.
 func (s *Search) Find() Finding {
-	s.known = map[string]*record.Record{}
+	s.known = map[string]judged{}
 	first := s.Suspect.Record
 	facts := advice.Facts{
 		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Unwritten: s.Spec.Advice.Unwritten,
@@ -68,6 +75,7 @@ func (s *Search) Find() Finding {
 		Formula: s.Spec.FormulaOf(first.Case.Pass),
 		Exact:   s.Spec.DefaultContract(first.Case.DType) == "exact",
 		Layout:  layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,
+		Masks: s.Masks,
 	}
 	if first.Status == op.StatusFail {
 		if facts.Otherwise = s.rightAttribute(); facts.Otherwise != "" {
@@ -101,6 +109,7 @@ func (s *Search) Find() Finding {
 	}
 	facts.Status, facts.Message, facts.ULP = smallest.Status, sentenceOf(smallest), farthest(smallest)
 	facts.Log = smallest.LogTail
+	facts.Smallest = !slices.ContainsFunc(s.sizes, func(name string) bool { return at[name] > s.Spec.StepOf(name) })
 	s.askNeighbours(&facts, at, lastRight)
 	return Finding{smallest, advice.For(facts)}
 }
@@ -214,16 +223,16 @@ func (s *Search) judge(at Sizes, changes ...op.Dim) *record.Record {
 
 func (s *Search) judgeOn(distribution string, at Sizes) *record.Record {
 	key := fmt.Sprint(at, distribution)
-	if r, ok := s.known[key]; ok {
-		return r
+	if k, ok := s.known[key]; ok {
+		return k.record
 	}
 	if s.spent() {
 		return nil
 	}
 	s.runs++
-	r := s.Run(Probe{Sizes: at, Distribution: distribution, Relations: s.relations()})
-	s.known[key] = r
-	return r
+	probe := Probe{Sizes: at, Distribution: distribution, Relations: s.relations()}
+	s.known[key] = judged{probe, s.Run(probe)}
+	return s.known[key].record
 }
 
 // is says whether the case with other sizes was judged so.

@@ -62,12 +62,29 @@ func TestFindNamesTheFault(t *testing.T) {
 		{
 			"everywhere", func(Sizes) bool { return true },
 			Sizes{rows: 1, cols: 1},
-			"wrong from the smallest shape on",
+			"wrong at the smallest shape already",
 		},
 		{
 			"a limit", func(s Sizes) bool { return s[cols] > 64 },
 			Sizes{rows: 1, cols: 65},
-			"cols up to 64 are right, from 65 on it is wrong",
+			"cols = 63, 64 are right, 65, 66, 260, 512, 1023 are wrong: 64 threads",
+		},
+		{
+			"wrong at multiples of four alone", func(s Sizes) bool { return s[cols]%4 == 0 },
+			Sizes{rows: 1, cols: 4},
+			"cols = 2, 3, 5, 1023 are right, 4, 8, 16, 256 are wrong",
+		},
+		{
+			"lanes beyond a power of two", func(s Sizes) bool { return s[cols]&(s[cols]-1) != 0 },
+			Sizes{rows: 1, cols: 3},
+			"cols is a power of two and wrong elsewhere",
+		},
+		{
+			"lanes of a block of at least 16", func(s Sizes) bool {
+				return s[cols] < 16 || s[cols]&(s[cols]-1) != 0
+			},
+			Sizes{rows: 1, cols: 1},
+			"cols is a power of two and wrong elsewhere",
 		},
 		{
 			"the tail", func(s Sizes) bool { return s[cols]%32 != 0 },
@@ -121,7 +138,7 @@ func TestFindKeepsMultiples(t *testing.T) {
 				dims = append(dims, size(other.Name, 16*21))
 			}
 			for limit, says := range map[int64]string{
-				0: "smallest shape on", 64: "up to 64 are right, from 80 on",
+				0: "smallest shape already", 64: "64 are right, 80, 96,",
 			} {
 				s := searchOf(t, o.Spec.Name, "normal", dims,
 					func(p Probe) bool { return p.Sizes[d.Name] > limit })
@@ -153,7 +170,7 @@ func TestFindLeavesOutChance(t *testing.T) {
 		func(p Probe) bool { return !slices.Contains([]int64{128, 256, 384}, p.Sizes["cols"]) },
 	} {
 		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 53), size("cols", 135)}, wrong)
-		if got := s.Find().Advice; !strings.Contains(got, "wrong from the smallest shape on") {
+		if got := s.Find().Advice; !strings.Contains(got, []string{"no pattern of sizes explains it", "wrong at the smallest shape already"}[i]) {
 			t.Errorf("%d: advice %q", i, got)
 		}
 	}
@@ -183,7 +200,7 @@ func TestFindKeepsWhatWasRight(t *testing.T) {
 		}
 		return &record.Record{Status: op.StatusNoPower}
 	}
-	if got := s.Find().Advice; !strings.Contains(got, "rows up to 16 are right, from 17 on it is wrong") {
+	if got := s.Find().Advice; !strings.Contains(got, "16 are right, 17, 18,") {
 		t.Errorf("advice %q, want the limit", got)
 	}
 	back := searchOf(t, ofRows, "normal", op.Dims{size("rows", 2), size("cols", 3)},
