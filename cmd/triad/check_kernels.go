@@ -115,7 +115,7 @@ func (w *watchedBackend) Unwrap() backend.Backend { return w.Backend }
 
 // Run watches the call of a job, then has it run for the judge.
 func (w *watchedBackend) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
-	found, err := w.calls.run(ctx, job.Implementation.Op, job, nil)
+	found, err := w.calls.run(ctx, cudaFileOf(w.Backend, job), job, nil)
 	if err != nil {
 		return backend.Outcome{}, err
 	}

@@ -14,7 +14,6 @@ import (
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
-	"triad/internal/shrink"
 )
 
 // compareOptions are what a compare needs to know.
@@ -164,17 +163,22 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	defer s.Close(&err)
-	a.lookCloser(s.Runner, o.dump, onGPU == nil)
+	var calls *watchedCalls
+	if !o.ownFlags.confined() { // a watched call runs outside of the sandbox
+		calls = a.watchedCalls()
+	}
+	a.lookCloser(s.Runner, o.dump, calls, onGPU == nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
 	}
-	var smallest []shrink.Finding
+	var smallest []diagnosed
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
-		if !o.json {
-			smallest, err = a.smallestCases(ctx, mine, s.Request, result)
+		if smallest, err = a.smallestCases(ctx, mine, s.Request, result, s.Info.Added,
+			calls); err != nil {
+			return err
 		}
-		return err
+		return keepDiagnoses(smallest, result.Records, s.Diagnose)
 	})
 	for _, look := range []func(run.Result){o.after, a.partRan} {
 		if look != nil {
@@ -185,7 +189,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return end.Failure(err)
 	}
 	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
-	err = errors.Join(err, a.tellSmallest(smallest, s.Info.Added))
+	if !o.json {
+		err = errors.Join(err, a.tellSmallest(smallest))
+	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	return end.Failure(err)
 }
@@ -213,12 +219,12 @@ func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
 
 // lookCloser sets what a run makes beside its verdicts: dumps into a folder, "" for none, and in the emulator
 // the lines of races.
-func (a *app) lookCloser(r *run.Runner, dump string, emulated bool) {
+func (a *app) lookCloser(r *run.Runner, dump string, calls *watchedCalls, emulated bool) {
 	if dump != "" {
 		r.Dumper = dumper{dump}
 	}
-	if emulated {
-		r.Races = a.raceLines().find
+	if emulated && calls != nil {
+		r.Races = newRaceLines(calls).find
 	}
 }
 

@@ -51,6 +51,9 @@ type Facts struct {
 	// Smallest: the smallest case has the smallest sizes that there are.
 	Smallest bool
 	Masks    []MaskedLoad // of a Triton file
+	// Reported: the emulator has named lines of the smallest case, with what they mean. Guesses from sizes and
+	// numbers would only repeat or contradict it.
+	Reported bool
 	// Otherwise is another value of an attribute that nothing said, with which the function is right:
 	// "interleaved=true"; "" where there is none.
 	Otherwise  string
@@ -118,6 +121,9 @@ func For(f Facts) string {
 			f.Tried.Size, f.Multiple, f.Tried.inBrackets())
 	}
 	words = append(words, f.ofSizes()...)
+	if f.Reported && f.Status == op.StatusFail {
+		return strings.Join(words, "; ")
+	}
 	return strings.Join(slices.Concat(words, f.byStatus(), f.ofMasks()), "; ")
 }
 
@@ -125,6 +131,9 @@ func For(f Facts) string {
 func (f Facts) ofSizes() []string {
 	size := f.Tried.Size
 	switch {
+	case f.Multiple > 0 && f.Reported:
+		return []string{fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it%s", size,
+			f.Multiple, f.Tried.inBrackets())}
 	case f.Multiple > 0:
 		return []string{fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it%s: "+
 			"the tail is not handled. Round the number of blocks up, "+
@@ -145,6 +154,9 @@ func (f Facts) ofSizes() []string {
 }
 
 func afterLimit(f Facts) string {
+	if f.Reported {
+		return ""
+	}
 	where := strings.Contains(f.Message, "tiles may meet") // the operator has its own word for what is wrong
 	if slices.Contains([]int64{32, 64, 128, 256, 512, 1024}, f.Last) && !f.Python && !where {
 		return fmt.Sprintf(": %d threads are not enough for it; let every thread loop over several "+

@@ -174,3 +174,23 @@ func TestAdviceBesideARace(t *testing.T) {
 		t.Errorf("of numbers: %q", got)
 	}
 }
+
+// Where the emulator names the line, sizes are facts still, and what they suggest is left out.
+func TestAdviceBesideAReport(t *testing.T) {
+	f := Facts{
+		Status: op.StatusFail, DType: "fp32", Message: "y[0] is NaN", Multiple: 256, Reported: true,
+		Tried: Tried{"n", []int64{256, 512}, []int64{1, 255}},
+	}
+	want := "it is right where n is a multiple of 256 and wrong beside it (right: 256, 512; wrong: 1, 255)"
+	if got := For(f); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.Multiple, f.UpTo, f.Last = 0, true, 512
+	if got, want := For(f), "n = 256, 512 are right, 1, 255 are wrong"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.Tried = Tried{}
+	if got := For(f); got != "" {
+		t.Errorf("without a size: %q, want nothing", got)
+	}
+}

@@ -62,8 +62,8 @@ func TestAdviceOfMasks(t *testing.T) {
 // Of many values the last right ones below the first wrong one are listed, and those above it.
 func TestTriedListsTheBoundary(t *testing.T) {
 	for want, tried := range map[string]Tried{
-		"n = 3 is right, 4 is wrong":                   {"n", []int64{3}, []int64{4}},
-		"n = 2, 3, 5 are right, 4, 8, 16 are wrong":    {"n", []int64{1, 2, 3, 5}, []int64{4, 8, 16}},
+		"n = 3 is right, 4 is wrong":                {"n", []int64{3}, []int64{4}},
+		"n = 2, 3, 5 are right, 4, 8, 16 are wrong": {"n", []int64{1, 2, 3, 5}, []int64{4, 8, 16}},
 		"n = 7, 8 are right, 9, 10, 18, 32, 64 are wrong": {
 			"n", []int64{1, 2, 3, 4, 5, 6, 7, 8}, []int64{9, 10, 11, 12, 18, 32, 64},
 		},

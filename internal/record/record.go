@@ -39,6 +39,7 @@ type Record struct {
 	Timings []Timing // one a regime; the first is the one that tables show
 
 	Explained []Explanation // what --explain shows; printed, not stored
+	Diagnosis *Diagnosis    // of wrong runs of a user's file that were looked at closer; nil of others
 }
 
 // Explanation is what there is to say about one judged output beyond its verdict.
@@ -180,6 +181,7 @@ type object struct {
 	Timing       *Timing           `json:"timing"`
 	Timings      []Timing          `json:"timings,omitempty"`
 	Explained    []Explanation     `json:"explained,omitempty"`
+	Diagnosis    *Diagnosis        `json:"diagnosis,omitempty"`
 }
 
 // MarshalJSON writes the object that docs/json.md describes.
@@ -194,7 +196,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where,
 		LogTail: r.LogTail, Build: r.Build,
 		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes,
-		Explained: explainedJSON(r.Explained),
+		Explained: explainedJSON(r.Explained), Diagnosis: r.Diagnosis.filled(),
 	}
 	o.Outputs = slices.Clone(o.Outputs)
 	for i := range o.Outputs {

@@ -121,6 +121,14 @@ func Show(w io.Writer, style Style, run record.Run) error {
 	if err := others(w, style, r.Impl, run.Differences); err != nil {
 		return err
 	}
+	if d := r.Diagnosis; d != nil {
+		if err := write(w, "\n  The smallest case found that is wrong too: "+smallestWords(*d)); err != nil {
+			return err
+		}
+		if err := Diagnosis(style.Wrap(w), *d); err != nil {
+			return err
+		}
+	}
 	if r.LogTail != "" {
 		if err := write(w, "\n  end of the worker's log\n"+cleanLines(r.LogTail, "    ")); err != nil {
 			return err

@@ -281,11 +281,13 @@ func clean(words string) string {
 	}, strings.TrimSpace(words))
 }
 
-// cleanLines is clean for text of several lines, each behind indent.
+// cleanLines is clean for text of several lines, each behind indent and with the spaces that it begins with.
 func cleanLines(words, indent string) string {
 	lines := strings.Split(strings.TrimRight(words, "\n"), "\n")
 	for i, line := range lines {
-		lines[i] = strings.TrimRight(indent+clean(strings.ReplaceAll(line, "\t", "    ")), " ")
+		line = strings.ReplaceAll(line, "\t", "    ")
+		own := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		lines[i] = strings.TrimRight(indent+own+clean(line), " ")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

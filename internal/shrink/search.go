@@ -32,8 +32,11 @@ type Probe struct {
 // Finding is the smallest case found, and what usually causes such a fault.
 type Finding struct {
 	Record record.Record
-	Advice string
+	Facts  advice.Facts
 }
+
+// Advice says what usually causes what was found.
+func (f Finding) Advice() string { return advice.For(f.Facts) }
 
 // Search is the search for one wrong record.
 type Search struct {
@@ -92,7 +95,7 @@ func (s *Search) Find() Finding {
 	smallest := first
 	if first.Status == op.StatusHang { // each further run would cost a deadline
 		facts.Status, facts.Message = first.Status, sentenceOf(first)
-		return Finding{first, advice.For(facts)}
+		return Finding{first, facts}
 	}
 	lastRight := Sizes{} // the largest right value below the smallest wrong one
 	for range 2 {
@@ -111,7 +114,7 @@ func (s *Search) Find() Finding {
 	facts.Log = smallest.LogTail
 	facts.Smallest = !slices.ContainsFunc(s.sizes, func(name string) bool { return at[name] > s.Spec.StepOf(name) })
 	s.askNeighbours(&facts, at, lastRight)
-	return Finding{smallest, advice.For(facts)}
+	return Finding{smallest, facts}
 }
 
 // baseSizes are the sizes of the suspect's case.

@@ -118,8 +118,8 @@ func TestFindNamesTheFault(t *testing.T) {
 			for _, d := range got.Record.Case.Dims {
 				found[d.Name] = d.Value
 			}
-			if !maps.Equal(found, c.sizes) || !strings.Contains(got.Advice, c.says) {
-				t.Errorf("found %v, want %v; advice %q, want it to say %q", found, c.sizes, got.Advice,
+			if !maps.Equal(found, c.sizes) || !strings.Contains(got.Advice(), c.says) {
+				t.Errorf("found %v, want %v; advice %q, want it to say %q", found, c.sizes, got.Advice(),
 					c.says)
 			}
 		})
@@ -151,9 +151,9 @@ func TestFindKeepsMultiples(t *testing.T) {
 				}
 				got := s.Find()
 				if found := got.Record.Case.Dims.Get(d.Name); found != limit+16 ||
-					!strings.Contains(got.Advice, says) {
+					!strings.Contains(got.Advice(), says) {
 					t.Errorf("%s %s: found %d, want %d; advice %q, want %q", o.Spec.Name, d.Name, found,
-						limit+16, got.Advice, says)
+						limit+16, got.Advice(), says)
 				}
 			}
 			return
@@ -170,7 +170,7 @@ func TestFindLeavesOutChance(t *testing.T) {
 		func(p Probe) bool { return !slices.Contains([]int64{128, 256, 384}, p.Sizes["cols"]) },
 	} {
 		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 53), size("cols", 135)}, wrong)
-		if got := s.Find().Advice; !strings.Contains(got, []string{"no pattern of sizes explains it", "wrong at the smallest shape already"}[i]) {
+		if got := s.Find().Advice(); !strings.Contains(got, []string{"no pattern of sizes explains it", "wrong at the smallest shape already"}[i]) {
 			t.Errorf("%d: advice %q", i, got)
 		}
 	}
@@ -183,7 +183,7 @@ func TestFindLeavesOutChance(t *testing.T) {
 		}
 		return &record.Record{Status: op.StatusNoPower}
 	}
-	if got := tail.Find().Advice; !strings.Contains(got, "cols is a multiple of 4 and wrong beside it") {
+	if got := tail.Find().Advice(); !strings.Contains(got, "cols is a multiple of 4 and wrong beside it") {
 		t.Errorf("of the tail of a row that cannot be judged alone: %q", got)
 	}
 }
@@ -200,13 +200,13 @@ func TestFindKeepsWhatWasRight(t *testing.T) {
 		}
 		return &record.Record{Status: op.StatusNoPower}
 	}
-	if got := s.Find().Advice; !strings.Contains(got, "16 are right, 17, 18,") {
+	if got := s.Find().Advice(); !strings.Contains(got, "16 are right, 17, 18,") {
 		t.Errorf("advice %q, want the limit", got)
 	}
 	back := searchOf(t, ofRows, "normal", op.Dims{size("rows", 2), size("cols", 3)},
 		func(Probe) bool { return true })
 	back.Suspect.Record.Case.Pass = op.Backward
-	if got := back.Find().Advice; !strings.Contains(got, "formula, "+back.Spec.Backward.Formula) {
+	if got := back.Find().Advice(); !strings.Contains(got, "formula, "+back.Spec.Backward.Formula) {
 		t.Errorf("advice %q, want the formula of the backward", got)
 	}
 }
@@ -217,13 +217,13 @@ func TestFindTellsNumbersFromSizes(t *testing.T) {
 		func(p Probe) bool { return p.Distribution != "normal" && p.Sizes["cols"] > 4 })
 	got := s.Find()
 	if cols := got.Record.Case.Dims.Get("cols"); cols != 5 ||
-		!strings.Contains(got.Advice, "on ordinary numbers this shape is right") ||
-		!strings.Contains(got.Advice, s.Spec.Advice.SpecialNumbers) {
-		t.Errorf("cols = %d, want 5; advice %q, want the spec's", cols, got.Advice)
+		!strings.Contains(got.Advice(), "on ordinary numbers this shape is right") ||
+		!strings.Contains(got.Advice(), s.Spec.Advice.SpecialNumbers) {
+		t.Errorf("cols = %d, want 5; advice %q, want the spec's", cols, got.Advice())
 	}
 	s.Spec = &op.Spec{Name: s.Spec.Name, Dims: s.Spec.Dims}
-	if got := s.Find(); !strings.Contains(got.Advice, "look for an exp") {
-		t.Errorf("without advice in the spec: %q", got.Advice)
+	if got := s.Find(); !strings.Contains(got.Advice(), "look for an exp") {
+		t.Errorf("without advice in the spec: %q", got.Advice())
 	}
 }
 
@@ -254,8 +254,8 @@ func TestFindTriesWhatWasAssumed(t *testing.T) {
 	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)},
 		func(p Probe) bool { return p.Attribute == "" })
 	s.Assumed = map[string][]string{"interleaved": {"true"}}
-	if got := s.Find(); !strings.Contains(got.Advice, "with interleaved = true it is right") {
-		t.Errorf("advice %q", got.Advice)
+	if got := s.Find(); !strings.Contains(got.Advice(), "with interleaved = true it is right") {
+		t.Errorf("advice %q", got.Advice())
 	}
 }
 
@@ -277,11 +277,11 @@ func TestFindTriesWhatWasAssumedWherePowerIs(t *testing.T) {
 	}
 	want := "with approximate = none it is right. The function has no parameter for approximate and was " +
 		"judged with tanh: if none is what it computes, say --attr approximate=none"
-	if got := s.Find().Advice; got != want {
+	if got := s.Find().Advice(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s.Fixed = map[string]int64{"rows": 1, "cols": 1}
-	if got := s.Find().Advice; strings.Contains(got, "--attr") {
+	if got := s.Find().Advice(); strings.Contains(got, "--attr") {
 		t.Errorf("a size that is fixed was changed: %q", got)
 	}
 }
@@ -352,8 +352,8 @@ func TestFindNamesIgnoredTargets(t *testing.T) {
 		})
 		s.Suspect.Record.Case.Attrs = op.Attrs{{Name: "ignore_index", Text: "-100", Number: -100}}
 		got := s.Find()
-		if strings.Contains(got.Advice, says) == alsoWithout {
-			t.Errorf("wrong without ignored targets too: %v; advice %q", alsoWithout, got.Advice)
+		if strings.Contains(got.Advice(), says) == alsoWithout {
+			t.Errorf("wrong without ignored targets too: %v; advice %q", alsoWithout, got.Advice())
 		}
 	}
 }
