@@ -61,7 +61,8 @@ type app struct {
 	stop  context.Context
 	began time.Time
 
-	atOnce *atomic.Bool // the verb ends at the first interrupt: it has nothing to finish
+	atOnce *atomic.Bool    // the verb ends at the first interrupt: it has nothing to finish
+	screen *session.Screen // where progress is drawn and questions are asked: err
 }
 
 // newApp is triad as people run it.
@@ -70,6 +71,8 @@ func newApp(in io.Reader, out, errOut io.Writer) *app {
 		fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in,
 		out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv,
 		parent: &pybridge.Parent{}, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml,
+		screen: session.NewScreen(errOut, isTerminal(errOut)), stop: context.Background(),
+		atOnce: &atomic.Bool{},
 	}
 }
 
@@ -81,7 +84,8 @@ func (a *app) execute(args []string) session.ExitCode {
 	defer a.parent.Close()
 	stop, cancelStop := context.WithCancel(ctx)
 	defer cancelStop()
-	a.stop, a.atOnce = stop, &atomic.Bool{}
+	a.stop = stop
+	a.atOnce.Store(false)
 	defer a.catchInterrupts(cancelStop, cancel)()
 
 	root, begun := a.root(), false
@@ -119,9 +123,9 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 						waited = " (" + waited + ")"
 					}
 					if a.atOnce.Load() {
-						fmt.Fprintln(a.err, "triad: stopping")
+						fmt.Fprintln(a.screen, "triad: stopping")
 					} else {
-						fmt.Fprintf(a.err,
+						fmt.Fprintf(a.screen,
 							"triad: finishing what is running%s; interrupt again to stop at once\n", waited)
 					}
 					first()
@@ -135,6 +139,19 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 		}
 	}, a.broke)
 	return func() { signal.Stop(signals); close(done) }
+}
+
+// atFirstInterrupt has what is done until the returned function is called end at the first Ctrl-C: there is
+// nothing in it to finish.
+func (a *app) atFirstInterrupt(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	before := a.atOnce.Swap(true)
+	undo := context.AfterFunc(a.stop, cancel)
+	return ctx, func() {
+		undo()
+		cancel()
+		a.atOnce.Store(before)
+	}
 }
 
 func (a *app) root() *cobra.Command {

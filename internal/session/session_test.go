@@ -152,7 +152,7 @@ func opened(t *testing.T, c Config) *Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	c.Doing, c.Store, c.Progress, c.Began = "in a test", store, NewProgress(&bytes.Buffer{}, false, nil),
+	c.Doing, c.Store, c.Progress, c.Began = "in a test", store, NewProgress(NewScreen(&bytes.Buffer{}, false), nil),
 		time.Now()
 	c.Info.Toolchain = record.Toolchain{}
 	s, err := Open(t.Context(), c)
