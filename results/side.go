@@ -47,12 +47,12 @@ func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdif
 	}
 	if len(side.Entries) == 0 {
 		return side, fmt.Errorf(
-			"read %s in %s: %w: nothing is recorded of %s; `triad results sessions` shows "+
-				"what is",
+			"read %s in %s: %w: nothing is recorded of %s; `triad results sessions%s` shows what is",
 			name,
 			s.path,
 			ErrNotFound,
 			chosen.words,
+			s.flag,
 		)
 	}
 	for i := range side.Entries {
@@ -83,7 +83,7 @@ func (s *Store) choose(q querier, sel Selection) (c chosen, err error) {
 	c.words, c.index = "all runs of "+s.path, "INDEXED BY run_by_case"
 	f := Filter{Op: sel.Op, Impl: sel.Impl}
 	if sel.Session != "" || sel.Last > 0 {
-		info, err := oneSession(q, sel)
+		info, err := s.oneSession(q, sel)
 		if err != nil {
 			return c, err
 		}
@@ -112,7 +112,7 @@ func (s *Store) choose(q querier, sel Selection) (c chosen, err error) {
 }
 
 // oneSession finds the session that a selection names.
-func oneSession(q querier, sel Selection) (record.Session, error) {
+func (s *Store) oneSession(q querier, sel Selection) (record.Session, error) {
 	var ids []int64
 	var err error
 	if sel.Last > 0 {
@@ -132,9 +132,9 @@ func oneSession(q querier, sel Selection) (record.Session, error) {
 		return record.Session{}, err
 	case len(ids) == 0:
 		return record.Session{}, fmt.Errorf(
-			"%w: no session has this ID; `triad results sessions` shows what "+
-				"there is",
+			"%w: no session has this ID; `triad results sessions%s` shows what there is",
 			ErrNotFound,
+			s.flag,
 		)
 	case len(ids) > 1:
 		return record.Session{}, fmt.Errorf(
@@ -289,6 +289,6 @@ func (s *Store) SessionID(ctx context.Context, sel Selection) (string, error) {
 		return "", s.explain("find the session", err)
 	}
 	defer tx.Rollback()
-	info, err := oneSession(tx, sel)
+	info, err := s.oneSession(tx, sel)
 	return info.ID, s.explain("find the session", err)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/internal/catalog"
-	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -93,7 +92,7 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	o.addStrict(cmd)
 	cmd.Flags().StringVar(&o.dump, "dump", "",
 		"write inputs, outputs, truth and allowance of every case as safetensors into this folder")
-	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
+	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: TRIAD_DB, else results.db in the user's data directory)")
 }
 
 func (o *compareOptions) addStrict(cmd *cobra.Command) {
@@ -209,11 +208,7 @@ func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
 	if o.json || len(result.Records) == 0 {
 		return nil
 	}
-	line := "Look at it: triad results report " + id
-	if o.db != "" {
-		line += " --db " + record.ShellQuote(o.db)
-	}
-	_, err := fmt.Fprintln(a.out, line)
+	_, err := fmt.Fprintln(a.out, "Look at it: triad results report "+id+a.inDatabase)
 	return err
 }
 

@@ -19,6 +19,7 @@ import (
 	"triad"
 	"triad/internal/backend"
 	"triad/internal/panics"
+	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/session"
 	"triad/internal/worker"
@@ -62,7 +63,9 @@ type app struct {
 	began time.Time
 
 	atOnce *atomic.Bool    // the verb ends at the first interrupt: it has nothing to finish
-	screen *session.Screen // where progress is drawn and questions are asked: err
+	// inDatabase ends commands that are printed and read what was recorded: " --db FILE" where a flag names it
+	inDatabase string
+	screen     *session.Screen // where progress is drawn and questions are asked: err
 }
 
 // newApp is triad as people run it.
@@ -89,7 +92,12 @@ func (a *app) execute(args []string) session.ExitCode {
 	defer a.catchInterrupts(cancelStop, cancel)()
 
 	root, begun := a.root(), false
-	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		begun = true
+		if db := cmd.Flags().Lookup("db"); db != nil && db.Value.String() != "" {
+			a.inDatabase = " --db " + record.ShellQuote(db.Value.String())
+		}
+	}
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -155,6 +163,7 @@ func (a *app) atFirstInterrupt(ctx context.Context) (context.Context, func()) {
 }
 
 func (a *app) root() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "triad",
 		Short: "know whether a GPU kernel is right",
@@ -171,15 +180,18 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if version {
+				return a.printVersion(cmd.Context())
+			}
 			if len(args) > 0 {
 				return usage("unknown verb %q: want %s", args[0], strings.Join(verbs(cmd), ", "))
 			}
 			return cmd.Help()
 		},
 	}
+	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%s: %w (triad %s --help lists the flags)", cmd.Name(), err,
-			strings.TrimPrefix(cmd.CommandPath(), "triad "))
+		return usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})
 	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
 		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(),

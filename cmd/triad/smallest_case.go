@@ -171,7 +171,7 @@ func (a *app) tellSmallest(all []diagnosed) error {
 		if err := report.Bad(a.out, a.style(), r); err != nil {
 			return err
 		}
-		if err := report.Diagnosis(a.style().Wrap(a.out), f.diagnosis); err != nil {
+		if err := report.Diagnosis(a.out, a.style(), f.diagnosis); err != nil {
 			return err
 		}
 	}

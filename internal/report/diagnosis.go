@@ -10,7 +10,7 @@ import (
 
 // Diagnosis prints what the emulator reports of the smallest wrong case, what usually causes that, and the
 // command that repeats it.
-func Diagnosis(w io.Writer, d record.Diagnosis) error {
+func Diagnosis(w io.Writer, style Style, d record.Diagnosis) error {
 	const indent = "        "
 	var text strings.Builder
 	for _, f := range d.Findings {
@@ -22,8 +22,8 @@ func Diagnosis(w io.Writer, d record.Diagnosis) error {
 	if d.Advice != "" {
 		text.WriteString(indent + sentence(d.Advice) + "\n")
 	}
-	text.WriteString(indent + clean(d.Repeat) + "\n")
-	return write(w, text.String())
+	text.WriteString(indent + clean(d.Repeat) + style.InDatabase + "\n")
+	return write(style.Wrap(w), text.String())
 }
 
 // sentence begins a text with a capital letter and ends it with a full stop.

@@ -267,7 +267,7 @@ func (p Page) factsSection(run record.Run) htmlSection {
 	}
 	if d := r.Diagnosis; d != nil {
 		var text strings.Builder
-		_ = Diagnosis(&text, *d) // a Builder takes everything
+		_ = Diagnosis(&text, Style{}, *d) // a Builder takes everything
 		s.Blocks = append(s.Blocks, htmlBlock{Words: "The smallest case found that is wrong too:"},
 			htmlBlock{Code: smallestWords(*d) + text.String()})
 	}

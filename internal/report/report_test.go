@@ -375,3 +375,15 @@ func TestASampleIsSaid(t *testing.T) {
 		t.Errorf("of an output that was compared as a whole it says %q", words)
 	}
 }
+
+// Commands that read what was recorded name the database that a flag named.
+func TestHintsNameTheDatabase(t *testing.T) {
+	var out bytes.Buffer
+	r := record.Record{ID: "01X", Status: op.StatusFail, Message: "wrong", Impl: "mine/x"}
+	if err := Bad(&out, Style{InDatabase: " --db my.db"}, r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "triad results show 01X --db my.db\n") {
+		t.Error(out.String())
+	}
+}

@@ -125,7 +125,7 @@ func Show(w io.Writer, style Style, run record.Run) error {
 		if err := write(w, "\n  The smallest case found that is wrong too: "+smallestWords(*d)); err != nil {
 			return err
 		}
-		if err := Diagnosis(style.Wrap(w), *d); err != nil {
+		if err := Diagnosis(w, style, *d); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func Show(w io.Writer, style Style, run record.Run) error {
 			return err
 		}
 	}
-	return write(w, "\n  Run it again on the same bits:\n    "+clean(record.Repeat(r, s.Added))+"\n")
+	return write(w, "\n  Run it again on the same bits:\n    "+clean(record.Repeat(r, s.Added))+style.InDatabase+"\n")
 }
 
 // outputs writes the verdict of each output, and below them what each element that decides looks like.

@@ -13,6 +13,9 @@ import (
 type Style struct {
 	Color bool // a terminal that shows colours
 	Width int  // columns of the terminal; 0: as wide as it gets
+	// InDatabase ends commands that read what was recorded: " --db FILE"; "" for the database that is used where
+	// none is named.
+	InDatabase string
 }
 
 // column is a column of a table: its heading, whether it holds numbers, and whether a narrow terminal may do

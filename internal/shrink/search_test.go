@@ -80,6 +80,13 @@ func TestFindNamesTheFault(t *testing.T) {
 			"cols is a power of two and wrong elsewhere",
 		},
 		{
+			"three powers of two, by chance", func(s Sizes) bool {
+				return !slices.Contains([]int64{64, 128, 256}, s[cols])
+			},
+			Sizes{rows: 1, cols: 1},
+			"wrong at the smallest shape already",
+		},
+		{
 			"lanes of a block of at least 16", func(s Sizes) bool {
 				return s[cols] < 16 || s[cols]&(s[cols]-1) != 0
 			},

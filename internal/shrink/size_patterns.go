@@ -68,7 +68,8 @@ func (s *Search) findLimit(f *advice.Facts, at Sizes, name string, right int64) 
 	f.Tried = s.tried(at, name)
 }
 
-// findPowersOfTwo asks whether the function is right where a size is a power of two, and wrong elsewhere.
+// findPowersOfTwo asks whether the function is right where a size is a power of two, and wrong elsewhere. It
+// asks eight values, since some are right by chance where special numbers decide.
 func (s *Search) findPowersOfTwo(f *advice.Facts, at Sizes) {
 	for _, name := range slices.Backward(s.sizes) {
 		is := func(want op.Weight, values ...int64) bool {
@@ -76,7 +77,7 @@ func (s *Search) findPowersOfTwo(f *advice.Facts, at Sizes) {
 				return n%s.Spec.StepOf(name) != 0 || !s.is(want, at, size(name, n))
 			})
 		}
-		if f.Tried.Size == "" && is(op.Good, 256, 64, 128) && is(op.Bad, 192, 96, 320) {
+		if f.Tried.Size == "" && is(op.Good, 256, 64, 128, 512) && is(op.Bad, 192, 96, 320, 65) {
 			f.PowersOfTwo, f.Tried = true, s.tried(at, name)
 		}
 	}
