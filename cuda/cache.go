@@ -81,8 +81,7 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 
 // unusable: nothing can be built where nothing can be kept.
 func (c cache) unusable(err error) error {
-	return &backend.Unavailable{Sentence: fmt.Sprintf("compiled kernels cannot be kept in %s (%v): set "+
-		"XDG_CACHE_HOME to a folder that can be written", c.folder, err)}
+	return backend.UnusableCache("compiled kernels", c.folder, err)
 }
 
 func readRecord(folder string) (record, error) {

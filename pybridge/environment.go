@@ -53,8 +53,8 @@ type Environment struct {
 	// Interruptible gives a context that also ends what is fetched, and what ends its use; nil: ctx alone ends
 	// it.
 	Interruptible func(ctx context.Context) (context.Context, func())
-	Log     io.Writer // progress for a person
-	Getenv  func(string) string
+	Log           io.Writer // progress for a person
+	Getenv        func(string) string
 	// Space is the free space in bytes of the file system that holds a folder.
 	Space func(dir string) (uint64, error)
 }

@@ -170,6 +170,11 @@ func (a *app) checkOperator(ctx context.Context, name string, o *checkOptions) (
 	}
 	found := &watched.found
 	for _, r := range result.Records {
+		if watched.ran == 0 && r.Status == op.StatusUnavailable {
+			return nil, session.Fail(session.ExitNothing, fmt.Errorf("check: %s", r.Message))
+		}
+	}
+	for _, r := range result.Records {
 		if r.Status.Weight() == op.Bad {
 			found.Notes = append(
 				found.Notes,
