@@ -58,7 +58,7 @@ type visitKey struct{ session, impl string }
 func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[visitKey]int, error) {
 	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), sum(weight = 'good'),
 		sum(weight = 'neutral'), sum(weight = 'bad'), sum(weight = 'bad' AND was <> 'bad'),
-		sum(weight <> 'bad' AND was = 'bad'), min(headroom) FROM (
+		sum(weight <> 'bad' AND was = 'bad'), CASE WHEN sum(weight = 'bad') = 0 THEN min(headroom) END FROM (
 		SELECT s.session_ulid, s.started_utc, i.name, i.source_hash AS source, w.weight,
 			lag(w.weight) OVER (PARTITION BY r.case_id, i.name ORDER BY r.run_ulid) AS was,
 			(SELECT min(headroom) FROM verdict v INDEXED BY verdict_extremes

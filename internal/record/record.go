@@ -70,7 +70,8 @@ type Verdict struct {
 	NCovered int64    `json:"n_covered"`
 	NWrong   int64    `json:"n_wrong"`
 	Worst    *Element `json:"worst"` // null where no element was compared
-	// min over the elements of allowance/error; "inf" where all are equal to the truth
+	// min over the elements of (T + half an ulp) / |y-R|; "inf" where all are equal to the truth, null where a
+	// gate rejects
 	Headroom *Float `json:"headroom"`
 	// largest distance from the truth in units in the last place of the output's dtype
 	ULPMax  *Float `json:"ulp_max"`

@@ -265,8 +265,10 @@ func verdictOf(v judge.Verdict) record.Verdict {
 		out.Worst = &worst
 	}
 	if v.Compared > 0 {
-		headroom, ulp, mean := record.Float(v.Headroom), record.Float(v.ULPMax), record.Float(v.ULPMean)
-		out.Headroom, out.ULPMax, out.ULPMean = &headroom, &ulp, &mean
+		if v.Status.Weight() != op.Bad { // elements that are accepted say nothing of an output that is not
+			out.Headroom = new(record.Float(v.Headroom))
+		}
+		out.ULPMax, out.ULPMean = new(record.Float(v.ULPMax)), new(record.Float(v.ULPMean))
 		out.AbsoluteMax, out.RelativeMax = new(record.Float(v.AbsoluteMax)), new(record.Float(v.RelativeMax))
 	}
 	return out
