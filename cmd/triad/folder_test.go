@@ -81,7 +81,7 @@ func TestNewOperatorWithAMistake(t *testing.T) {
 	text, code := runTriad(t, "compare", folder, "--quick", "--device", "cpu", "--pass", "forward", "--dtype",
 		"fp32", "--add", other)
 	for _, want := range []string{
-		`mine/my_norm +FAIL`, `mine/other +PASS`,
+		`mine/my_norm +FAIL`, `mine/other\.py +PASS`,
 		regexp.QuoteMeta("triad compare " + folder + " --full"),
 	} {
 		if code != 1 || !regexp.MustCompile(want).MatchString(text) {

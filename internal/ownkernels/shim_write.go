@@ -21,10 +21,7 @@ import (
 // name depends on what was asked for and not on the contents, so that the next version of the file is looked
 // for in the same one.
 func (f *File) writePython(code string) error {
-	hash := sha256.New()
-	hash.Write([]byte(strings.ReplaceAll(code, f.Path, "")))
-	fileversion.WriteContents(hash, f.Path)
-	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
+	f.source = fileversion.Hash(nil, f.Path)
 	operator := f.reading.Spec.Name
 	asked := fmt.Sprintf("%s %+v", f.reading.Request, f.reading.Options)
 	folder, err := f.shimFolder(f.Path + "\x00" + operator + "\x00" + asked)
@@ -45,13 +42,8 @@ func (f *File) writePython(code string) error {
 // writeCUDA puts the code that calls a .cu where the builder finds it: a folder of the cache whose name
 // depends on that code.
 func (f *File) writeCUDA(code func(include string) string) error {
-	hash := sha256.New()
-	hash.Write([]byte(code("")))
 	headers := cuda.HeaderFolders(f.reading.Options.Flags)
-	for _, path := range append([]string{f.Path}, f.others...) {
-		fileversion.WriteContents(hash, path, headers...)
-	}
-	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
+	f.source = fileversion.Hash(headers, append([]string{f.Path}, f.others...)...)
 	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
 	if err != nil {
 		return err

@@ -21,7 +21,8 @@ type Record struct {
 	Variant string // "warp"
 	Device  string // "gpu", "emulator", "interpreter", "cpu"; "" where nothing ran
 	GPU     string // its place on the bus, "00000000:1B:00.0"; "" where none ran it or it is not known
-	Source  string // content hash of the implementation's sources and flags; "" where it could not be loaded
+	Source  string // content hash of the implementation's sources; "" where it could not be loaded
+	Flags   string // that say how a user's file is compiled and called, as they were typed; "" where none do
 
 	Status   op.Status
 	Contract string // the contract that the verdict was given under; "" where there is none
@@ -168,6 +169,7 @@ type object struct {
 	Device       string            `json:"device"`
 	GPU          string            `json:"gpu,omitempty"`
 	Source       string            `json:"source"`
+	Flags        string            `json:"flags"`
 	Status       op.Status         `json:"status"`
 	Contract     string            `json:"contract"`
 	Message      string            `json:"message"`
@@ -193,7 +195,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Distribution: r.Case.Distribution,
 		Upstream:     orNull(r.Case.Upstream), Saved: orNull(r.Case.Saved), CaseKey: r.Case.Key(),
 		Seed: r.Seed,
-		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, GPU: r.GPU, Source: r.Source,
+		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, GPU: r.GPU, Source: r.Source, Flags: r.Flags,
 		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where,
 		LogTail: r.LogTail, Build: r.Build,
 		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes,

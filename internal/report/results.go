@@ -93,6 +93,7 @@ func Show(w io.Writer, style Style, run record.Run) error {
 	fact("contract", r.Contract)
 	fact("device", r.Device)
 	fact("source", r.Source)
+	fact("flags", clean(r.Flags))
 	fact("build", buildWords(r.Build))
 	fact("launches", fmt.Sprint(r.Launches))
 	fact("harness time", fmt.Sprintf("%v (not the kernel's)", r.Wall.Round(time.Microsecond)))

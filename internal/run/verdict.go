@@ -20,7 +20,7 @@ func newRecord(c *prepared, e entry, seed uint64, began time.Time) record.Record
 	family, variant, _ := strings.Cut(i.Name, "/")
 	r := record.Record{
 		Case: c.Case, Seed: seed, Impl: i.Name, Backend: family, Variant: variant, Device: i.Device,
-		Source:  i.Source,
+		Source: i.Source, Flags: i.Flags,
 		Started: began, Build: buildOf(e.build),
 	}
 	inputs, _ := c.operator.Spec.Inputs(c.Case) // a case that was expanded resolves
