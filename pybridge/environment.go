@@ -50,8 +50,8 @@ type Environment struct {
 	// Consent is asked before anything is fetched, with a sentence that says what, how much and where. Nil:
 	// yes.
 	Consent func(ctx context.Context, question string) bool
-	// Interruptible gives a context that also ends what is fetched, and what ends its use; nil: ctx alone ends
-	// it.
+	// Interruptible gives a context that also ends what is fetched, and what ends its use; nil: ctx alone
+	// ends it.
 	Interruptible func(ctx context.Context) (context.Context, func())
 	Log           io.Writer // progress for a person
 	Getenv        func(string) string

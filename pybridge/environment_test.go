@@ -197,8 +197,8 @@ func TestEnsureInterrupted(t *testing.T) {
 	}
 }
 
-// What ends the question or the download, and nothing else, leaves no environment and is no fault: the reason is
-// said.
+// What ends the question or the download, and nothing else, leaves no environment and is no fault: the reason
+// is said.
 func TestEnsureStoppedByTheUser(t *testing.T) {
 	for _, at := range []string{"the question", "the download"} {
 		e, log := fakeEnvironment(t)
@@ -220,7 +220,8 @@ func TestEnsureStoppedByTheUser(t *testing.T) {
 		began := time.Now()
 		_, err := e.Ensure(t.Context())
 		var u *backend.Unavailable
-		if !errors.As(err, &u) || !strings.Contains(err.Error(), "was stopped; triad setup makes it") || !ended {
+		says := "was stopped; triad setup makes it"
+		if !errors.As(err, &u) || !strings.Contains(err.Error(), says) || !ended {
 			t.Errorf("at %s: %v\n%s", at, err, log)
 		}
 		dir, _ := e.dir(pythonParcel)

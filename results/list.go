@@ -256,8 +256,8 @@ func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	}
 	switch len(records) {
 	case 0:
-		return record.Run{}, fmt.Errorf("show run %s in %s: %w; `triad results list%s` shows what there is", id,
-			s.path, ErrNotFound, s.flag)
+		return record.Run{}, fmt.Errorf("show run %s in %s: %w; `triad results list%s` shows what there is",
+			id, s.path, ErrNotFound, s.flag)
 	case 2:
 		return record.Run{}, fmt.Errorf("show run %s in %s: %w (%s, %s): give more of the ID", id, s.path,
 			ErrAmbiguous, records[0].ID, records[1].ID)

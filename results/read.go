@@ -70,9 +70,9 @@ func (c *caseRow) read() (op.Case, record.Members[op.DType], error) {
 // runColumns are a record without its verdicts, in the order of scanRun, from runTables.
 const (
 	runColumns = `r.run_id, r.run_ulid, s.session_ulid, ` + caseColumns + `, r.seed, p.implementation,
-	coalesce(i.backend, ''), coalesce(i.variant, ''), coalesce(i.source_hash, ''), coalesce(i.flags, ''), i.build_json, r.device,
-	r.gpu, coalesce(r.status, ''), r.contract, r.message, r.where_json, r.log_tail, r.launches,
-	r.harness_wall_ns, r.peak_memory_bytes, r.started_utc, r.diagnosis_json`
+	coalesce(i.backend, ''), coalesce(i.variant, ''), coalesce(i.source_hash, ''), coalesce(i.flags, ''),
+	i.build_json, r.device, r.gpu, coalesce(r.status, ''), r.contract, r.message, r.where_json, r.log_tail,
+	r.launches, r.harness_wall_ns, r.peak_memory_bytes, r.started_utc, r.diagnosis_json`
 	runTables = `run r JOIN session s USING (session_id) JOIN plan p USING (plan_id)
 	JOIN test_case c ON c.case_id = r.case_id
 	LEFT JOIN implementation i USING (implementation_id)`
@@ -85,8 +85,8 @@ func scanRun(rows *sql.Rows) (id int64, r record.Record, err error) {
 	var build, where, diagnosis sql.NullString
 	var wall int64
 	targets := append([]any{&id, &r.ID, &r.Session}, c.targets()...)
-	targets = append(targets, &seed, &r.Impl, &r.Backend, &r.Variant, &r.Source, &r.Flags, &build, &r.Device, &r.GPU,
-		&status, &r.Contract, &r.Message, &where,
+	targets = append(targets, &seed, &r.Impl, &r.Backend, &r.Variant, &r.Source, &r.Flags, &build, &r.Device,
+		&r.GPU, &status, &r.Contract, &r.Message, &where,
 		&r.LogTail, &r.Launches, &wall, &r.PeakBytes, &started, &diagnosis)
 	if err = rows.Scan(targets...); err != nil {
 		return 0, r, err

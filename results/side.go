@@ -26,8 +26,8 @@ type Selection struct {
 	Impl    []string  // only implementations with these prefixes
 }
 
-// Side gives the newest run of each implementation on each case and device among those selected, without interrupted
-// ones, and their times. It is ErrNotFound where there is none.
+// Side gives the newest run of each implementation on each case and device among those selected, without
+// interrupted ones, and their times. It is ErrNotFound where there is none.
 func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdiff.Side, error) {
 	side := resultdiff.Side{Name: name}
 	tx, err := s.read(ctx)

@@ -56,9 +56,10 @@ type visitKey struct{ session, impl string }
 // selectVisits counts the runs of each implementation in each session. What a run became is told by the
 // newest run before it of the same implementation on the same case.
 func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[visitKey]int, error) {
-	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), max(flags), sum(weight = 'good'),
-		sum(weight = 'neutral'), sum(weight = 'bad'), sum(weight = 'bad' AND was <> 'bad'),
-		sum(weight <> 'bad' AND was = 'bad'), CASE WHEN sum(weight = 'bad') = 0 THEN min(headroom) END FROM (
+	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), max(flags),
+		sum(weight = 'good'), sum(weight = 'neutral'), sum(weight = 'bad'),
+		sum(weight = 'bad' AND was <> 'bad'), sum(weight <> 'bad' AND was = 'bad'),
+		CASE WHEN sum(weight = 'bad') = 0 THEN min(headroom) END FROM (
 		SELECT s.session_ulid, s.started_utc, i.name, i.source_hash AS source, i.flags, w.weight,
 			lag(w.weight) OVER (PARTITION BY r.case_id, i.name, r.device ORDER BY r.run_ulid) AS was,
 			(SELECT min(headroom) FROM verdict v INDEXED BY verdict_extremes
@@ -77,9 +78,8 @@ func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[
 		var started string
 		var wrong, right sql.NullInt64
 		var headroom sql.NullFloat64
-		if err := rows.Scan(&v.Session, &started, &v.Impl, &v.Source, &v.Flags, &v.Good, &v.Neutral, &v.Bad, &wrong,
-			&right,
-			&headroom); err != nil {
+		if err := rows.Scan(&v.Session, &started, &v.Impl, &v.Source, &v.Flags, &v.Good, &v.Neutral, &v.Bad,
+			&wrong, &right, &headroom); err != nil {
 			return nil, nil, err
 		}
 		v.Source = sourceIn(v.Source)

@@ -92,7 +92,7 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	o.addStrict(cmd)
 	cmd.Flags().StringVar(&o.dump, "dump", "",
 		"write inputs, outputs, truth and allowance of every case as safetensors into this folder")
-	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: TRIAD_DB, else results.db in the user's data directory)")
+	cmd.Flags().StringVar(&o.db, "db", "", databaseUsage)
 }
 
 func (o *compareOptions) addStrict(cmd *cobra.Command) {

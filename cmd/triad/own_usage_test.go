@@ -328,8 +328,8 @@ func TestVersionsOfAFileAreListed(t *testing.T) {
 	}
 	text, _ := runTriad(t, "results", "list", "--db", db, "--impl", "mine")
 	versions := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)mine/mine\.cu .*PASS.* ([0-9a-f]{8})$`).FindAllStringSubmatch(text,
-		-1) {
+	version := regexp.MustCompile(`(?m)mine/mine\.cu .*PASS.* ([0-9a-f]{8})$`)
+	for _, m := range version.FindAllStringSubmatch(text, -1) {
 		versions[m[1]] = true
 	}
 	if len(versions) != 3 {

@@ -31,7 +31,7 @@ func newRaceLines(calls *watchedCalls) *raceLines {
 // watchedCalls makes calls for a comparison, which takes less time for them than a check.
 func (a *app) watchedCalls() *watchedCalls {
 	o := &checkOptions{}
-	o.run, o.stall, o.all = 20*time.Second, 10*time.Second, time.Minute
+	o.run, o.stall, o.all = 20*time.Second, 10*time.Second, 20*time.Second
 	return &watchedCalls{builder: a.programBuilder, options: o}
 }
 

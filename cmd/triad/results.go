@@ -28,7 +28,7 @@ func (a *app) resultsCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&db, "db", "",
-		"the database (default: TRIAD_DB, else results.db in the user's data directory)")
+		databaseUsage)
 	cmd.AddCommand(
 		a.resultsList(&db),
 		a.resultsSessions(&db),

@@ -62,8 +62,8 @@ type app struct {
 	stop  context.Context
 	began time.Time
 
-	atOnce *atomic.Bool    // the verb ends at the first interrupt: it has nothing to finish
-	// inDatabase ends commands that are printed and read what was recorded: " --db FILE" where a flag names it
+	atOnce *atomic.Bool // the verb ends at the first interrupt: it has nothing to finish
+	// inDatabase ends printed commands that read what was recorded: " --db FILE" where a flag names it
 	inDatabase string
 	screen     *session.Screen // where progress is drawn and questions are asked: err
 }

@@ -144,6 +144,9 @@ func (a *app) openStore(ctx context.Context, path string) (*results.Store, error
 // databaseVariable names the database where no --db does.
 const databaseVariable = "TRIAD_DB"
 
+// databaseUsage is the help of --db.
+const databaseUsage = "the database (default: TRIAD_DB, else results.db in the user's data directory)"
+
 // databaseNamed says whether the user names the database.
 func (a *app) databaseNamed(flag string) bool { return flag != "" || a.getenv(databaseVariable) != "" }
 

@@ -51,8 +51,8 @@ type Facts struct {
 	// Smallest: the smallest case has the smallest sizes that there are.
 	Smallest bool
 	Masks    []MaskedLoad // of a Triton file
-	// Reported: the emulator has named lines of the smallest case, with what they mean. Guesses from sizes and
-	// numbers would only repeat or contradict it.
+	// Reported: the emulator has named lines of the smallest case, with what they mean. Guesses from sizes
+	// and numbers would only repeat or contradict it.
 	Reported bool
 	// Otherwise is another value of an attribute that nothing said, with which the function is right:
 	// "interleaved=true"; "" where there is none.

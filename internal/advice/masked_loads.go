@@ -19,7 +19,8 @@ var (
 	load         = regexp.MustCompile(`\b(?:tl|triton\.language)\.load\s*\(`)
 	// combines matches what makes one value of several lanes.
 	combines = regexp.MustCompile(`\b(?:tl|triton\.language)\.` +
-		`(?:sum|max|min|argmax|argmin|xor_sum|reduce|dot|cumsum|cumprod|associative_scan|sort|softmax)\s*\(|` +
+		`(?:sum|max|min|argmax|argmin|xor_sum|reduce|dot|cumsum|cumprod|associative_scan|sort|softmax)` +
+		`\s*\(|` +
 		`\.(?:sum|max|min)\(`)
 	keyword = regexp.MustCompile(`^\s*(\w+)\s*=([^=].*)$`)
 )
@@ -99,13 +100,14 @@ func (f Facts) ofMasks() []string {
 			words = append(words, fmt.Sprintf("line %d: tl.load has a mask without other, so lanes outside "+
 				"the mask hold anything", m.Line))
 		case f.PowersOfTwo:
-			words = append(words, fmt.Sprintf("line %d: tl.load gives lanes outside the mask other=%s", m.Line,
-				m.Other))
+			words = append(words, fmt.Sprintf("line %d: tl.load gives lanes outside the mask other=%s",
+				m.Line, m.Other))
 		}
 	}
 	if len(words) > 0 {
 		words = append(words, "give other the value that changes nothing: -float(\"inf\") for a maximum and "+
-			"before exp, 0 for a sum; or replace those lanes with tl.where(mask, ...) before they are combined")
+			"before exp, 0 for a sum; or replace those lanes with tl.where(mask, ...) before they are "+
+			"combined")
 	}
 	return words
 }

@@ -37,7 +37,8 @@ func TestMaskedLoads(t *testing.T) {
 	}
 }
 
-// A mask without other is named wherever values are wrong, one with other where lanes beyond a size take part.
+// A mask without other is named wherever values are wrong, one with other where lanes beyond a size take
+// part.
 func TestAdviceOfMasks(t *testing.T) {
 	const bare, given = "line 12: tl.load has a mask without other", "line 11: tl.load gives lanes outside"
 	f := Facts{Status: op.StatusFail, DType: "fp32", Python: true, ULP: 1e6, Masks: MaskedLoads(masked)[:2]}

@@ -96,7 +96,7 @@ type Implementation struct {
 	Recomputes       bool     `json:"recomputes,omitempty"`
 	Constraint       string   `json:"constraint,omitempty"`
 	Device           string   `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
-	Source           string   `json:"source"` // content hash of its sources and, of triad's own, of their flags
+	Source           string   `json:"source"` // content hash of its sources; of triad's own, of flags too
 	// that say how a user's file is compiled and called; not on the wire
 	Flags string `json:"-"`
 	// why a wrong answer is no verdict: guesses about a user's file; not on the wire

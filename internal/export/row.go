@@ -83,7 +83,8 @@ func rowOf(r record.Record) Row {
 	for _, v := range r.Outputs {
 		row.Wrong += v.NWrong
 		row.Compared += v.NCompared
-		if h := number(v.Headroom); r.Status.Weight() != op.Bad && h != nil && (row.Headroom == nil || *h < *row.Headroom) {
+		h, right := number(v.Headroom), r.Status.Weight() != op.Bad
+		if right && h != nil && (row.Headroom == nil || *h < *row.Headroom) {
 			row.Headroom = h
 		}
 		if u := number(v.ULPMax); u != nil && (row.ULPMax == nil || *u > *row.ULPMax) {

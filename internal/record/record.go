@@ -71,8 +71,8 @@ type Verdict struct {
 	NCovered int64    `json:"n_covered"`
 	NWrong   int64    `json:"n_wrong"`
 	Worst    *Element `json:"worst"` // null where no element was compared
-	// min over the elements of (T + half an ulp) / |y-R|; "inf" where all are equal to the truth, null where a
-	// gate rejects
+	// min over the elements of (T + half an ulp) / |y-R|; "inf" where all are equal to the truth, null where
+	// a gate rejects
 	Headroom *Float `json:"headroom"`
 	// largest distance from the truth in units in the last place of the output's dtype
 	ULPMax  *Float `json:"ulp_max"`
@@ -195,7 +195,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Distribution: r.Case.Distribution,
 		Upstream:     orNull(r.Case.Upstream), Saved: orNull(r.Case.Saved), CaseKey: r.Case.Key(),
 		Seed: r.Seed,
-		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, GPU: r.GPU, Source: r.Source, Flags: r.Flags,
+		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, GPU: r.GPU,
+		Source: r.Source, Flags: r.Flags,
 		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where,
 		LogTail: r.LogTail, Build: r.Build,
 		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes,

@@ -172,8 +172,8 @@ func printed(w io.Writer, style Style, lines []group) error {
 				continue
 			}
 			told = append(told, r.Impl)
-			if err := write(w, fmt.Sprintf("\n  %s printed something: triad results show %s%s\n", clean(r.Impl),
-				r.ID, style.InDatabase)); err != nil {
+			if err := write(w, fmt.Sprintf("\n  %s printed something: triad results show %s%s\n",
+				clean(r.Impl), r.ID, style.InDatabase)); err != nil {
 				return err
 			}
 		}

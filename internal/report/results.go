@@ -135,7 +135,8 @@ func Show(w io.Writer, style Style, run record.Run) error {
 			return err
 		}
 	}
-	return write(w, "\n  Run it again on the same bits:\n    "+clean(record.Repeat(r, s.Added))+style.InDatabase+"\n")
+	return write(w, "\n  Run it again on the same bits:\n    "+clean(record.Repeat(r, s.Added))+
+		style.InDatabase+"\n")
 }
 
 // outputs writes the verdict of each output, and below them what each element that decides looks like.

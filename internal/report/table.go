@@ -13,8 +13,8 @@ import (
 type Style struct {
 	Color bool // a terminal that shows colours
 	Width int  // columns of the terminal; 0: as wide as it gets
-	// InDatabase ends commands that read what was recorded: " --db FILE"; "" for the database that is used where
-	// none is named.
+	// InDatabase ends commands that read what was recorded: " --db FILE"; "" for the database that is used
+	// where none is named.
 	InDatabase string
 }
 

@@ -261,7 +261,8 @@ func TestDiffMatchesDevices(t *testing.T) {
 			[]Outcome{Unchanged, BecameRight},
 		},
 		{
-			[]Entry{of("emulator", op.StatusPass)}, []Entry{of("gpu", op.StatusFail)},
+			[]Entry{of("emulator", op.StatusPass)},
+			[]Entry{of("gpu", op.StatusFail)},
 			[]Outcome{BecameWrong},
 		},
 		{

@@ -112,7 +112,8 @@ func (s *Search) Find() Finding {
 	}
 	facts.Status, facts.Message, facts.ULP = smallest.Status, sentenceOf(smallest), farthest(smallest)
 	facts.Log = smallest.LogTail
-	facts.Smallest = !slices.ContainsFunc(s.sizes, func(name string) bool { return at[name] > s.Spec.StepOf(name) })
+	larger := func(name string) bool { return at[name] > s.Spec.StepOf(name) }
+	facts.Smallest = !slices.ContainsFunc(s.sizes, larger)
 	s.askNeighbours(&facts, at, lastRight)
 	return Finding{smallest, facts}
 }

@@ -177,7 +177,8 @@ func TestFindLeavesOutChance(t *testing.T) {
 		func(p Probe) bool { return !slices.Contains([]int64{128, 256, 384}, p.Sizes["cols"]) },
 	} {
 		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 53), size("cols", 135)}, wrong)
-		if got := s.Find().Advice(); !strings.Contains(got, []string{"no pattern of sizes explains it", "wrong at the smallest shape already"}[i]) {
+		says := []string{"no pattern of sizes explains it", "wrong at the smallest shape already"}[i]
+		if got := s.Find().Advice(); !strings.Contains(got, says) {
 			t.Errorf("%d: advice %q", i, got)
 		}
 	}
