@@ -150,8 +150,7 @@ func (c cache) unusable(err error) error {
 	if trouble := backend.TroubleOf(err); trouble != nil {
 		return err
 	}
-	return &backend.Unavailable{Sentence: fmt.Sprintf("compiled kernels cannot be kept in %s (%v): set "+
-		"XDG_CACHE_HOME to a folder that can be written", c.folder, err)}
+	return backend.UnusableCache("compiled kernels", c.folder, err)
 }
 
 // errDamaged says that a folder of the cache does not hold what was built into it.

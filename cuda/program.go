@@ -41,17 +41,14 @@ type Program struct {
 	Path  string
 	Files []string // the program's own files, absolute
 	Notes []rewrite.Note
+	texts [][]byte // of Files: those of triad's own lie in no folder
 }
 
 // ReturnsEarly says whether a kernel, by its name in a launch, may end before its last line; also of one that
 // is not found in the program's own files.
 func (p Program) ReturnsEarly(kernel string) bool {
 	known := false
-	for _, name := range p.Files {
-		text, err := userfile.Read(name)
-		if err != nil {
-			return true
-		}
+	for _, text := range p.texts {
 		found, returns := rewrite.ReturnsEarly(text, kernel)
 		if returns {
 			return true
@@ -179,6 +176,7 @@ func (b *Builder) programWith(
 	built := Program{Notes: notes}
 	for _, at := range set.order() {
 		built.Files = append(built.Files, set.files[at].name)
+		built.texts = append(built.texts, set.files[at].text)
 	}
 	for at, text := range headers {
 		if path.Ext(at) != ".cc" {

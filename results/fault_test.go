@@ -253,7 +253,7 @@ func TestWritersSideBySide(t *testing.T) {
 // were acknowledged.
 func fillRole(arguments []string) error {
 	signal.Ignore(syscall.SIGXFSZ)
-	limit := syscall.Rlimit{Cur: 400 << 10, Max: 400 << 10}
+	limit := syscall.Rlimit{Cur: 600 << 10, Max: 600 << 10}
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type Options struct {
 	ReadOnly    bool             // never write, never create
 	BusyTimeout time.Duration    // how long to wait for another process's lock; 0: 5 s
 	Now         func() time.Time // the clock; nil: the system's
+	Flag        string           // ends the commands that errors name: " --db FILE"; "" where none is needed
 }
 
 // Store is an open database. Its methods may be called from several goroutines.
@@ -36,6 +37,7 @@ type Store struct {
 	writer *sql.DB // one connection; nil where the store is read-only
 	reader *sql.DB
 	notice string
+	flag   string
 	now    func() time.Time
 
 	mu   sync.Mutex // guards live
@@ -75,7 +77,7 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{path: path, now: o.Now, patience: o.BusyTimeout}
+	s := &Store{path: path, flag: o.Flag, now: o.Now, patience: o.BusyTimeout}
 	found, err := inspect(ctx, path, o.BusyTimeout)
 	if err != nil {
 		return nil, err

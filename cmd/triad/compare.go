@@ -10,11 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/internal/catalog"
-	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
-	"triad/internal/shrink"
 )
 
 // compareOptions are what a compare needs to know.
@@ -94,7 +92,7 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	o.addStrict(cmd)
 	cmd.Flags().StringVar(&o.dump, "dump", "",
 		"write inputs, outputs, truth and allowance of every case as safetensors into this folder")
-	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
+	cmd.Flags().StringVar(&o.db, "db", "", databaseUsage)
 }
 
 func (o *compareOptions) addStrict(cmd *cobra.Command) {
@@ -172,17 +170,22 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		s.Runner.Twins = twins
 	}
 	defer twins.Close()
-	a.lookCloser(s.Runner, o.dump, onGPU == nil || twins != nil)
+	var calls *watchedCalls
+	if !o.ownFlags.confined() { // a watched call runs outside of the sandbox
+		calls = a.watchedCalls()
+	}
+	a.lookCloser(s.Runner, o.dump, calls, onGPU == nil || twins != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
 	}
-	var smallest []shrink.Finding
+	var smallest []diagnosed
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
-		if !o.json {
-			smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result)
+		if smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result, s.Info.Added,
+			calls); err != nil {
+			return err
 		}
-		return err
+		return keepDiagnoses(smallest, result.Records, s.Diagnose)
 	})
 	for _, look := range []func(run.Result){o.after, a.partRan} {
 		if look != nil {
@@ -195,8 +198,8 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
 	if !o.json {
 		a.tellBesides(result.Besides)
+		err = errors.Join(err, a.tellSmallest(smallest))
 	}
-	err = errors.Join(err, a.tellSmallest(smallest, s.Info.Added))
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	return end.Failure(err)
 }
@@ -214,22 +217,18 @@ func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
 	if o.json || len(result.Records) == 0 {
 		return nil
 	}
-	line := "Look at it: triad results report " + id
-	if o.db != "" {
-		line += " --db " + record.ShellQuote(o.db)
-	}
-	_, err := fmt.Fprintln(a.out, line)
+	_, err := fmt.Fprintln(a.out, "Look at it: triad results report "+id+a.inDatabase)
 	return err
 }
 
 // lookCloser sets what a run makes beside its verdicts: dumps into a folder, "" for none, and in the emulator
 // the lines of races.
-func (a *app) lookCloser(r *run.Runner, dump string, emulated bool) {
+func (a *app) lookCloser(r *run.Runner, dump string, calls *watchedCalls, emulated bool) {
 	if dump != "" {
 		r.Dumper = dumper{dump}
 	}
-	if emulated {
-		r.Races = a.raceLines().find
+	if emulated && calls != nil {
+		r.Races = newRaceLines(calls).find
 	}
 }
 

@@ -231,8 +231,9 @@ func TestFilesOfEveryKind(t *testing.T) {
 		ends[v.Impl] = v.Verdict
 	}
 	want := map[string]string{
-		"mine/a/k": "PASS", "mine/b/k": "PASS", "mine/blank_name": "PASS", "mine/two:softmax": "PASS",
-		"mine/two:softmax_off": "FAIL", "mine/none": "NOT_UNDERSTOOD", "mine/broken": "BUILD_FAIL",
+		"mine/a/k.cu": "PASS", "mine/b/k.cu": "PASS", "mine/blank_name.cu": "PASS",
+		"mine/two.cu:softmax":     "PASS",
+		"mine/two.cu:softmax_off": "FAIL", "mine/none.cu": "NOT_UNDERSTOOD", "mine/broken.cu": "BUILD_FAIL",
 	}
 	for impl, verdict := range want {
 		if ends[impl] != verdict {
@@ -258,7 +259,7 @@ func TestFilesOfEveryKind(t *testing.T) {
 	}
 	table, errors, _ := filesJudged(t, append(args, "--github")...)
 	for _, words := range []string{
-		"mine/two:softmax_off", "4 PASS, 1 FAIL, 1 BUILD_FAIL, 1 NOT_UNDERSTOOD", "Exit 1", "6 files in",
+		"mine/two.cu:softmax_off", "4 PASS, 1 FAIL, 1 BUILD_FAIL, 1 NOT_UNDERSTOOD", "Exit 1", "6 files in",
 	} {
 		if !strings.Contains(table, words) {
 			t.Errorf("the table does not have %q:\n%s", words, table)
@@ -274,14 +275,14 @@ func TestFilesOfEveryKind(t *testing.T) {
 func repeated(t *testing.T, ends map[string]string) {
 	t.Helper()
 	id := strings.Fields(queried(t, "r.db", "SELECT r.run_ulid FROM run r JOIN plan p USING (plan_id) WHERE "+
-		"p.implementation = 'mine/two:softmax_off' LIMIT 1"))[0]
+		"p.implementation = 'mine/two.cu:softmax_off' LIMIT 1"))[0]
 	shown, err := exec.Command("triad", "results", "show", id, "--db", "r.db").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, command, _ := strings.Cut(string(shown), "Run it again on the same bits:\n")
 	again, err := exec.Command("sh", "-c", strings.TrimSpace(command)+" --db again.db").CombinedOutput()
-	if !strings.Contains(string(again), "FAIL") || strings.Contains(string(again), "mine/a/k") {
+	if !strings.Contains(string(again), "FAIL") || strings.Contains(string(again), "mine/a/k.cu") {
 		t.Errorf("%s: %v\n%s", command, err, again)
 	}
 }
@@ -303,7 +304,7 @@ func TestShardsOfFiles(t *testing.T) {
 		}
 	}
 	slices.Sort(all)
-	if strings.Join(all, " ") != "mine/b mine/c/a mine/d/a" {
+	if strings.Join(all, " ") != "mine/b.cu mine/c/a.cu mine/d/a.cu" {
 		t.Errorf("judged: %v", all)
 	}
 	if _, errors, code := filesJudged(t, "--add", "c", "--shard", "4/4"); code != 2 ||

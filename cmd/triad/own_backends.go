@@ -45,7 +45,7 @@ func (o *ownFiles) versions(ctx context.Context) map[string]string {
 	all := o.Backend.Versions(ctx)
 	if f := o.folder; f != nil {
 		all["operator "+f.Spec.Name] = f.Dir + fileversion.Commit(ctx, f.TOML)
-		all["reference of "+f.Spec.Name] = "sha256 " + fileversion.Hash(f.TOML, f.Python)
+		all["reference of "+f.Spec.Name] = "sha256 " + fileversion.Hash(nil, f.TOML, f.Python)
 	}
 	return all
 }
@@ -161,7 +161,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	operator := request.Operators[0]
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
-		Workers: workers.Workers,
+		Workers: workers.Workers, Flags: strings.Join(f.words()[len(f.add):], " "),
 	}
 	all := &ownFiles{folder: folder}
 	var refused []error

@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 	"time"
 
@@ -49,6 +50,12 @@ func As[T any](b Backend) (T, bool) {
 type Unavailable struct{ Sentence string }
 
 func (u *Unavailable) Error() string { return u.Sentence }
+
+// UnusableCache is the error where something that is needed cannot be kept in a folder of the cache.
+func UnusableCache(what, folder string, err error) error {
+	return &Unavailable{Sentence: fmt.Sprintf("%s cannot be kept in %s (%v): set XDG_CACHE_HOME to a folder "+
+		"that can be written", what, folder, err)}
+}
 
 // BuildFailure is the error of sources that do not compile or import as a whole.
 type BuildFailure struct {

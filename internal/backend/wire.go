@@ -97,7 +97,9 @@ type Implementation struct {
 	Recomputes       bool     `json:"recomputes,omitempty"`
 	Constraint       string   `json:"constraint,omitempty"`
 	Device           string   `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
-	Source           string   `json:"source"` // content hash of its sources and flags
+	Source           string   `json:"source"` // content hash of its sources; of triad's own, of flags too
+	// that say how a user's file is compiled and called; not on the wire
+	Flags string `json:"-"`
 	// why a wrong answer is no verdict: guesses about a user's file; not on the wire
 	Doubts []Doubt `json:"-"`
 	// the family of a library whose operations a function of the user's may call, "torch": what is known of

@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 	showsReport(t, &Report{Findings: found}, sanitizedZoo, "size_overflow")
 }
 
-// showsReport: the page has the first finding of a report, up to what it means.
+// showsReport: the page has the first finding of a report.
 func showsReport(t *testing.T, r *Report, programs, name string) {
 	t.Helper()
 	folder, err := filepath.Abs(programs)
@@ -32,7 +32,7 @@ func showsReport(t *testing.T, r *Report, programs, name string) {
 	if err := Write(&text, r, folder); err != nil {
 		t.Fatal(err)
 	}
-	report, _, _ := strings.Cut(text.String(), "\n   meaning")
+	report, _, _ := strings.Cut(text.String(), "\n\n")
 	docpage.Is(t, "../../docs/check.md", name, "```\n"+report+"\n```\n", *updatePage,
 		"go test ./internal/check -run Page -update")
 }

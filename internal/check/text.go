@@ -27,6 +27,16 @@ func Write(w io.Writer, r *Report, folder string) error {
 	return err
 }
 
+// Text is what Write prints of a finding, the number of which it gets.
+func (f *Finding) Text(number int, folder string) string {
+	p := printer{folder: folder, sources: map[string][]string{}}
+	p.finding(number, f, 0)
+	return strings.TrimSuffix(p.text.String(), "\n")
+}
+
+// Explained says what a finding means, and how it is mended.
+func (f *Finding) Explained() (meaning, mending string) { return f.about().means, f.about().mend }
+
 // printer makes the text of a report.
 type printer struct {
 	text    strings.Builder

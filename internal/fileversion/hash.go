@@ -89,11 +89,12 @@ func find(include rewrite.Include, folder string, folders []string) (path string
 	return "", false
 }
 
-// Hash is the first 16 hexadecimal digits of a SHA-256 of the contents of files.
-func Hash(paths ...string) string {
+// Hash is the first 32 hexadecimal digits of a SHA-256 of the contents of files and of what they include.
+// folders are those in which headers are looked for too.
+func Hash(folders []string, paths ...string) string {
 	hash := sha256.New()
 	for _, path := range paths {
-		WriteContents(hash, path)
+		WriteContents(hash, path, folders...)
 	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
+	return hex.EncodeToString(hash.Sum(nil)[:16])
 }

@@ -89,7 +89,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		return reply, hello, err
 	}
 	for i := range reply.Implementations {
-		reply.Implementations[i].Source = f.source
+		reply.Implementations[i].Source, reply.Implementations[i].Flags = f.source, f.reading.Flags
 		reply.Implementations[i].Doubts = f.doubtsOf(reply.Implementations[i].Pass)
 		if f.IsPython() && !f.launches {
 			reply.Implementations[i].Calls = "torch"

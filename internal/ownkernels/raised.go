@@ -14,7 +14,7 @@ import (
 // raised is where an exception was raised, as far as the user's lines say.
 func (f *File) raised(w *backend.Where) advice.Raised {
 	return advice.Raised{
-		Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: strings.Join(f.lines, "\n"),
+		Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: f.Text(),
 	}
 }
 

@@ -33,6 +33,7 @@ type Workers struct {
 type Reading struct {
 	Request string // FILE[:function][@pass], the words of --add
 	Stem    string // stands for the file in its name, as kernelfile.Stems gives it; "": its own name does
+	Flags   string // that the user gave for the file, as they were typed
 	Spec    *op.Spec
 	Passes  []op.Pass
 	Options kernelfile.Options
@@ -55,7 +56,7 @@ type File struct {
 	reading       Reading
 	doubts        map[op.Pass][]backend.Doubt
 	right         map[op.Pass]bool // in some call of a trial
-	source        string           // hash of the file, of what it includes and of how it is called
+	source        string           // hash of the file and of what it includes
 	shim          string           // path of the code that triad wrote to call it
 	inline        string           // the CUDA of a Python file that is judged; "" where it has none
 	inlineAt      string           // where that lies
@@ -154,6 +155,9 @@ func (r Reading) Read() (*File, error) {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
 }
+
+// Text is that of the file.
+func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
 // besideFlags are the compiler's flags with the file's own folder, where its copy lies elsewhere.
 func (f *File) besideFlags(flags []string) []string {

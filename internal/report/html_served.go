@@ -231,6 +231,7 @@ func (p Page) factsSection(run record.Run) htmlSection {
 	fact("contract", r.Contract)
 	fact("device", r.Device)
 	fact("source", r.Source)
+	fact("flags", clean(r.Flags))
 	fact("build", buildWords(r.Build))
 	for _, t := range r.Timings {
 		fact("timed, "+t.Regime, timingWords(t))
@@ -264,6 +265,12 @@ func (p Page) factsSection(run record.Run) htmlSection {
 		s.Blocks = append(s.Blocks, tableOf("Outputs", []string{
 			"output", "status", "gate", ">compared", ">wrong", ">headroom", ">max ulp", "what it says",
 		}, rows))
+	}
+	if d := r.Diagnosis; d != nil {
+		var text strings.Builder
+		_ = Diagnosis(&text, Style{}, *d) // a Builder takes everything
+		s.Blocks = append(s.Blocks, htmlBlock{Words: "The smallest case found that is wrong too:"},
+			htmlBlock{Code: smallestWords(*d) + text.String()})
 	}
 	if r.LogTail != "" {
 		s.Blocks = append(s.Blocks, htmlBlock{More: &htmlMore{

@@ -201,19 +201,20 @@ func (p Page) elementSection() htmlSection {
 	return s
 }
 
-// worst is the run and output whose worst element says most: a wrong one, else the one of least headroom.
+// worst is the run and output whose worst element says most: that with the largest share of wrong elements,
+// else the one of least headroom.
 func (g group) worst() (record.Record, *record.Verdict) {
 	var of record.Record
 	var found *record.Verdict
 	least := math.Inf(1)
 	for _, r := range g.records {
 		for i, v := range r.Outputs {
-			if v.Worst == nil || v.Headroom == nil || r.Status == op.StatusNoPower {
+			if v.Worst == nil || v.Headroom == nil && v.NWrong == 0 || r.Status == op.StatusNoPower {
 				continue
 			}
-			key := float64(*v.Headroom)
-			if v.NWrong > 0 {
-				key = -1 / (1 + key)
+			key := -float64(v.NWrong) / float64(max(1, v.NCompared))
+			if v.NWrong == 0 {
+				key = float64(*v.Headroom)
 			}
 			if found == nil || key < least {
 				of, found, least = r, &r.Outputs[i], key

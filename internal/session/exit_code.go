@@ -56,6 +56,7 @@ func UsageError(format string, a ...any) error { return Fail(ExitUsage, fmt.Erro
 func CodeOf(err error) ExitCode {
 	var u *op.UsageError
 	var f *Failure
+	var missing *backend.Unavailable
 	switch {
 	case err == nil:
 		return ExitGood
@@ -65,6 +66,8 @@ func CodeOf(err error) ExitCode {
 		return ExitUsage
 	case errors.As(err, &f):
 		return f.Code
+	case errors.As(err, &missing): // nothing was judged for want of it
+		return ExitNothing
 	}
 	return ExitBad
 }

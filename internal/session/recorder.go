@@ -202,3 +202,8 @@ func (r *recorder) AppendRulers(rulers []record.Ruler) error {
 func (r *recorder) AppendComparisons(all []record.Comparison) error {
 	return r.session.AddComparisons(r.ctx, all)
 }
+
+// Diagnose records why a run of the session is wrong.
+func (s *Session) Diagnose(run string, d record.Diagnosis) error {
+	return s.kept.session.AddDiagnosis(s.kept.ctx, run, d)
+}
