@@ -111,10 +111,8 @@ func TestInputsAreThere(t *testing.T) {
 	if folder != "internal/need" {
 		t.Errorf("the package under test is %q", folder)
 	}
-	for _, input := range slices.Concat(Judge, Emulator, Kernels, Programs, Python, UserFiles, Timing,
-		Operator("softmax")) {
-		if _, err := os.Stat(filepath.Join(root, input)); err != nil &&
-			input != "cuda/kernels/softmax" { // an operator of one file has no folder of parts
+	for _, input := range slices.Concat(Judge, Emulator, Kernels, Programs, Python, UserFiles, Timing) {
+		if _, err := os.Stat(filepath.Join(root, input)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -7,18 +7,20 @@
 package main
 
 import (
-	"errors"
+	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/subprocess"
 )
 
 // everywhere are the paths that every test depends on: what is installed, and which cases run.
@@ -75,14 +77,14 @@ func run(root, base string, out, notes io.Writer) error {
 
 // git runs git in the checkout.
 func git(root string, args ...string) (string, error) {
-	cmd := exec.Command("git", args...)
-	cmd.Dir = root
-	text, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return "", fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, exit.Stderr)
+	var said bytes.Buffer
+	text, err := subprocess.Run(context.Background(), subprocess.Command{
+		Path: "git", Args: args, Dir: root, Stderr: &said,
+	})
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, said.String())
 	}
-	return string(text), err
+	return text, nil
 }
 
 // mergeBase is the commit that the change starts from, "" where none is known.

@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -16,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"triad/internal/subprocess"
 )
 
 // costsFile names the file that execTest appends to: one cost a line.
@@ -107,57 +107,40 @@ func skipping(args, tests []string) []string {
 // once runs the binary to its end, or until a test hangs, whose name it gives.
 func (w *watched) once(args []string) (code int, hung string, err error) {
 	w.running, w.line, w.spent = map[string]time.Time{}, nil, 0
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, w, w // go test shows both as one
-	cmd.WaitDelay = 5 * time.Second                    // of a child that holds the pipe open
-	if err := cmd.Start(); err != nil {
+	child, err := subprocess.Start(subprocess.Command{
+		Path: args[0], Args: args[1:], Stdin: os.Stdin, Stdout: w, Stderr: w, // go test shows both as one
+	})
+	if err != nil {
 		return 1, "", err
 	}
+	defer child.End()
 	w.mu.Lock()
-	w.pid = cmd.Process.Pid
+	w.pid = child.PID()
 	w.mu.Unlock()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
 	defer signal.Stop(signals)
-	done, stop := context.WithCancel(context.Background())
-	defer stop()
-	found := make(chan string, 1)
-	go func() {
-		tick := time.NewTicker(w.limit / 20)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done.Done():
-				return
-			case s := <-signals:
-				_ = cmd.Process.Signal(s)
-			case now := <-tick.C:
-				if name := w.hanging(now); name != "" {
-					found <- name
-					_ = cmd.Process.Signal(syscall.SIGQUIT) // the runtime prints every goroutine
-					return
-				}
+	tick := time.NewTicker(w.limit / 20)
+	defer tick.Stop()
+	for {
+		select {
+		case <-child.Exited():
+			if hung != "" {
+				w.tellHang(hung)
+			}
+			if sentence, _ := child.Exit(); sentence != "exited 0" {
+				code = 1
+			}
+			return code, hung, nil
+		case s := <-signals:
+			_ = syscall.Kill(child.PID(), s.(syscall.Signal))
+		case now := <-tick.C:
+			if name := w.hanging(now); name != "" && hung == "" {
+				hung = name
+				_ = syscall.Kill(child.PID(), syscall.SIGQUIT) // the runtime prints every goroutine
 			}
 		}
-	}()
-	err = cmd.Wait()
-	stop()
-	select {
-	case hung = <-found:
-		w.tellHang(hung)
-	default:
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		if code = exit.ExitCode(); code < 0 {
-			code = 1
-		}
-		err = nil
-	}
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil
-	}
-	return code, hung, err
 }
 
 // hanging is the innermost test that neither began nor ended anything for as long as a test may.

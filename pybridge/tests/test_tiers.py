@@ -24,12 +24,12 @@ class Tiers(unittest.TestCase):
         self.assertEqual(chosen({}), ["a", "c"])
 
     def test_changed_inputs_run(self):
-        for text, want in (("triton/softmax.py", 4), ("triton/softmax_other.py", 2), (".", 4),
-                           ("internal/catalog/softmax/testdata/a.txt", 2), ("", 2)):
+        for text, want in (("triton/made_up.py", 4), ("triton/made_up_other.py", 2), (".", 4),
+                           ("internal/catalog/made_up/testdata/a.txt", 2), ("", 2)):
             with self.subTest(text), tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
                 file.write(text)
                 file.flush()
-                self.assertEqual(len(chosen({"TRIAD_TEST_CHANGED": file.name}, *operator("softmax"))), want)
+                self.assertEqual(len(chosen({"TRIAD_TEST_CHANGED": file.name}, *operator("made_up"))), want)
 
     def test_every_case_has_its_day(self):
         days = [name for day in range(WEEK) for name in chosen({"TRIAD_TEST_DAY": str(day)}) if name == "d"]
