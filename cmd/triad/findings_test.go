@@ -86,7 +86,7 @@ func TestFindingCommands(t *testing.T) {
 }
 
 // What a CPU can show, its command shows: KNOWN, which is no failure, and is one with --strict. Where torch
-// uses other vector instructions than the fault needs, everything passes.
+// uses other vector instructions than the fault needs, everything passes, and so may a finding that shows sometimes.
 func TestFindingsShow(t *testing.T) {
 	python := testPython(t)
 	capability, err := exec.Command(python, "-c",
@@ -122,9 +122,6 @@ func TestFindingsShow(t *testing.T) {
 					if err != nil && !errors.As(err, &ended) {
 						t.Fatal(err)
 					}
-					if bad := cmd.ProcessState.ExitCode() == int(session.ExitBad); bad != (strict && shows) {
-						t.Errorf("strict %v: exit %d\n%s", strict, cmd.ProcessState.ExitCode(), out)
-					}
 					known := 0
 					for line := range strings.Lines(string(out)) {
 						var r result
@@ -135,8 +132,11 @@ func TestFindingsShow(t *testing.T) {
 							known++
 						}
 					}
-					if (known > 0) != shows {
+					if (known > 0) != shows && (known > 0 || f.Sometimes == "") {
 						t.Errorf("%s shows %s %d times on %s:\n%s", f.Command, f.ID, known, cpu, out)
+					}
+					if bad := cmd.ProcessState.ExitCode() == int(session.ExitBad); bad != (strict && known > 0) {
+						t.Errorf("strict %v: exit %d, %d times KNOWN\n%s", strict, cmd.ProcessState.ExitCode(), known, out)
 					}
 				}
 			})

@@ -68,6 +68,7 @@ func findingText(f op.Finding) string {
 		line("looks", "the call raises `"+f.Raises+"`")
 	}
 	line("seen with", f.Seen)
+	line("shows if", f.Sometimes)
 	line("public", f.Link)
 	fmt.Fprintf(&text, "\n```\n%s\n```\n", f.Command)
 	return text.String()
