@@ -61,7 +61,8 @@ func stamp(t *testing.T) *stampedTree {
 	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
 	for _, family := range Families() {
 		template := "internal/room/families/" + family + ".txtar"
-		inputs := []string{template, "internal/room/room.go", "internal/truth/" + strings.ReplaceAll(family, "_", "")}
+		truth := "internal/truth/" + strings.ReplaceAll(family, "_", "")
+		inputs := []string{template, "internal/room/room.go", truth}
 		if !need.Chosen(t, family, "a family", inputs...) {
 			continue
 		}
