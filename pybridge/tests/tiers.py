@@ -55,7 +55,8 @@ class Suite:
         """Skips a test that this run leaves out, with the reason by which internal/need knows it."""
         name = test.id().rpartition(".")[2]
         if not self.covers(name, key, *inputs):
-            test.skipTest(f"the long tier runs it: {self.taken.get(key, 'no test')} covers {key or 'nothing'}")
+            test.skipTest("the long tier runs it: "
+                          + (f"{self.taken[key]} covers {key}" if key else "seconds for it alone"))
 
 
 def operator(name: str) -> tuple[str, ...]:
