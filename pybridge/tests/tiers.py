@@ -32,8 +32,8 @@ def within(path: str, given: str) -> bool:
 
 
 class Suite:
-    """The cases of one test. A suite runs the first case of each key, those with an input that changed and the
-    day's share; the long tier runs all."""
+    """The cases of one test. A suite runs the first case of each key, those with an input that changed and
+    the day's share; the long tier runs all."""
 
     def __init__(self, name: str, *inputs: str):
         """name tells this suite from others; inputs are paths from the repository's root."""
@@ -61,4 +61,5 @@ class Suite:
 
 def operator(name: str) -> tuple[str, ...]:
     """The inputs that the rooms of an operator are."""
-    return (f"internal/catalog/{name}", f"cuda/kernels/{name}.cu", f"cuda/kernels/{name}", f"triton/{name}.py")
+    return (f"internal/catalog/{name}", f"cuda/kernels/{name}.cu", f"cuda/kernels/{name}",
+            f"triton/{name}.py")
