@@ -61,7 +61,8 @@ func stamp(t *testing.T) *stampedTree {
 	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
 	for _, family := range Families() {
 		template := "internal/room/families/" + family + ".txtar"
-		inputs := []string{template, "internal/room/room.go", "internal/truth/" + family}
+		truth := "internal/truth/" + strings.ReplaceAll(family, "_", "")
+		inputs := []string{template, "internal/room/room.go", truth}
 		if !need.Chosen(t, family, "a family", inputs...) {
 			continue
 		}
@@ -82,8 +83,8 @@ func stamp(t *testing.T) *stampedTree {
 	return s
 }
 
-// copysFolder is an empty folder for the copy: the same one each time, unless another run is in it. Go compiles
-// a package anew where it lies in another folder, and that of all of them takes minutes.
+// copysFolder is an empty folder for the copy: the same one each time, unless another run is in it. Go
+// compiles a package anew where it lies in another folder, and that of all of them takes minutes.
 func copysFolder(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

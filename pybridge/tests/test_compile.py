@@ -15,7 +15,7 @@ import implementation
 import tiers
 from cases import BOUND, backward_of, forward_cases, largest_error
 
-SUITE = tiers.Suite("compile", "pybridge")
+SUITE = tiers.Suite("compile", "pybridge", "requirements.txt")
 COMPILED = [(op, dtype) for op, dtype in (("softmax", "bf16"), ("swiglu", "fp32"))
             if SUITE.covers(f"{op} {dtype}", "a dynamic function", *tiers.operator(op))]
 

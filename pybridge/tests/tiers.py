@@ -32,8 +32,8 @@ def within(path: str, given: str) -> bool:
 
 
 class Suite:
-    """The cases of one test. A suite runs the first case of each key, those with an input that changed and the
-    day's share; the long tier runs all."""
+    """The cases of one test. A suite runs the first case of each key, those with an input that changed and
+    the day's share; the long tier runs all."""
 
     def __init__(self, name: str, *inputs: str):
         """name tells this suite from others; inputs are paths from the repository's root."""
@@ -55,9 +55,11 @@ class Suite:
         """Skips a test that this run leaves out, with the reason by which internal/need knows it."""
         name = test.id().rpartition(".")[2]
         if not self.covers(name, key, *inputs):
-            test.skipTest(f"the long tier runs it: {self.taken.get(key, 'no test')} covers {key or 'nothing'}")
+            test.skipTest("the long tier runs it: "
+                          + (f"{self.taken[key]} covers {key}" if key else "seconds for it alone"))
 
 
 def operator(name: str) -> tuple[str, ...]:
     """The inputs that the rooms of an operator are."""
-    return (f"internal/catalog/{name}", f"cuda/kernels/{name}.cu", f"cuda/kernels/{name}", f"triton/{name}.py")
+    return (f"internal/catalog/{name}", f"cuda/kernels/{name}.cu", f"cuda/kernels/{name}",
+            f"triton/{name}.py")
