@@ -21,19 +21,23 @@ func TestReadsThePoison(t *testing.T) {
 		says     string
 	}{
 		{
-			"adds to what is there", [][]float64{{1, 7, 3}, {1, 9, 3}, {1, 7, 3}, {1, 9, 3}},
+			"adds to what is there",
+			[][]float64{{1, 7, 3}, {1, 9, 3}, {1, 7, 3}, {1, 9, 3}},
 			op.StatusFail, "y[1] depends on what memory held before",
 		},
 		{
-			"changes under one poison", [][]float64{{1, 7, 3}, {1, 9, 3}, {1, 9, 3}, {1, 9, 3}},
+			"changes under one poison",
+			[][]float64{{1, 7, 3}, {1, 9, 3}, {1, 9, 3}, {1, 9, 3}},
 			op.StatusRace, "y differs",
 		},
 		{
-			"is right under one", [][]float64{{1, 7, 3}, {1, 2, 3}, {1, 7, 3}, {1, 2, 3}},
+			"is right under one",
+			[][]float64{{1, 7, 3}, {1, 2, 3}, {1, 7, 3}, {1, 2, 3}},
 			op.StatusRace, "y differs",
 		},
 		{
-			"too few launches", [][]float64{{1, 7, 3}, {1, 9, 3}},
+			"too few launches",
+			[][]float64{{1, 7, 3}, {1, 9, 3}},
 			op.StatusRace, "y differs",
 		},
 	} {

@@ -46,7 +46,8 @@ func TestLossOfInfiniteLogits(t *testing.T) {
 		truthtest.AcceptsAt(t, "loss", want.Outputs[0], int64(i), right)
 	}
 	for i, right := range []map[float64]bool{
-		{inf: true, nan: true, 5: false}, {inf: true, nan: true, 5: false},
+		{inf: true, nan: true, 5: false},
+		{inf: true, nan: true, 5: false},
 		{-inf: true, nan: true, inf: false},
 	} {
 		truthtest.AcceptsAt(t, "lse", want.Outputs[1], int64(i), right)
