@@ -199,9 +199,10 @@ class Worker:
             for dtype in i.dtypes_of(direction):
                 contracts.setdefault(i.contract_of(direction, dtype), []).append(dtype)
             for contract, dtypes in contracts.items():
-                given = i.gives(direction)
+                given = [name for name in i.gives(direction)
+                         if direction == "backward" or name not in i.perhaps]
                 entry = {"name": i.name, "op": op, "pass": direction, "dtypes": dtypes, "contract": contract,
-                         "outputs": list(given),
+                         "outputs": given,
                          "device": self._device_of(i.name), "source": source}
                 if direction == "backward":
                     entry.update(forward=i.name, recomputes=i.recomputes)

@@ -251,8 +251,8 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	v.Status, v.Gate = op.StatusFail, "G0"
 	v.Sentence = fmt.Sprintf("%s depends on what memory held before the launch, so that an element was read "+
-		"before it was written; %d of %d elements do; %s", place(t.Name, index(found.firstDiffering, t.Shape)),
-		found.differing, t.Elements(), v.Sentence)
+		"before it was written; %d of %d elements do; %s",
+		place(t.Name, index(found.firstDiffering, t.Shape)), found.differing, t.Elements(), v.Sentence)
 	return v
 }
 

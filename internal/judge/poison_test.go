@@ -20,14 +20,31 @@ func TestReadsThePoison(t *testing.T) {
 		status   op.Status
 		says     string
 	}{
-		{"adds to what is there", [][]float64{{1, 7, 3}, {1, 9, 3}, {1, 7, 3}, {1, 9, 3}}, op.StatusFail, "y[1] depends on what memory held before"},
-		{"changes under one poison", [][]float64{{1, 7, 3}, {1, 9, 3}, {1, 9, 3}, {1, 9, 3}}, op.StatusRace, "y differs"},
-		{"is right under one", [][]float64{{1, 7, 3}, {1, 2, 3}, {1, 7, 3}, {1, 2, 3}}, op.StatusRace, "y differs"},
-		{"too few launches", [][]float64{{1, 7, 3}, {1, 9, 3}}, op.StatusRace, "y differs"},
+		{
+			"adds to what is there",
+			[][]float64{{1, 7, 3}, {1, 9, 3}, {1, 7, 3}, {1, 9, 3}},
+			op.StatusFail, "y[1] depends on what memory held before",
+		},
+		{
+			"changes under one poison",
+			[][]float64{{1, 7, 3}, {1, 9, 3}, {1, 9, 3}, {1, 9, 3}},
+			op.StatusRace, "y differs",
+		},
+		{
+			"is right under one",
+			[][]float64{{1, 7, 3}, {1, 2, 3}, {1, 7, 3}, {1, 2, 3}},
+			op.StatusRace, "y differs",
+		},
+		{
+			"too few launches",
+			[][]float64{{1, 7, 3}, {1, 9, 3}},
+			op.StatusRace, "y differs",
+		},
 	} {
 		p, a := plan(wanted), Answer{}
 		for l, y := range c.launches {
-			a.Launches = append(a.Launches, launch(wanted, [2]string{"a", "b"}[l%2], tensor.Encode(op.I32, y)))
+			next := launch(wanted, [2]string{"a", "b"}[l%2], tensor.Encode(op.I32, y))
+			a.Launches = append(a.Launches, next)
 		}
 		p.Launches = len(a.Launches)
 		v := Judge(p, a, Truth{Contract: "exact", Outputs: []Target{wanted}})[0]

@@ -15,10 +15,10 @@ import (
 // every word there is C++'s, CUDA's, triad's, the file's own name of a function, or taken back.
 func TestMacrosOfTheFileDoNotReachTheCaller(t *testing.T) {
 	word, text := regexp.MustCompile(`\b[A-Za-z_]\w*`), regexp.MustCompile(`"[^"]*"|/\*.*?\*/|//.*|#.*`)
-	usual := regexp.MustCompile(`^(triad|TRIAD|cuda|__|u?int\d+_t$|static|const|return|switch|case|break|for|if|` +
-		`else|int$|void$|float$|double$|unsigned|char$|bool$|true$|false$|nullptr$|size_t$|extern$|visibility$|` +
-		`dim3$|std$|half$|auto$|sizeof$|reinterpret_cast$|template$|typename$|long$|short$|signed$|u$|accepts_\d)`)
-	left := map[string]string{}
+	usual := regexp.MustCompile(`^(triad|TRIAD|cuda|__|u?int\d+_t$|static|const|return|switch|case|break|` +
+		`for|if|else|int$|void$|float$|double$|unsigned|char$|bool$|true$|false$|nullptr$|size_t$|extern$|` +
+		`visibility$|dim3$|std$|half$|auto$|sizeof$|reinterpret_cast$|template$|typename$|long$|short$|signed$|u$|accepts_\d)`)
+	left, taken := map[string]string{}, append(strings.Fields(ownWords), "solve")
 	shims := 0
 	for _, o := range catalog.All() {
 		var parameters []string
@@ -44,7 +44,7 @@ func TestMacrosOfTheFileDoNotReachTheCaller(t *testing.T) {
 			_, tail, _ := strings.Cut(CUDAShim("mine.cu", "mine", all), "#undef main\n")
 			for line := range strings.Lines(tail) {
 				for _, w := range word.FindAllString(text.ReplaceAllString(line, ""), -1) {
-					if !usual.MatchString(w) && w != "solve" && !slices.Contains(strings.Fields(ownWords), w) {
+					if !usual.MatchString(w) && !slices.Contains(taken, w) {
 						left[w] = line
 					}
 				}

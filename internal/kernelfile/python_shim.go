@@ -17,7 +17,7 @@ import (
 func PythonShim(path, name string, bindings []*Binding) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, pythonHead, strconv.Quote(path))
-	var passes, contracts, dtypes, varying []string
+	var passes, contracts, dtypes, varying, perhaps []string
 	fields := map[op.Pass]string{op.Forward: "outputs", op.Backward: "gradients"}
 	recomputes := ""
 	for _, b := range bindings {
@@ -31,6 +31,11 @@ func PythonShim(path, name string, bindings []*Binding) string {
 		}
 		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass],
 			quoted(names)))
+		for _, t := range b.outputs {
+			if b.mayReturn(t) {
+				perhaps = append(perhaps, t.Name)
+			}
+		}
 		if b.varies {
 			varying = append(varying, b.givenNames()...)
 		}
@@ -45,7 +50,7 @@ func PythonShim(path, name string, bindings []*Binding) string {
 	fmt.Fprintf(
 		&text,
 		"IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, "+
-			"accepts=_accepts, constraint=%q, nondeterministic=(%s))]\n__file__ = _PATH\n",
+			"accepts=_accepts, constraint=%q, nondeterministic=(%s), perhaps=(%s))]\n__file__ = _PATH\n",
 		name,
 		strings.Join(
 			passes,
@@ -56,6 +61,7 @@ func PythonShim(path, name string, bindings []*Binding) string {
 		strings.Join(contracts, ", "),
 		bindings[0].Constraint(),
 		quoted(varying),
+		quoted(perhaps),
 	)
 	return text.String()
 }
@@ -226,10 +232,10 @@ func (b *Binding) pythonCode() string {
 			b.Function.Name)
 	} else {
 		fmt.Fprintf(&code, "    with called():\n        value = %s\n", call)
-		word := map[bool]string{true: "True", false: "False"}
-		given := fmt.Sprintf("fitted(given(value, %q), %q, (%s), (%s), in_%s.device, %s, %s)",
-			b.Function.Name, b.Function.Name, b.wantedReturns(), b.returnedPlaces(), b.inputs[0].Name,
-			word[b.Pass == op.Forward], word[b.Pass != op.Forward || len(b.Options.DTypes) > 0])
+		given := fmt.Sprintf("fitted(given(value, %[1]q), %[1]q, (%s), (%s), in_%s.device, %s, %s, (%s))",
+			b.Function.Name, b.wanted(b.isReturned), b.returnedPlaces(), b.inputs[0].Name,
+			pythonBool(b.Pass == op.Forward), pythonBool(b.Pass != op.Forward || len(b.Options.DTypes) > 0),
+			b.wanted(b.mayReturn))
 		fmt.Fprintf(&code, "    return joined(%s, {%s})\n\n\n", b.pythonScaled(given), b.leftOutReturns())
 	}
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
@@ -248,6 +254,8 @@ func (b *Binding) pythonCode() string {
 	code.WriteString(b.pythonAlike(tensors))
 	return code.String()
 }
+
+func pythonBool(is bool) string { return map[bool]string{true: "True", false: "False"}[is] }
 
 // pythonAlike is the function that says which sizes differ that a function of PyTorch may want to be equal.
 func (b *Binding) pythonAlike(tensors []string) string {
@@ -477,7 +485,7 @@ func (b *Binding) pythonConditions() []condition {
 		switch a.Type {
 		case "bool":
 			test = fmt.Sprintf("attributes[%q] == %s", a.Name,
-				map[bool]string{true: "True", false: "False"}[value == "true"])
+				pythonBool(value == "true"))
 		case "int", "float":
 			test = fmt.Sprintf("abs(attributes[%q] - (%s)) <= 1e-6 * abs(%s) + 1e-30", a.Name,
 				pythonExpression(value), pythonExpression(value))

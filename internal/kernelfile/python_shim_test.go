@@ -72,7 +72,8 @@ func TestPythonShapesFollowTheAttribute(t *testing.T) {
 		}
 		for _, b := range bindings {
 			for _, output := range b.outputs {
-				if a, values := b.shapedBy(output); values != nil && b.isReturned(output) && b.named[a.Name] == "" {
+				a, values := b.shapedBy(output)
+				if values != nil && b.isReturned(output) && b.named[a.Name] == "" {
 					seen++
 					want := "[attributes[\"" + a.Name + "\"]]"
 					if text := b.pythonShape(output, false); !strings.Contains(text, want) {

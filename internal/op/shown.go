@@ -38,8 +38,8 @@ func ShownBy(dim string, inputs, outputs []TensorSpec) (Shown, bool) {
 	return part, part.Times > 0
 }
 
-// Follows is a size of an input that a dim follows from: the dim is (size Axis of tensor Tensor - Less) / Over,
-// an attribute or another dim, "" for nothing.
+// Follows is a size of an input that a dim follows from: the dim is (size Axis of tensor Tensor - Less) /
+// Over, an attribute or another dim, "" for nothing.
 type Follows struct {
 	Tensor, Axis int
 	Less         int64

@@ -31,7 +31,8 @@ func TestMeanOverNothing(t *testing.T) {
 // Where the maximum of a row is infinite, lse and loss are what the formula gives, as torch.logsumexp does,
 // or NaN, as torch's cross_entropy has it.
 func TestLossOfInfiniteLogits(t *testing.T) {
-	dims, forward := map[string]int64{"rows": 3, "classes": 3}, op.Case{Pass: op.Forward, Distribution: "non_finite"}
+	dims := map[string]int64{"rows": 3, "classes": 3}
+	forward := op.Case{Pass: op.Forward, Distribution: "non_finite"}
 	want := truthOf(t, forward, dims, "none", truthtest.Literal("logits", op.FP32, []float64{
 		inf, 2, 3, // the target is another class
 		inf, 2, 3, // the target is the infinity
@@ -45,7 +46,9 @@ func TestLossOfInfiniteLogits(t *testing.T) {
 		truthtest.AcceptsAt(t, "loss", want.Outputs[0], int64(i), right)
 	}
 	for i, right := range []map[float64]bool{
-		{inf: true, nan: true, 5: false}, {inf: true, nan: true, 5: false}, {-inf: true, nan: true, inf: false},
+		{inf: true, nan: true, 5: false},
+		{inf: true, nan: true, 5: false},
+		{-inf: true, nan: true, inf: false},
 	} {
 		truthtest.AcceptsAt(t, "lse", want.Outputs[1], int64(i), right)
 	}
@@ -70,7 +73,9 @@ func TestGradientOfInfiniteLogits(t *testing.T) {
 }
 
 // truthOf is the truth of a case in fp32.
-func truthOf(t *testing.T, c op.Case, dims map[string]int64, reduction string, in ...tensor.Tensor) judge.Truth {
+func truthOf(t *testing.T, c op.Case, dims map[string]int64, reduction string,
+	in ...tensor.Tensor,
+) judge.Truth {
 	t.Helper()
 	o, err := truth.Get("cross_entropy")
 	if err != nil {

@@ -44,7 +44,9 @@ func TestGradientsOfAnIgnoredNaN(t *testing.T) {
 }
 
 // truthOf is the truth of a case in fp32.
-func truthOf(t *testing.T, c op.Case, dims map[string]int64, reduction string, in ...tensor.Tensor) judge.Truth {
+func truthOf(t *testing.T, c op.Case, dims map[string]int64, reduction string,
+	in ...tensor.Tensor,
+) judge.Truth {
 	t.Helper()
 	o, err := truth.Get("linear_cross_entropy")
 	if err != nil {

@@ -35,6 +35,22 @@ func TestCodesWithoutTheZeroPoint(t *testing.T) {
 	}
 }
 
+// The zero point of a tensor without an element is any.
+func TestZeroPointOfNothing(t *testing.T) {
+	o, err := truth.Get("quantize_int8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"},
+		map[string]int64{"rows": 0, "cols": 4}, map[string]string{"mode": "asymmetric"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := truthtest.TruthFor(t, c, "fp32", []tensor.Tensor{truthtest.Literal("x", op.FP32, nil, 0, 4)})
+	truthtest.AcceptsAt(t, "zero", want.Outputs[2], 0,
+		map[float64]bool{-128: true, 0: true, 127: true, 128: false})
+}
+
 // Codes are judged under the scale that the kernel gave where that is right, and under the truth's where it
 // is not: right codes beside a wrong scale pass, and codes that belong to the wrong scale do not.
 func TestCodesUnderTheGivenScale(t *testing.T) {
