@@ -158,7 +158,7 @@ func (a *app) checkOperator(ctx context.Context, name string, o *checkOptions) (
 	result, err := runner.Compare(ctx, run.Request{
 		Operators: []*truth.Operator{operator}, Options: options, Seed: 1, Single: true,
 		Impls: kernels.Families(),
-		Keep: func(c op.Case, _ string) bool { return chosen[c.Key()] },
+		Keep:  func(c op.Case, _ string) bool { return chosen[c.Key()] },
 	})
 	if err != nil {
 		return nil, err

@@ -244,7 +244,7 @@ func TestFilesOfEveryKind(t *testing.T) {
 	}
 	want := map[string]string{
 		"mine/a/k.cu": "PASS", "mine/b/k.cu": "PASS", "mine/blank_name.cu": "PASS",
-		"mine/two.cu:softmax": "PASS",
+		"mine/two.cu:softmax":     "PASS",
 		"mine/two.cu:softmax_off": "FAIL", "mine/none.cu": "NOT_UNDERSTOOD", "mine/broken.cu": "BUILD_FAIL",
 	}
 	for impl, verdict := range want {
