@@ -97,7 +97,7 @@ func TestFindNamesWhatWasRun(t *testing.T) {
 		{
 			"wrong at multiples of four alone", func(s Sizes) bool { return s[cols]%4 == 0 },
 			Sizes{rows: 1, cols: 4},
-			"cols = 2, 3, 5, 1023 are right, 4, 8, 16, 256 are wrong",
+			"cols = 2, 3, 5, 1023 are right, 4, 8, 16, 256 are wrong; no pattern of sizes",
 		},
 		{
 			"lanes beyond a power of two", func(s Sizes) bool { return s[cols]&(s[cols]-1) != 0 },
