@@ -266,25 +266,12 @@ func (p Page) factsSection(run record.Run) htmlSection {
 			"output", "status", "gate", ">compared", ">wrong", ">headroom", ">max ulp", "what it says",
 		}, rows))
 	}
-	s.Blocks = append(s.Blocks, diagnosisBlocks(r.Diagnosis)...)
 	if r.LogTail != "" {
 		s.Blocks = append(s.Blocks, htmlBlock{More: &htmlMore{
 			Title: "End of the worker's log", Blocks: []htmlBlock{{Code: cleanLines(r.LogTail, "")}},
 		}})
 	}
 	return s
-}
-
-// diagnosisBlocks show why a run is wrong, where that was looked at closer.
-func diagnosisBlocks(d *record.Diagnosis) []htmlBlock {
-	if d == nil {
-		return nil
-	}
-	var text strings.Builder
-	_ = Diagnosis(&text, Style{}, *d) // a Builder takes everything
-	return []htmlBlock{
-		{Words: "The smallest case found that is wrong too:"}, {Code: smallestWords(*d) + text.String()},
-	}
 }
 
 // Past are runs of the same implementation on the same case, oldest first, of all that there are; Older is

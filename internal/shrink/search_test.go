@@ -121,8 +121,8 @@ func TestFindNamesWhatWasRun(t *testing.T) {
 	})
 }
 
-// faultOfSizes is a function that is wrong on some sizes, the smallest case that is to be found and what is to
-// be said.
+// faultOfSizes is a function that is wrong on some sizes, the smallest case that is to be found and what is
+// to be said.
 type faultOfSizes struct {
 	name  string
 	wrong func(Sizes) bool
