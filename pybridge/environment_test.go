@@ -250,11 +250,7 @@ func TestEnsureUnavailable(t *testing.T) {
 		},
 		{
 			"no space", func(_ *testing.T, e *Environment) {
-				e.Space = func(string) (uint64,
-					error,
-				) {
-					return 1e9, nil
-				}
+				e.Space = func(string) (uint64, error) { return 1e9, nil }
 			},
 			[]string{"needs about 4.6 GB", "1.0 GB are free", "make room"},
 		},

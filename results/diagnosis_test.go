@@ -16,14 +16,14 @@ func TestADiagnosisComesBack(t *testing.T) {
 	folder := t.TempDir()
 	from := filepath.Join(folder, "from.db")
 	s := openTest(t, from, Options{})
-	x := start(t, s, "softmax")
+	x := start(t, s, "one")
 	r := failed(8)
 	if err := x.Record(ctx, &r); err != nil {
 		t.Fatal(err)
 	}
 	want := record.Diagnosis{
 		Dims: record.Members[int64]{{Name: "rows", Value: 1}}, Distribution: "normal", Status: op.StatusFail,
-		Message: "y[0] is NaN", Advice: "write it first", Repeat: "triad compare softmax",
+		Message: "y[0] is NaN", Advice: "write it first", Repeat: "triad compare",
 		Findings: []record.Finding{{
 			Kind: "uninitialised", Message: "nobody wrote it", Text: "1. nobody wrote it\n   mine.cu:8",
 			Where: &record.Where{File: "mine.cu", Line: 8, Thread: &[3]int{1, 0, 0}},

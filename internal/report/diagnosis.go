@@ -29,6 +29,17 @@ func Diagnosis(w io.Writer, style Style, d record.Diagnosis) error {
 // sentence begins a text with a capital letter and ends it with a full stop.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
+// smallestCase prints the diagnosis of a run, where there is one.
+func smallestCase(w io.Writer, style Style, d *record.Diagnosis) error {
+	if d == nil {
+		return nil
+	}
+	if err := write(w, "\n  The smallest case found that is wrong too: "+smallestWords(*d)); err != nil {
+		return err
+	}
+	return Diagnosis(w, style, *d)
+}
+
 // smallestWords names the smallest case of a diagnosis, with what becomes of it.
 func smallestWords(d record.Diagnosis) string {
 	var words []string

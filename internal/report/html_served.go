@@ -266,12 +266,6 @@ func (p Page) factsSection(run record.Run) htmlSection {
 			"output", "status", "gate", ">compared", ">wrong", ">headroom", ">max ulp", "what it says",
 		}, rows))
 	}
-	if d := r.Diagnosis; d != nil {
-		var text strings.Builder
-		_ = Diagnosis(&text, Style{}, *d) // a Builder takes everything
-		s.Blocks = append(s.Blocks, htmlBlock{Words: "The smallest case found that is wrong too:"},
-			htmlBlock{Code: smallestWords(*d) + text.String()})
-	}
 	if r.LogTail != "" {
 		s.Blocks = append(s.Blocks, htmlBlock{More: &htmlMore{
 			Title: "End of the worker's log", Blocks: []htmlBlock{{Code: cleanLines(r.LogTail, "")}},

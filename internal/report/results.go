@@ -122,13 +122,8 @@ func Show(w io.Writer, style Style, run record.Run) error {
 	if err := others(w, style, r.Impl, run.Differences); err != nil {
 		return err
 	}
-	if d := r.Diagnosis; d != nil {
-		if err := write(w, "\n  The smallest case found that is wrong too: "+smallestWords(*d)); err != nil {
-			return err
-		}
-		if err := Diagnosis(w, style, *d); err != nil {
-			return err
-		}
+	if err := smallestCase(w, style, r.Diagnosis); err != nil {
+		return err
 	}
 	if r.LogTail != "" {
 		if err := write(w, "\n  end of the worker's log\n"+cleanLines(r.LogTail, "    ")); err != nil {

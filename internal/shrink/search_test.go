@@ -53,12 +53,7 @@ func searchOf(t *testing.T, operator, distribution string, dims op.Dims, wrong f
 // names the cause.
 func TestFindNamesTheFault(t *testing.T) {
 	rows, cols := "rows", "cols"
-	for _, c := range []struct {
-		name  string
-		wrong func(Sizes) bool
-		sizes Sizes
-		says  string
-	}{
+	findsFaults(t, []faultOfSizes{
 		{
 			"everywhere", func(Sizes) bool { return true },
 			Sizes{rows: 1, cols: 1},
@@ -68,30 +63,6 @@ func TestFindNamesTheFault(t *testing.T) {
 			"a limit", func(s Sizes) bool { return s[cols] > 64 },
 			Sizes{rows: 1, cols: 65},
 			"cols = 63, 64 are right, 65, 66, 260, 512, 1023 are wrong: 64 threads",
-		},
-		{
-			"wrong at multiples of four alone", func(s Sizes) bool { return s[cols]%4 == 0 },
-			Sizes{rows: 1, cols: 4},
-			"cols = 2, 3, 5, 1023 are right, 4, 8, 16, 256 are wrong",
-		},
-		{
-			"lanes beyond a power of two", func(s Sizes) bool { return s[cols]&(s[cols]-1) != 0 },
-			Sizes{rows: 1, cols: 3},
-			"cols is a power of two and wrong elsewhere",
-		},
-		{
-			"three powers of two, by chance", func(s Sizes) bool {
-				return !slices.Contains([]int64{64, 128, 256}, s[cols])
-			},
-			Sizes{rows: 1, cols: 1},
-			"wrong at the smallest shape already",
-		},
-		{
-			"lanes of a block of at least 16", func(s Sizes) bool {
-				return s[cols] < 16 || s[cols]&(s[cols]-1) != 0
-			},
-			Sizes{rows: 1, cols: 1},
-			"cols is a power of two and wrong elsewhere",
 		},
 		{
 			"the tail", func(s Sizes) bool { return s[cols]%32 != 0 },
@@ -116,9 +87,54 @@ func TestFindNamesTheFault(t *testing.T) {
 			Sizes{rows: 2, cols: 2},
 			"element (i, j) is at i * cols + j",
 		},
-	} {
+	})
+}
+
+// Sizes that are right here and there: what was run is said, and no limit of it.
+func TestFindNamesWhatWasRun(t *testing.T) {
+	rows, cols := "rows", "cols"
+	findsFaults(t, []faultOfSizes{
+		{
+			"wrong at multiples of four alone", func(s Sizes) bool { return s[cols]%4 == 0 },
+			Sizes{rows: 1, cols: 4},
+			"cols = 2, 3, 5, 1023 are right, 4, 8, 16, 256 are wrong; no pattern of sizes",
+		},
+		{
+			"lanes beyond a power of two", func(s Sizes) bool { return s[cols]&(s[cols]-1) != 0 },
+			Sizes{rows: 1, cols: 3},
+			"cols is a power of two and wrong elsewhere",
+		},
+		{
+			"three powers of two, by chance", func(s Sizes) bool {
+				return !slices.Contains([]int64{64, 128, 256}, s[cols])
+			},
+			Sizes{rows: 1, cols: 1},
+			"wrong at the smallest shape already",
+		},
+		{
+			"lanes of a block of at least 16", func(s Sizes) bool {
+				return s[cols] < 16 || s[cols]&(s[cols]-1) != 0
+			},
+			Sizes{rows: 1, cols: 1},
+			"cols is a power of two and wrong elsewhere",
+		},
+	})
+}
+
+// faultOfSizes is a function that is wrong on some sizes, the smallest case that is to be found and what is
+// to be said.
+type faultOfSizes struct {
+	name  string
+	wrong func(Sizes) bool
+	sizes Sizes
+	says  string
+}
+
+func findsFaults(t *testing.T, all []faultOfSizes) {
+	t.Helper()
+	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
-			dims := op.Dims{size(rows, 33), size(cols, 1023)}
+			dims := op.Dims{size("rows", 33), size("cols", 1023)}
 			got := searchOf(t, ofRows, "normal", dims,
 				func(p Probe) bool { return c.wrong(p.Sizes) }).Find()
 			found := Sizes{}
