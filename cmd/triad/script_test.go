@@ -100,8 +100,20 @@ func (o overlay) Open(name string) (fs.File, error) {
 	return o.below.Open(name)
 }
 
-// Each verb tells its story in testdata/script.
+// Each verb tells its story in testdata/script. The fast tier leaves out those of whatever can go wrong on its way.
 func TestScript(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
+
+// dearScripts are what the stories that the fast tier leaves out depend on. Each begins with [!tier:NAME] skip.
+var dearScripts = map[string][]string{
+	"build":         {"cuda/build.go", "cuda/cache.go", "cuda/compiler.go", "internal/run"},
+	"faults_cuda":   {"internal/run", "internal/worker", "internal/subprocess", "cuda"},
+	"faults_python": {"internal/run", "internal/worker", "internal/subprocess", "pybridge"},
+	"no_tools":      {"cmd/triad", "cuda/compiler.go", "pybridge"},
+	"own_faults":    {"internal/ownkernels", "internal/advice", "internal/worker"},
+	"resume":        {"internal/run", "internal/session", "results"},
+	"slurm":         {"internal/fleet", "cmd/triad", "results"},
+	"torch_rows":    {"pybridge", "triton", "requirements.txt"},
+}
 
 // scripts are those of a folder, with the commands and conditions of all.
 func scripts(t *testing.T, dir string) testscript.Params {
@@ -127,6 +139,9 @@ func scripts(t *testing.T, dir string) testscript.Params {
 			"within": within,
 		},
 		Condition: func(name string) (bool, error) {
+			if script, is := strings.CutPrefix(name, "tier:"); is {
+				return need.Chosen(t, script, "", append(dearScripts[script], dir+"/"+script+".txtar")...), nil
+			}
 			here := false
 			switch name {
 			case "g++", "python3": // on the tests' PATH, whatever the script's
