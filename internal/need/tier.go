@@ -141,7 +141,7 @@ func (t *tier) why(suite, name, key string, rotation int, inputs []string) (reas
 		return fmt.Sprintf("the share of day %d", t.day), true
 	}
 	if key == "" {
-		return "", false
+		return "it is in no fast tier", false
 	}
 	return fmt.Sprintf("%s covers %q", first, key), false
 }
