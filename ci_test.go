@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// playMake plays make under .ci/run: it tells what it was given, leaves a file that nobody may remove, and ends
-// as MAKE_ENDS says.
+// playMake plays make under .ci/run: it tells what it was given, leaves a file that nobody may remove, and
+// ends as MAKE_ENDS says.
 const playMake = `#!/bin/sh
 mkdir -p "$TMPDIR/mod/x@v1" && echo x >"$TMPDIR/mod/x@v1/file" && chmod -R a-w "$TMPDIR/mod"
 env >"$PLAYED"
@@ -61,8 +61,8 @@ func environmentOf(t *testing.T, played string) map[string]string {
 	return all
 }
 
-// The tests get a temporary folder of the run, which is gone afterwards however they end, the caches that are here,
-// and nothing that steers triad; they learn the day and what changed.
+// The tests get a temporary folder of the run, which is gone afterwards however they end, the caches that are
+// here, and nothing that steers triad; they learn the day and what changed.
 func TestCIRun(t *testing.T) {
 	for ends, code := range map[string]int{"well": 0, "badly": 7} {
 		temporary := t.TempDir()

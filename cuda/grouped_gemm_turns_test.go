@@ -7,8 +7,8 @@ import (
 	"triad/internal/need"
 )
 
-// TestGroupsInTurn: products of groups of rows whose consumers take tiles in turn are right in every order, and
-// what may go wrong where a group ends, or between those that walk along the groups, shows.
+// TestGroupsInTurn: products of groups of rows whose consumers take tiles in turn are right in every order,
+// and what may go wrong where a group ends, or between those that walk along the groups, shows.
 func TestGroupsInTurn(t *testing.T) {
 	t.Parallel()
 	const pair, halves = "pair_product.cuh", "pair_halves.cuh"

@@ -197,7 +197,8 @@ func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
 		return backend.TimeReply{}, fmt.Errorf("time an arm: %d samples after %d, want 1 to 10000",
 			args.Samples, args.Discard)
 	}
-	// Whoever ran before may have set a part of the L2 cache aside; a device that refuses is told of in the note.
+	// Whoever ran before may have set a part of the L2 cache aside; a device that refuses is told of in the
+	// note.
 	_ = a.timer.PlainCache()
 	var err error
 	if args.SettleNS > 0 {

@@ -86,7 +86,8 @@ func TestFindingCommands(t *testing.T) {
 }
 
 // What a CPU can show, its command shows: KNOWN, which is no failure, and is one with --strict. Where torch
-// uses other vector instructions than the fault needs, everything passes, and so may a finding that shows sometimes.
+// uses other vector instructions than the fault needs, everything passes, and so may a finding that shows
+// sometimes.
 func TestFindingsShow(t *testing.T) {
 	python := testPython(t)
 	capability, err := exec.Command(python, "-c",

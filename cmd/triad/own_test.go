@@ -172,7 +172,8 @@ func (c ownCase) inputs() []string {
 	return slices.Concat(need.UserFiles, need.Emulator, need.Judge, []string{"cmd/triad/testdata/own/" + c.File})
 }
 
-// forms are the ways in which files hold a function, each by what stands in its text. The first that fits counts.
+// forms are the ways in which files hold a function, each by what stands in its text. The first that fits
+// counts.
 var forms = []struct {
 	ending, name string
 	text         *regexp.Regexp

@@ -74,7 +74,8 @@ func (b *BuildFailure) Verdict() op.Status {
 }
 
 // HostTrouble is the error of something that this machine did, and no kernel: a process that was killed from
-// outside, a full disk, a damaged cache. What it kept from running is neither right nor wrong, and stays open.
+// outside, a full disk, a damaged cache. What it kept from running is neither right nor wrong, and stays
+// open.
 type HostTrouble struct{ Sentence, Log string }
 
 func (h *HostTrouble) Error() string { return h.Sentence }

@@ -20,15 +20,15 @@ const (
 	changedVariable = "TRIAD_TEST_CHANGED" // a file with a changed path in each line, "." for all: cases with such an input too
 )
 
-// The long tier rotates: a run with a day asks one case in week of those of Covers, and one in season of those
-// of Long, which cost more.
+// The long tier rotates: a run with a day asks one case in week of those of Covers, and one in season of
+// those of Long, which cost more.
 const (
 	week   = 7
 	season = 49
 )
 
-// Inputs that suites share, as paths from the module's root: a case is asked again when a file at or below one of
-// them changed.
+// Inputs that suites share, as paths from the module's root: a case is asked again when a file at or below
+// one of them changed.
 var (
 	// Judge decides verdicts.
 	Judge = []string{"internal/judge", "internal/truth", "internal/op", "internal/workload", "internal/tensor"}
@@ -169,10 +169,10 @@ func (t *tier) callersFile() string {
 // What a case that this tier leaves out says begins so.
 const long = "the long tier runs it"
 
-// Covers skips a case, a subtest, of a suite that costs too much to run whole every time. The key says what of
-// the product the case covers: a form, a kind of bug, an operator. The fast tier runs the first case of each
-// key of a test of the top level. A continuous integration run adds those whose inputs changed (paths from the module's root; the test file
-// itself always counts) and the day's share; the long tier runs all.
+// Covers skips a case, a subtest, of a suite that costs too much to run whole every time. The key says what
+// of the product the case covers: a form, a kind of bug, an operator. The fast tier runs the first case of
+// each key of a test of the top level. A continuous integration run adds those whose inputs changed (paths
+// from the module's root; the test file itself always counts) and the day's share; the long tier runs all.
 // A case with an empty key is never in the fast tier. Call it before t.Parallel.
 func Covers(t testing.TB, key string, inputs ...string) {
 	t.Helper()
@@ -211,8 +211,8 @@ func (t *tier) ask(tb testing.TB, key string, rotation int, inputs []string) {
 	tb.Logf("runs: %s", reason)
 }
 
-// Chosen is Covers for a case that is no subtest, because there are thousands of them: it says whether the case
-// of this name runs.
+// Chosen is Covers for a case that is no subtest, because there are thousands of them: it says whether the
+// case of this name runs.
 func Chosen(t testing.TB, name, key string, inputs ...string) bool {
 	t.Helper()
 	c := current()

@@ -185,8 +185,8 @@ func (p *planting) plant(w op.Wrong, own bool) (accepted, refused map[int]float6
 }
 
 // onOrdinaryData asks that what explains every element of a kind does so for what the data of the case hold:
-// of ordinary data it explains none. Where every element of the output is NaN, as where a block has nothing to
-// do, there is nothing else to ask.
+// of ordinary data it explains none. Where every element of the output is NaN, as where a block has nothing
+// to do, there is nothing else to ask.
 func (p *planting) onOrdinaryData(t *testing.T, w op.Wrong) {
 	t.Helper()
 	if len(w.Places) == 0 && (w.Kind == "nan gained" || w.Unbounded) {

@@ -1,9 +1,9 @@
-// Command testinputs prints what the tests of a change depend on, for TRIAD_TEST_CHANGED: a path from the module's
-// root in each line, or "." where everything may have changed.
+// Command testinputs prints what the tests of a change depend on, for TRIAD_TEST_CHANGED: a path from the
+// module's root in each line, or "." where everything may have changed.
 //
-// The base is the merge base with the main branch; on main itself, the first parent. Files that are not committed
-// count. A changed header of CUDA counts as a change of each kernel file that includes it. Without a base, as in a
-// shallow clone, everything has changed.
+// The base is the merge base with the main branch; on main itself, the first parent. Files that are not
+// committed count. A changed header of CUDA counts as a change of each kernel file that includes it. Without
+// a base, as in a shallow clone, everything has changed.
 package main
 
 import (

@@ -87,8 +87,8 @@ func TestAShallowCloneHasNoBase(t *testing.T) {
 	}
 }
 
-// A header counts as the kernels that include it, through other headers too; what every test depends on counts as
-// everything.
+// A header counts as the kernels that include it, through other headers too; what every test depends on
+// counts as everything.
 func TestHeadersReachKernels(t *testing.T) {
 	root, git := checkout(t)
 	git("checkout", "--quiet", "-b", "work")

@@ -32,8 +32,8 @@ type cost struct {
 }
 
 // execTest runs a test binary for go test -exec. It records what the tests cost in processor time, which
-// go test -json does not know, and ends a test that hangs: the binary prints its goroutines, the test counts as
-// failed under its own name, and the package's other tests go on in a new process.
+// go test -json does not know, and ends a test that hangs: the binary prints its goroutines, the test counts
+// as failed under its own name, and the package's other tests go on in a new process.
 func execTest(args []string, stdout io.Writer) (int, error) {
 	folder, err := os.Getwd()
 	if err != nil {

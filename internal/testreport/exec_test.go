@@ -35,8 +35,8 @@ func onlyInside(t *testing.T) {
 	}
 }
 
-// A test that hangs ends with its goroutines and fails under its own name, and the others run; what the tests cost
-// is written.
+// A test that hangs ends with its goroutines and fails under its own name, and the others run; what the tests
+// cost is written.
 func TestHangingTestsEnd(t *testing.T) {
 	costs := written(t, "")
 	t.Setenv(inside, "1")

@@ -136,7 +136,8 @@ func casesOf(ended map[string]string) string {
 	return events.String() + passing("")
 }
 
-// A test or a case that is gone is a failure unless the document says why; one that a tier leaves out is there.
+// A test or a case that is gone is a failure unless the document says why; one that a tier leaves out is
+// there.
 func TestNamesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "names")
 	all := map[string]string{"TestX": "pass", "TestX/a": "pass", "TestX/b/c": "long", "TestY": "pass"}
