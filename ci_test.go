@@ -31,7 +31,10 @@ func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd,
 	tools := t.TempDir()
 	played = filepath.Join(t.TempDir(), "played")
 	programs := map[string]string{"make": playMake}
-	for _, name := range []string{"clang++-15", "clang++-16", "clang++-19", "chromium", "gdb", "bwrap", "qemu-aarch64", "aarch64-linux-gnu-g++"} {
+	for _, name := range []string{
+		"clang++-15", "clang++-16", "clang++-19", "chromium", "gdb", "bwrap",
+		"qemu-aarch64", "aarch64-linux-gnu-g++",
+	} {
 		programs[name] = "#!/bin/sh\n"
 	}
 	for name, text := range programs {

@@ -170,11 +170,12 @@ func (a *arm) notes(plain error) string {
 	}
 	seen := a.own.Seen()
 	if seen.Allocations > a.began.Allocations {
-		all = append(all, "the memory that its calls allocate is kept from one call to the next: cudaMalloc and "+
-			"cudaFree are not in the time")
+		all = append(all, "the memory that its calls allocate is kept from one call to the next: cudaMalloc "+
+			"and cudaFree are not in the time")
 	}
 	if seen.Limits > a.began.Limits {
-		all = append(all, "it asks for a part of the L2 cache of its own, which it does not get while it is timed")
+		all = append(all,
+			"it asks for a part of the L2 cache of its own, which it does not get while it is timed")
 	}
 	return strings.Join(all, "; ")
 }

@@ -15,9 +15,10 @@ import (
 
 // The environment says which cases a run asks. Without any of these it is the fast tier.
 const (
-	tierVariable    = "TRIAD_TEST_TIER"    // "long": every case
-	dayVariable     = "TRIAD_TEST_DAY"     // a number: the long tier's share of that day too
-	changedVariable = "TRIAD_TEST_CHANGED" // a file with a changed path in each line, "." for all: cases with such an input too
+	tierVariable = "TRIAD_TEST_TIER" // "long": every case
+	dayVariable  = "TRIAD_TEST_DAY"  // a number: the long tier's share of that day too
+	// a file with a changed path in each line, "." for all: cases with such an input too
+	changedVariable = "TRIAD_TEST_CHANGED"
 )
 
 // The long tier rotates: a run with a day asks one case in week of those of Covers, and one in season of
@@ -31,7 +32,9 @@ const (
 // one of them changed.
 var (
 	// Judge decides verdicts.
-	Judge = []string{"internal/judge", "internal/truth", "internal/op", "internal/workload", "internal/tensor"}
+	Judge = []string{
+		"internal/judge", "internal/truth", "internal/op", "internal/workload", "internal/tensor",
+	}
 	// Emulator runs CUDA without a GPU.
 	Emulator = []string{"cuda/emulator", "cuda/rewrite", "cuda/runtime", "cuda/abi.h", "cuda/flags.go"}
 	// Kernels builds kernel files and calls what they hold, on the emulator and with nvcc.
@@ -48,7 +51,8 @@ var (
 	UserFiles = []string{"internal/kernelfile", "internal/ownkernels", "internal/shrink", "internal/advice"}
 	// Timing is what only a GPU reaches, or the fake one of the tests.
 	Timing = []string{
-		"internal/timing", "cuda/gpuworker", "cuda/measure.go", "cuda/measure_finish.go", "cuda/measure_graph.go",
+		"internal/timing", "cuda/gpuworker", "cuda/measure.go", "cuda/measure_finish.go",
+		"cuda/measure_graph.go",
 		"cuda/measure_sets.go", "cuda/runtime.go",
 	}
 )
@@ -56,7 +60,8 @@ var (
 // Operator gives the inputs that the rooms of an operator are.
 func Operator(name string) []string {
 	return []string{
-		"internal/catalog/" + name, "cuda/kernels/" + name + ".cu", "cuda/kernels/" + name, "triton/" + name + ".py",
+		"internal/catalog/" + name, "cuda/kernels/" + name + ".cu", "cuda/kernels/" + name,
+		"triton/" + name + ".py",
 	}
 }
 
@@ -133,7 +138,9 @@ func (t *tier) why(suite, name, key string, rotation int, inputs []string) (reas
 		return "the long tier", true
 	}
 	for _, path := range t.changed {
-		if slices.ContainsFunc(inputs, func(input string) bool { return path == "." || within(path, input) }) {
+		if slices.ContainsFunc(inputs, func(input string) bool {
+			return path == "." || within(path, input)
+		}) {
 			return path + " changed", true
 		}
 	}

@@ -25,7 +25,8 @@ func checkout(t *testing.T) (root string, git func(args ...string)) {
 	git("init", "--quiet", "--initial-branch=main")
 	for file, text := range map[string]string{
 		"cuda/kernels/a.cu": "#include \"reduce.cuh\"\n", "cuda/kernels/b.cu": "#include <stdio.h>\n",
-		"cuda/include/reduce.cuh": "#include \"pack.cuh\"\n", "cuda/include/pack.cuh": "\n", "README.md": "a\n",
+		"cuda/include/reduce.cuh": "#include \"pack.cuh\"\n", "cuda/include/pack.cuh": "\n",
+		"README.md": "a\n",
 	} {
 		write(t, root, file, text)
 	}

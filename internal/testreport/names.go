@@ -88,7 +88,8 @@ func readNames(path string) ([]string, error) {
 		name := strings.TrimLeft(strings.TrimSuffix(line, "\n"), "\t")
 		depth := strings.Count(line[:len(line)-len(strings.TrimLeft(line, "\t"))], "\t")
 		if depth > len(parts) || name == "" {
-			return nil, fmt.Errorf("%s:%d: %d tabs before %q, want at most %d", path, n, depth, name, len(parts))
+			return nil, fmt.Errorf("%s:%d: %d tabs before %q, want at most %d", path, n, depth, name,
+				len(parts))
 		}
 		parts = append(parts[:depth], name)
 		if depth > 0 {

@@ -28,7 +28,8 @@ func TestTailHasAllThatWasPrinted(t *testing.T) {
 	}
 	r.Close()
 	<-ended
-	if got := r.Tail(); !strings.HasSuffix(got, strings.Repeat("x", 100)) || !strings.HasPrefix(got, "[108 bytes") {
+	if got := r.Tail(); !strings.HasSuffix(got, strings.Repeat("x", 100)) ||
+		!strings.HasPrefix(got, "[108 bytes") {
 		t.Errorf("the log is %q", got)
 	}
 }
