@@ -109,8 +109,8 @@ func TestDamagedBuildIsRedone(t *testing.T) {
 func TestFullDiskOfTheCache(t *testing.T) {
 	err := cache{"/cache"}.unusable(&os.PathError{Op: "mkdir", Path: "/cache", Err: syscall.ENOSPC})
 	var missing *backend.Unavailable
-	if trouble := backend.TroubleOf(err, subprocess.FailedByHost); errors.As(err, &missing) || trouble == nil ||
-		!strings.Contains(trouble.Sentence, "no space left") {
+	trouble := backend.TroubleOf(err, subprocess.FailedByHost)
+	if errors.As(err, &missing) || trouble == nil || !strings.Contains(trouble.Sentence, "no space left") {
 		t.Errorf("%T %v", err, err)
 	}
 	err = compileFailure(context.Background(), syscall.ENOSPC, "k.cu", "")

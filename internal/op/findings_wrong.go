@@ -55,7 +55,8 @@ var placeForms = []struct {
 	{"element", "INPUT is NaN", regexp.MustCompile(`^(\w+) is (NaN)$`)},
 	{
 		"row", "a row of INPUT holds inf, holds NaN or inf, has no finite maximum, exceeds 2^40",
-		regexp.MustCompile(`^a row of (\w+) (holds inf|holds NaN or inf|has no finite maximum|exceeds 2\^40)$`),
+		regexp.MustCompile(`^a row of (\w+) ` +
+			`(holds inf|holds NaN or inf|has no finite maximum|exceeds 2\^40)$`),
 	},
 }
 

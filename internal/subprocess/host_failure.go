@@ -8,7 +8,8 @@ import (
 
 // hostFailures are the system's errors that speak of this machine's disks, memory and tables.
 var hostFailures = []error{
-	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN,
+	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE,
+	syscall.EAGAIN,
 }
 
 // FailedByHost says whether an error means that this machine lacked something, rather than that the program
