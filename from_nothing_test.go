@@ -12,12 +12,16 @@ import (
 )
 
 // settings are what of a user's home a new machine would have too: where packages come from.
-var settings = []string{".config/pip", ".config/uv", ".config/git", ".config/go", ".pip", ".netrc", ".gitconfig"}
+var settings = []string{
+	".config/pip", ".config/uv", ".config/git", ".config/go", ".pip", ".netrc", ".gitconfig",
+}
 
-// The README's first command works in a fresh clone on a machine on which nothing was built, downloaded or configured.
+// The README's first command works in a fresh clone on a machine on which nothing was built, downloaded or
+// configured.
 func TestFromNothing(t *testing.T) {
-	need.Covers(t, "", "go.mod", "go.sum", "requirements.txt", "requirements-cuda.txt", "Makefile", "README.md", "embed.go",
-		"release", "pybridge/environment.go", "cmd/triad/setup.go", "cuda/compiler.go")
+	need.Covers(t, "", "go.mod", "go.sum", "requirements.txt", "requirements-cuda.txt", "Makefile",
+		"README.md", "embed.go", "release",
+		"pybridge/environment.go", "cmd/triad/setup.go", "cuda/compiler.go")
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

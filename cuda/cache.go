@@ -14,6 +14,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/lockfile"
+	"triad/internal/subprocess"
 )
 
 // cache keeps built libraries in folders named by a hash of all that went into them. A folder is made under
@@ -147,7 +148,7 @@ func builtFileAt(path string) (builtFile, error) {
 
 // unusable: nothing can be built where nothing can be kept.
 func (c cache) unusable(err error) error {
-	if trouble := backend.TroubleOf(err); trouble != nil {
+	if trouble := backend.TroubleOf(err, subprocess.FailedByHost); trouble != nil {
 		return err
 	}
 	return backend.UnusableCache("compiled kernels", c.folder, err)

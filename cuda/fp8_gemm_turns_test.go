@@ -6,6 +6,9 @@ import (
 	"triad/internal/need"
 )
 
+// Of its loops for Hopper this many have 8-bit products.
+func init() { hopperLoops["fp8_gemm"] = loopsWanted{scaled: 12} }
+
 // TestProductsInTurn: the product whose consumers take tiles in turn is right in every order, and what may go
 // wrong between producer, consumers and epilogue shows.
 func TestProductsInTurn(t *testing.T) {

@@ -170,11 +170,12 @@ func (a *arm) notes(plain error) string {
 	}
 	seen := a.own.Seen()
 	if seen.Allocations > a.began.Allocations {
-		all = append(all, "the memory that its calls allocate is kept from one call to the next: cudaMalloc and "+
-			"cudaFree are not in the time")
+		all = append(all, "the memory that its calls allocate is kept from one call to the next: cudaMalloc "+
+			"and cudaFree are not in the time")
 	}
 	if seen.Limits > a.began.Limits {
-		all = append(all, "it asks for a part of the L2 cache of its own, which it does not get while it is timed")
+		all = append(all,
+			"it asks for a part of the L2 cache of its own, which it does not get while it is timed")
 	}
 	return strings.Join(all, "; ")
 }
@@ -197,7 +198,8 @@ func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
 		return backend.TimeReply{}, fmt.Errorf("time an arm: %d samples after %d, want 1 to 10000",
 			args.Samples, args.Discard)
 	}
-	// Whoever ran before may have set a part of the L2 cache aside; a device that refuses is told of in the note.
+	// Whoever ran before may have set a part of the L2 cache aside; a device that refuses is told of in the
+	// note.
 	_ = a.timer.PlainCache()
 	var err error
 	if args.SettleNS > 0 {

@@ -205,7 +205,7 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 	library, all, err := s.open(ctx, file)
 	var build *BuildError
 	var missing *backend.Unavailable
-	trouble := backend.TroubleOf(err)
+	trouble := backend.TroubleOf(err, subprocess.FailedByHost)
 	failed := backend.LoadFailure{Implementation: "cuda", Status: op.StatusBuildFail}
 	switch {
 	case trouble != nil:

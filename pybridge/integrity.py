@@ -75,8 +75,8 @@ class Watch:
         return f"left {left} thread{'s' if left > 1 else ''} running after it returned" if left else ""
 
     def clocks(self) -> str:
-        """Puts back what a file replaced, when it was imported, of what timed calls are launched and timed by,
-        and says so in a sentence; "" where it replaced nothing."""
+        """Puts back what a file replaced, when it was imported, of what timed calls are launched and timed
+        by, and says so in a sentence; "" where it replaced nothing."""
         replaced = self._functions(CLOCKS)
         return f"replaced {', '.join(replaced)}, which the times do not go by" if replaced else ""
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import errno
 import functools
-import dataclasses
 import hashlib
 import importlib
 import importlib.util

@@ -314,7 +314,8 @@ func (x *Session) Replan(ctx context.Context, gone, added []record.Item) error {
 			if err != nil {
 				return err
 			}
-			if _, err := tx.Exec("DELETE FROM run WHERE plan_id = ? AND status = 'INTERRUPTED'", plan); err != nil {
+			_, err = tx.Exec("DELETE FROM run WHERE plan_id = ? AND status = 'INTERRUPTED'", plan)
+			if err != nil {
 				return err
 			}
 			if _, err := tx.Exec("DELETE FROM plan WHERE plan_id = ?", plan); err != nil {

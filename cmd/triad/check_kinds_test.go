@@ -185,7 +185,8 @@ func TestCheckKernels(t *testing.T) {
 		}
 		sources[name] = string(source)
 	}
-	byLength := slices.SortedFunc(maps.Keys(sources), func(a, b string) int { // the fast tier takes short ones
+	// the fast tier runs the first ones, and short ones cost it less
+	byLength := slices.SortedFunc(maps.Keys(sources), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(sources[a]), len(sources[b])), strings.Compare(a, b))
 	})
 	for _, name := range byLength {

@@ -134,25 +134,35 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	return a.judge(ctx, request, o)
 }
 
-// judge runs a request, records and prints what it finds, and turns that into an exit code.
-func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
+// sessionNeeds completes a request by what this machine has, and says what its session is opened with.
+func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *compareOptions) (
+	sessionOptions, error,
+) {
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
-		return err
+		return sessionOptions{}, err
 	}
 	if err := errors.Join((dumper{o.dump}).ready(), o.readyForCI()); err != nil {
-		return err
+		return sessionOptions{}, err
 	}
 	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
 	if err != nil {
-		return err
+		return sessionOptions{}, err
 	}
 	if request.Explain = o.explain; onGPU != nil && !o.untimed && o.verb == "compare" {
 		request.Timing = comparePlan()
 	}
-	needs := sessionOptions{
+	return sessionOptions{
 		compareOptions: o, gpu: onGPU, workers: options,
 		words: slices.Concat([]string{o.verb}, o.ownFlags.words(), o.shardWords()),
+	}, nil
+}
+
+// judge runs a request, records and prints what it finds, and turns that into an exit code.
+func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
+	needs, err := a.sessionNeeds(ctx, &request, o)
+	if err != nil {
+		return err
 	}
 	if o.planOnly {
 		return a.printPlan(ctx, request, needs, (*run.Runner).PlanCompare)
@@ -174,7 +184,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if !o.ownFlags.confined() { // a watched call runs outside of the sandbox
 		calls = a.watchedCalls()
 	}
-	a.lookCloser(s.Runner, o.dump, calls, onGPU == nil || twins != nil)
+	a.lookCloser(s.Runner, o.dump, calls, needs.gpu == nil || twins != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err

@@ -99,8 +99,8 @@ func (t *emulatorTwins) build(ctx context.Context, i backend.Implementation) *em
 	for _, f := range reply.Failed {
 		twin.why = f.Message
 		if f.Status == op.StatusUnavailable { // no g++
-			twin.why += ": triad compare --sanitize racecheck and --sanitize memcheck look for races and for " +
-				"accesses out of bounds on the GPU"
+			twin.why += ": triad compare --sanitize racecheck and --sanitize memcheck look for races and " +
+				"for accesses out of bounds on the GPU"
 		}
 	}
 	for _, emulated := range reply.Implementations {
@@ -142,9 +142,11 @@ func (a *app) tellBesides(besides []run.BesideSeen) {
 		}
 		text := strings.Join(words, ", ")
 		if s.Left > 0 {
-			text = strings.TrimPrefix(fmt.Sprintf("%s; not judged there on %d: %s", text, s.Left, s.Why), "; ")
+			text = strings.TrimPrefix(fmt.Sprintf("%s; not judged there on %d: %s", text, s.Left, s.Why),
+				"; ")
 		}
-		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl, text)
+		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl,
+			text)
 	}
 }
 

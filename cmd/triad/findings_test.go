@@ -86,7 +86,8 @@ func TestFindingCommands(t *testing.T) {
 }
 
 // What a CPU can show, its command shows: KNOWN, which is no failure, and is one with --strict. Where torch
-// uses other vector instructions than the fault needs, everything passes, and so may a finding that shows sometimes.
+// uses other vector instructions than the fault needs, everything passes, and so may a finding that shows
+// sometimes.
 func TestFindingsShow(t *testing.T) {
 	python := testPython(t)
 	capability, err := exec.Command(python, "-c",
@@ -102,7 +103,9 @@ func TestFindingsShow(t *testing.T) {
 			}
 			shows := f.CPU == "" || f.CPU == cpu
 			t.Run(f.ID, func(t *testing.T) {
-				inputs := []string{"internal/catalog/" + o.Spec.Name, "internal/run/known.go", "requirements.txt"}
+				inputs := []string{
+					"internal/catalog/" + o.Spec.Name, "internal/run/known.go", "requirements.txt",
+				}
 				need.Covers(t, f.Implementations[0]+" "+f.Pass, inputs...)
 				ways := []bool{false}
 				if need.Chosen(t, "strict", "strict", inputs...) {
@@ -135,8 +138,9 @@ func TestFindingsShow(t *testing.T) {
 					if (known > 0) != shows && (known > 0 || f.Sometimes == "") {
 						t.Errorf("%s shows %s %d times on %s:\n%s", f.Command, f.ID, known, cpu, out)
 					}
-					if bad := cmd.ProcessState.ExitCode() == int(session.ExitBad); bad != (strict && known > 0) {
-						t.Errorf("strict %v: exit %d, %d times KNOWN\n%s", strict, cmd.ProcessState.ExitCode(), known, out)
+					exit := cmd.ProcessState.ExitCode()
+					if bad := exit == int(session.ExitBad); bad != (strict && known > 0) {
+						t.Errorf("strict %v: exit %d, %d times KNOWN\n%s", strict, exit, known, out)
 					}
 				}
 			})

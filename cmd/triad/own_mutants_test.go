@@ -42,7 +42,8 @@ func TestOwnMutants(t *testing.T) {
 			for _, m := range mutants.Mutants {
 				t.Run(m.Name, func(t *testing.T) { // judged below, in one command
 					need.Covers(t, name, slices.Concat(need.UserFiles, need.Judge, need.Emulator, []string{
-						"cmd/triad/testdata/mutants/" + name + ".cu", "cmd/triad/testdata/mutants/" + name + ".toml",
+						"cmd/triad/testdata/mutants/" + name + ".cu",
+						"cmd/triad/testdata/mutants/" + name + ".toml",
 					})...)
 					asked = append(asked, m)
 				})

@@ -169,17 +169,22 @@ func (c ownCase) judged(t *testing.T) {
 
 // inputs are what the verdict on the file depends on.
 func (c ownCase) inputs() []string {
-	return slices.Concat(need.UserFiles, need.Emulator, need.Judge, []string{"cmd/triad/testdata/own/" + c.File})
+	return slices.Concat(need.UserFiles, need.Emulator, need.Judge,
+		[]string{"cmd/triad/testdata/own/" + c.File})
 }
 
-// forms are the ways in which files hold a function, each by what stands in its text. The first that fits counts.
+// forms are the ways in which files hold a function, each by what stands in its text. The first that fits
+// counts.
 var forms = []struct {
 	ending, name string
 	text         *regexp.Regexp
 }{
 	{".cu", "an extension of PyTorch", regexp.MustCompile(`torch/(extension|all|types)\.h`)},
 	{".cu", "solve()", regexp.MustCompile(`\bvoid\s+solve\s*\(`)},
-	{".cu", "a library of NVIDIA's", regexp.MustCompile(`#include\s*<(cub/|thrust/|cublas|cooperative_groups)`)},
+	{
+		".cu", "a library of NVIDIA's",
+		regexp.MustCompile(`#include\s*<(cub/|thrust/|cublas|cooperative_groups)`),
+	},
 	{".cu", "a launch in main()", regexp.MustCompile(`\bint\s+main\s*\((?s:.*)<<<`)},
 	{".cu", "a host function", regexp.MustCompile(`<<<`)},
 	{".cu", "a lone kernel", regexp.MustCompile(`__global__`)},

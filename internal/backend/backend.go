@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"triad/internal/op"
@@ -74,25 +73,21 @@ func (b *BuildFailure) Verdict() op.Status {
 }
 
 // HostTrouble is the error of something that this machine did, and no kernel: a process that was killed from
-// outside, a full disk, a damaged cache. What it kept from running is neither right nor wrong, and stays open.
+// outside, a full disk, a damaged cache. What it kept from running is neither right nor wrong, and stays
+// open.
 type HostTrouble struct{ Sentence, Log string }
 
 func (h *HostTrouble) Error() string { return h.Sentence }
 
-// TroubleOf is the *HostTrouble that an error is: one that says so, or one of the system's that speaks of
-// this machine's disks, memory and tables. It is nil for any other.
-func TroubleOf(err error) *HostTrouble {
+// TroubleOf is the *HostTrouble that an error is: one that says so, or one that byHost recognises among the
+// system's errors (subprocess.FailedByHost). It is nil for any other.
+func TroubleOf(err error, byHost func(error) bool) *HostTrouble {
 	var trouble *HostTrouble
 	if errors.As(err, &trouble) {
 		return trouble
 	}
-	for _, of := range []error{
-		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE,
-		syscall.EAGAIN,
-	} {
-		if errors.Is(err, of) {
-			return &HostTrouble{Sentence: err.Error()}
-		}
+	if byHost(err) {
+		return &HostTrouble{Sentence: err.Error()}
 	}
 	return nil
 }

@@ -15,23 +15,26 @@ import (
 
 // The environment says which cases a run asks. Without any of these it is the fast tier.
 const (
-	tierVariable    = "TRIAD_TEST_TIER"    // "long": every case
-	dayVariable     = "TRIAD_TEST_DAY"     // a number: the long tier's share of that day too
-	changedVariable = "TRIAD_TEST_CHANGED" // a file with a changed path in each line, "." for all: cases with such an input too
+	tierVariable = "TRIAD_TEST_TIER" // "long": every case
+	dayVariable  = "TRIAD_TEST_DAY"  // a number: the long tier's share of that day too
+	// a file with a changed path in each line, "." for all: cases with such an input too
+	changedVariable = "TRIAD_TEST_CHANGED"
 )
 
-// The long tier rotates: a run with a day asks one case in week of those of Covers, and one in season of those
-// of Long, which cost more.
+// The long tier rotates: a run with a day asks one case in week of those of Covers, and one in season of
+// those of Long, which cost more.
 const (
 	week   = 7
 	season = 49
 )
 
-// Inputs that suites share, as paths from the module's root: a case is asked again when a file at or below one of
-// them changed.
+// Inputs that suites share, as paths from the module's root: a case is asked again when a file at or below
+// one of them changed.
 var (
 	// Judge decides verdicts.
-	Judge = []string{"internal/judge", "internal/truth", "internal/op", "internal/workload", "internal/tensor"}
+	Judge = []string{
+		"internal/judge", "internal/truth", "internal/op", "internal/workload", "internal/tensor",
+	}
 	// Emulator runs CUDA without a GPU.
 	Emulator = []string{"cuda/emulator", "cuda/rewrite", "cuda/runtime", "cuda/abi.h", "cuda/flags.go"}
 	// Kernels builds kernel files and calls what they hold, on the emulator and with nvcc.
@@ -48,7 +51,8 @@ var (
 	UserFiles = []string{"internal/kernelfile", "internal/ownkernels", "internal/shrink", "internal/advice"}
 	// Timing is what only a GPU reaches, or the fake one of the tests.
 	Timing = []string{
-		"internal/timing", "cuda/gpuworker", "cuda/measure.go", "cuda/measure_finish.go", "cuda/measure_graph.go",
+		"internal/timing", "cuda/gpuworker", "cuda/measure.go", "cuda/measure_finish.go",
+		"cuda/measure_graph.go",
 		"cuda/measure_sets.go", "cuda/runtime.go",
 	}
 )
@@ -56,7 +60,8 @@ var (
 // Operator gives the inputs that the rooms of an operator are.
 func Operator(name string) []string {
 	return []string{
-		"internal/catalog/" + name, "cuda/kernels/" + name + ".cu", "cuda/kernels/" + name, "triton/" + name + ".py",
+		"internal/catalog/" + name, "cuda/kernels/" + name + ".cu", "cuda/kernels/" + name,
+		"triton/" + name + ".py",
 	}
 }
 
@@ -133,7 +138,9 @@ func (t *tier) why(suite, name, key string, rotation int, inputs []string) (reas
 		return "the long tier", true
 	}
 	for _, path := range t.changed {
-		if slices.ContainsFunc(inputs, func(input string) bool { return path == "." || within(path, input) }) {
+		if slices.ContainsFunc(inputs, func(input string) bool {
+			return path == "." || within(path, input)
+		}) {
 			return path + " changed", true
 		}
 	}
@@ -169,10 +176,10 @@ func (t *tier) callersFile() string {
 // What a case that this tier leaves out says begins so.
 const long = "the long tier runs it"
 
-// Covers skips a case, a subtest, of a suite that costs too much to run whole every time. The key says what of
-// the product the case covers: a form, a kind of bug, an operator. The fast tier runs the first case of each
-// key of a test of the top level. A continuous integration run adds those whose inputs changed (paths from the module's root; the test file
-// itself always counts) and the day's share; the long tier runs all.
+// Covers skips a case, a subtest, of a suite that costs too much to run whole every time. The key says what
+// of the product the case covers: a form, a kind of bug, an operator. The fast tier runs the first case of
+// each key of a test of the top level. A continuous integration run adds those whose inputs changed (paths
+// from the module's root; the test file itself always counts) and the day's share; the long tier runs all.
 // A case with an empty key is never in the fast tier. Call it before t.Parallel.
 func Covers(t testing.TB, key string, inputs ...string) {
 	t.Helper()
@@ -211,8 +218,8 @@ func (t *tier) ask(tb testing.TB, key string, rotation int, inputs []string) {
 	tb.Logf("runs: %s", reason)
 }
 
-// Chosen is Covers for a case that is no subtest, because there are thousands of them: it says whether the case
-// of this name runs.
+// Chosen is Covers for a case that is no subtest, because there are thousands of them: it says whether the
+// case of this name runs.
 func Chosen(t testing.TB, name, key string, inputs ...string) bool {
 	t.Helper()
 	c := current()

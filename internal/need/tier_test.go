@@ -51,7 +51,8 @@ func TestTheFirstOfEachKeyRuns(t *testing.T) {
 // one of the test data below.
 func TestChangedInputsRun(t *testing.T) {
 	for changed, want := range map[string]int{
-		"internal/judge/judge.go": 5, "internal/judge": 5, "internal/judgement/x.go": 2, "README.md": 2, ".": 5,
+		"internal/judge/judge.go": 5, "internal/judge": 5, "internal/judgement/x.go": 2,
+		"README.md": 2, ".": 5,
 		"README.md\ninternal/judge/rule.go\n": 5, "": 2, "internal/judge/testdata/a.txt": 2,
 	} {
 		path := filepath.Join(t.TempDir(), "changed")

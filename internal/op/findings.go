@@ -47,7 +47,8 @@ type Finding struct {
 	Link    string `toml:"link"`
 	Seen    string `toml:"seen"`    // with which versions, on what
 	Command string `toml:"command"` // that shows it
-	// what else has to be so for the command to show it, which nobody can ask for: "the memory that it gets was used"
+	// what else has to be so for the command to show it, which nobody can ask for: "the memory that it gets
+	// was used"
 	Sometimes string `toml:"sometimes"`
 	Enough    int    `toml:"enough"` // so many covered cases that all pass say that it no longer happens
 

@@ -15,6 +15,9 @@ import (
 	"triad/internal/worker"
 )
 
+// rowsOperator is the operator that most of the files compute.
+const rowsOperator = "softmax"
+
 const (
 	softmax = `extern "C" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, ` +
 		`256>>>(x, y, cols); }`
@@ -52,7 +55,7 @@ func read(t *testing.T, r Reading) *File {
 // A .cu becomes a shim in the cache that includes it by a relative path; another text of the file is another
 // version with the same shim, other flags are another shim.
 func TestReadWritesTheShim(t *testing.T) {
-	r := reading(t, "softmax", "mine.cu", softmax)
+	r := reading(t, rowsOperator, "mine.cu", softmax)
 	first := read(t, r)
 	shim, err := os.ReadFile(first.shim)
 	if err != nil {
@@ -84,11 +87,10 @@ func TestReadWritesTheShim(t *testing.T) {
 
 // Every version of a .py is called by the operator file of one folder.
 func TestReadWritesThePythonFile(t *testing.T) {
-	const operator = "softmax"
-	r := reading(t, operator, "mine.py", "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"+
+	r := reading(t, rowsOperator, "mine.py", "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"+
 		"def solve(x):\n    rows[(1,)](x)\n    return x\n")
 	first := read(t, r)
-	if filepath.Base(first.shim) != "softmax.py" || !first.IsPython() || !first.interpreted {
+	if filepath.Base(first.shim) != rowsOperator+".py" || !first.IsPython() || !first.interpreted {
 		t.Errorf("%+v", first)
 	}
 	if err := os.WriteFile(first.Path, []byte("def solve(x):\n    return x + 1\n"), 0o644); err != nil {
@@ -109,7 +111,7 @@ func TestReadWritesThePythonFile(t *testing.T) {
 		"def _launch(x):\n    rows[(1,)](x)\n\n\ndef solve(x):\n    _launch(x)\n    return x\n": true,
 		"def solve(x):\n    return x.softmax(-1)  # rows\n":                                     false,
 	} {
-		f := read(t, reading(t, operator, "mine.py", kernel+body))
+		f := read(t, reading(t, rowsOperator, "mine.py", kernel+body))
 		if f.launches != want || f.interpreted != want {
 			t.Errorf("%s: launches is %v, interpreted is %v, want %v", body, f.launches, f.interpreted, want)
 		}
@@ -124,7 +126,7 @@ func TestReadSeesAMissingBarrier(t *testing.T) {
 	} {
 		text := "__global__ void softmax(const float* x, float* y, int rows, int cols) { int i = " +
 			"threadIdx.x; " + body + " }"
-		if f := read(t, reading(t, "softmax", "mine.cu", text)); f.NoBarrier != want {
+		if f := read(t, reading(t, rowsOperator, "mine.cu", text)); f.NoBarrier != want {
 			t.Errorf("%q: no barrier is %v, want %v", body, f.NoBarrier, want)
 		}
 	}
@@ -135,7 +137,7 @@ func TestReadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, says string }{
 		"no function": {"mine.cu", "int x;", "it has no function to judge"},
 	} {
-		r := reading(t, "softmax", c.file, c.text)
+		r := reading(t, rowsOperator, c.file, c.text)
 		_, err := r.Read()
 		var u *op.UsageError
 		if !errors.As(err, &u) || !strings.Contains(u.Message, c.says) ||
@@ -143,7 +145,7 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	r := reading(t, "softmax", "mine.cu", softmax)
+	r := reading(t, rowsOperator, "mine.cu", softmax)
 	r.Request = filepath.Join(t.TempDir(), "nowhere.cu")
 	if _, err := r.Read(); err == nil || !strings.Contains(err.Error(),
 		"cannot read the file: no such file or directory") {
@@ -202,7 +204,7 @@ func TestNarrowSavedTensors(t *testing.T) {
 		"    def backward(ctx, g):\n        return g\n\n\ndef softmax(x):\n    return F.apply(x)\n"
 	const saved = "import torch\n\n\ndef softmax_backward(y, grad_y):\n    return y * grad_y\n"
 	of := func(text string) *File {
-		r := reading(t, "softmax", "f.py", text)
+		r := reading(t, rowsOperator, "f.py", text)
 		r.Passes = []op.Pass{op.Backward}
 		return read(t, r)
 	}

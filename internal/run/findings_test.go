@@ -28,8 +28,8 @@ type planting struct {
 	contract string
 }
 
-// plantingOf prepares the smallest case of a finding's command that the finding covers.
-func plantingOf(t *testing.T, o *truth.Operator, f op.Finding, output string) *planting {
+// optionsOf are the cases that a finding's command asks for.
+func optionsOf(t *testing.T, f op.Finding) op.Options {
 	t.Helper()
 	options := op.Options{Device: "gpu", Attributes: map[string]string{}, Dims: map[string]int64{}}
 	if f.Device == "cpu" {
@@ -56,20 +56,33 @@ func plantingOf(t *testing.T, o *truth.Operator, f op.Finding, output string) *p
 			options.DTypes = []string{value}
 		}
 	}
-	plan, err := o.Spec.Expand(options)
+	return options
+}
+
+// coveredCases are the cases of a finding's command that the finding covers, the smallest first.
+func coveredCases(t *testing.T, o *truth.Operator, f op.Finding, versions map[string]string) []op.Case {
+	t.Helper()
+	plan, err := o.Spec.Expand(optionsOf(t, f))
 	if err != nil {
 		t.Fatal(err)
-	}
-	versions := map[string]string{op.CPUVersion: f.CPU}
-	for name, bounds := range f.Versions {
-		versions[name] = strings.Trim(strings.FieldsFunc(bounds, func(r rune) bool { return r == ',' })[0],
-			"<>= ")
 	}
 	size := func(c op.Case) int64 { n, _, _ := o.Spec.Footprint(c); return n }
 	covered := slices.DeleteFunc(plan.Cases, func(c op.Case) bool {
 		return size(c) == 0 || !f.Covers(c, f.Implementations[0], cmpDevice(f), versions)
 	})
 	slices.SortStableFunc(covered, func(a, b op.Case) int { return int(size(a) - size(b)) })
+	return covered
+}
+
+// plantingOf prepares the smallest case of a finding's command that the finding covers.
+func plantingOf(t *testing.T, o *truth.Operator, f op.Finding, output string) *planting {
+	t.Helper()
+	versions := map[string]string{op.CPUVersion: f.CPU}
+	for name, bounds := range f.Versions {
+		versions[name] = strings.Trim(strings.FieldsFunc(bounds, func(r rune) bool { return r == ',' })[0],
+			"<>= ")
+	}
+	covered := coveredCases(t, o, f, versions)
 	x := &execution{Runner: &Runner{}, request: Request{Seed: 20240229}, result: &Result{Versions: versions}}
 	for _, k := range covered {
 		c, err := x.prepare(work{operator: o, Case: k})
@@ -185,8 +198,8 @@ func (p *planting) plant(w op.Wrong, own bool) (accepted, refused map[int]float6
 }
 
 // onOrdinaryData asks that what explains every element of a kind does so for what the data of the case hold:
-// of ordinary data it explains none. Where every element of the output is NaN, as where a block has nothing to
-// do, there is nothing else to ask.
+// of ordinary data it explains none. Where every element of the output is NaN, as where a block has nothing
+// to do, there is nothing else to ask.
 func (p *planting) onOrdinaryData(t *testing.T, w op.Wrong) {
 	t.Helper()
 	if len(w.Places) == 0 && (w.Kind == "nan gained" || w.Unbounded) {
@@ -265,12 +278,12 @@ func (b *callingBackend) Run(_ context.Context, job backend.Job) (backend.Outcom
 // A finding excuses a user's file that called the operation which it names in the call that is wrong, and no
 // other; a row of the library is not asked.
 func TestFindingsOfCallsAlone(t *testing.T) {
-	o, err := truth.Get("gelu")
+	o, err := truth.Get("add")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32", Distribution: "normal"},
-		map[string]int64{"n": 7}, map[string]string{"approximate": "none"})
+		map[string]int64{"rows": 1, "cols": 7}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

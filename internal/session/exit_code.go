@@ -290,7 +290,9 @@ func reason(result run.Result, refused []error, end Ending) string {
 		r := notUnderstood(result)[0]
 		why, _, _ := strings.Cut(r.Message, ". As it is read")
 		return r.Impl + " was not understood: " + why + "."
-	case slices.ContainsFunc(result.Records, func(r record.Record) bool { return r.Status.Weight() == op.Good }):
+	case slices.ContainsFunc(result.Records, func(r record.Record) bool {
+		return r.Status.Weight() == op.Good
+	}):
 		return leftOut(result, "")
 	default:
 		return "Nothing that ran ended PASS or WARN."

@@ -70,7 +70,7 @@ type Limits struct {
 	Bytes float64
 	// the most bytes that were moved in this session; not known of what may have stayed in the L2 cache
 	Measured float64
-	FLOPs float64 // of the widest format: a looser limit for the others
+	FLOPs    float64 // of the widest format: a looser limit for the others
 }
 
 // tolerance is how far beyond the limits a time may lie before it is called impossible: timers and clocks are

@@ -1,9 +1,9 @@
-// Command testinputs prints what the tests of a change depend on, for TRIAD_TEST_CHANGED: a path from the module's
-// root in each line, or "." where everything may have changed.
+// Command testinputs prints what the tests of a change depend on, for TRIAD_TEST_CHANGED: a path from the
+// module's root in each line, or "." where everything may have changed.
 //
-// The base is the merge base with the main branch; on main itself, the first parent. Files that are not committed
-// count. A changed header of CUDA counts as a change of each kernel file that includes it. Without a base, as in a
-// shallow clone, everything has changed.
+// The base is the merge base with the main branch; on main itself, the first parent. Files that are not
+// committed count. A changed header of CUDA counts as a change of each kernel file that includes it. Without
+// a base, as in a shallow clone, everything has changed.
 package main
 
 import (
@@ -98,7 +98,8 @@ func mergeBase(root string) string {
 		return ""
 	}
 	branch, err := git(root, "symbolic-ref", "--short", "--quiet", "HEAD")
-	onMain := err != nil || strings.TrimSpace(branch) == "main" // a commit that was checked out by its hash too
+	// a commit that was checked out by its hash too
+	onMain := err != nil || strings.TrimSpace(branch) == "main"
 	for _, main := range []string{"origin/main", "main"} {
 		if base, err := git(root, "merge-base", "HEAD", main); err == nil && (base != head || !onMain) {
 			return strings.TrimSpace(base)
@@ -160,7 +161,8 @@ func withKernels(files fs.FS, changed []string) ([]string, error) {
 			names[path.Base(file)] = true
 		}
 		for file, included := range includes {
-			if !reached[file] && slices.ContainsFunc(included, func(name string) bool { return names[name] }) {
+			if !reached[file] && slices.ContainsFunc(included,
+				func(name string) bool { return names[name] }) {
 				reached[file], more = true, true
 			}
 		}

@@ -25,7 +25,8 @@ func checkout(t *testing.T) (root string, git func(args ...string)) {
 	git("init", "--quiet", "--initial-branch=main")
 	for file, text := range map[string]string{
 		"cuda/kernels/a.cu": "#include \"reduce.cuh\"\n", "cuda/kernels/b.cu": "#include <stdio.h>\n",
-		"cuda/include/reduce.cuh": "#include \"pack.cuh\"\n", "cuda/include/pack.cuh": "\n", "README.md": "a\n",
+		"cuda/include/reduce.cuh": "#include \"pack.cuh\"\n", "cuda/include/pack.cuh": "\n",
+		"README.md": "a\n",
 	} {
 		write(t, root, file, text)
 	}
@@ -87,8 +88,8 @@ func TestAShallowCloneHasNoBase(t *testing.T) {
 	}
 }
 
-// A header counts as the kernels that include it, through other headers too; what every test depends on counts as
-// everything.
+// A header counts as the kernels that include it, through other headers too; what every test depends on
+// counts as everything.
 func TestHeadersReachKernels(t *testing.T) {
 	root, git := checkout(t)
 	git("checkout", "--quiet", "-b", "work")

@@ -32,8 +32,8 @@ type cost struct {
 }
 
 // execTest runs a test binary for go test -exec. It records what the tests cost in processor time, which
-// go test -json does not know, and ends a test that hangs: the binary prints its goroutines, the test counts as
-// failed under its own name, and the package's other tests go on in a new process.
+// go test -json does not know, and ends a test that hangs: the binary prints its goroutines, the test counts
+// as failed under its own name, and the package's other tests go on in a new process.
 func execTest(args []string, stdout io.Writer) (int, error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -51,7 +51,9 @@ func execTest(args []string, stdout io.Writer) (int, error) {
 	if e := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage); e != nil {
 		return 1, e
 	}
-	w.costs = append(w.costs, cost{Folder: folder, ProcessorSeconds: seconds(usage.Utime) + seconds(usage.Stime)})
+	w.costs = append(w.costs, cost{
+		Folder: folder, ProcessorSeconds: seconds(usage.Utime) + seconds(usage.Stime),
+	})
 	return code, errors.Join(err, w.record())
 }
 
@@ -158,7 +160,8 @@ func (w *watched) hanging(now time.Time) string {
 
 // tellHang prints the hung test as failed, as the testing package would, and every test that it is part of.
 func (w *watched) tellHang(name string) {
-	fmt.Fprintf(w.out, "\n    %s: neither ended nor began a case for %v: it hangs; its goroutines stand above\n",
+	fmt.Fprintf(w.out,
+		"\n    %s: neither ended nor began a case for %v: it hangs; its goroutines stand above\n",
 		name, w.limit)
 	for {
 		fmt.Fprintf(w.out, "\x16--- FAIL: %s (%.2fs)\n", name, w.limit.Seconds())
@@ -230,7 +233,8 @@ func processorSeconds(pid int) float64 {
 	}
 	_, after, _ := strings.Cut(string(text), ") ") // the name of the program may hold spaces
 	fields := strings.Fields(after)
-	const utime, cstime, perSecond = 11, 14, 100 // of the fields behind the name; Linux shows clock ticks of 10 ms
+	// of the fields behind the name; Linux shows clock ticks of 10 ms
+	const utime, cstime, perSecond = 11, 14, 100
 	sum := 0.0
 	for i := utime; i <= cstime && i < len(fields); i++ {
 		ticks, _ := strconv.ParseFloat(fields[i], 64)

@@ -35,8 +35,8 @@ func onlyInside(t *testing.T) {
 	}
 }
 
-// A test that hangs ends with its goroutines and fails under its own name, and the others run; what the tests cost
-// is written.
+// A test that hangs ends with its goroutines and fails under its own name, and the others run; what the tests
+// cost is written.
 func TestHangingTestsEnd(t *testing.T) {
 	costs := written(t, "")
 	t.Setenv(inside, "1")
@@ -48,8 +48,9 @@ func TestHangingTestsEnd(t *testing.T) {
 		t.Fatalf("exit %d, %v\n%s", code, err, out.String())
 	}
 	for _, want := range []string{
-		"\x16--- PASS: TestInsideFirst", "\x16--- PASS: TestInsideLast", "\x16--- FAIL: TestInsideHangs/case (2.00s)",
-		"\x16--- FAIL: TestInsideHangs (2.00s)", "TestInsideHangs/case: neither ended nor began a case for 2s",
+		"\x16--- PASS: TestInsideFirst", "\x16--- PASS: TestInsideLast",
+		"\x16--- FAIL: TestInsideHangs/case (2.00s)", "\x16--- FAIL: TestInsideHangs (2.00s)",
+		"TestInsideHangs/case: neither ended nor began a case for 2s",
 	} {
 		if n := strings.Count(out.String(), want); n != 1 {
 			t.Errorf("%q stands there %d times in\n%s", want, n, out.String())
@@ -61,7 +62,8 @@ func TestHangingTestsEnd(t *testing.T) {
 	}
 	c.name(nil)
 	folder, _ := os.Getwd()
-	if whole, last := c.of[test{folder, ""}], c.of[test{folder, "TestInsideLast"}]; last < 0.2 || whole < last {
+	whole, last := c.of[test{folder, ""}], c.of[test{folder, "TestInsideLast"}]
+	if last < 0.2 || whole < last {
 		t.Errorf("the package cost %g s, its dearest test %g s", whole, last)
 	}
 }

@@ -1,10 +1,10 @@
 // Testreport runs and reports the tests of this repository.
 //
-// As "testreport exec BINARY ARGS", which go test -exec calls, it measures the processor time of each test and ends
-// one that hangs; see exec.go. Otherwise it reads what "go test -json" prints: it shows progress, each package's
-// line, every failure with its output and the command that repeats it alone, the dearest tests, and what was skipped
-// and why. With -ci a package over its budget fails, and so does a skipped test that neither needs a GPU nor
-// belongs to the long tier.
+// As "testreport exec BINARY ARGS", which go test -exec calls, it measures the processor time of each test
+// and ends one that hangs; see exec.go. Otherwise it reads what "go test -json" prints: it shows progress,
+// each package's line, every failure with its output and the command that repeats it alone, the dearest
+// tests, and what was skipped and why. With -ci a package over its budget fails, and so does a skipped test
+// that neither needs a GPU nor belongs to the long tier.
 package main
 
 import (
@@ -39,7 +39,8 @@ func main() {
 		os.Exit(code)
 	}
 	var o options
-	flag.StringVar(&o.budgets, "budgets", "", "file of packages and their processor seconds; other is any other")
+	flag.StringVar(&o.budgets, "budgets", "",
+		"file of packages and their processor seconds; other is any other")
 	flag.StringVar(&o.costs, "costs", "", "file that testreport exec appended to")
 	flag.StringVar(&o.last, "last", "", "costs of an earlier run, for the estimate")
 	flag.StringVar(&o.packages, "packages", "", "file of packages and their folders, all that are tested")
@@ -47,7 +48,8 @@ func main() {
 	flag.StringVar(&o.reasons, "reasons", "", "document with a reason for each name that left")
 	flag.StringVar(&o.keys, "keys", "", "file to write: what each case covers, and why it ran")
 	flag.BoolVar(&o.write, "write-names", false, "write the file of names anew")
-	flag.BoolVar(&o.ci, "ci", false, "fail on a package over its budget and on a skip that every run has to run")
+	flag.BoolVar(&o.ci, "ci", false,
+		"fail on a package over its budget and on a skip that every run has to run")
 	flag.Parse()
 	if err := run(os.Stdin, os.Stdout, o); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
@@ -65,7 +67,8 @@ func run(in io.Reader, out io.Writer, o options) error {
 		return err
 	}
 	r := &report{
-		out: out, said: map[test][]string{}, ended: map[test]string{}, packages: map[string]string{}, progress: p,
+		out: out, said: map[test][]string{}, ended: map[test]string{}, packages: map[string]string{},
+		progress: p,
 	}
 	begin := time.Now()
 	if err := r.read(in); err != nil {

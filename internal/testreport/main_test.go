@@ -100,7 +100,8 @@ func TestWhatFails(t *testing.T) {
 		}
 	}
 	other := options{
-		budgets: written(t, "m/b 1\nother 5\n"), costs: written(t, spent(6)), packages: written(t, "m/a /m/a\n"), ci: true,
+		budgets: written(t, "m/b 1\nother 5\n"), costs: written(t, spent(6)),
+		packages: written(t, "m/a /m/a\n"), ci: true,
 	}
 	if _, err := told(t, passing(""), other); fmt.Sprint(err) != "over budget: m/a" {
 		t.Errorf("a package without a budget of its own: %v", err)
@@ -116,7 +117,8 @@ func TestCostsAreTold(t *testing.T) {
 		`{"folder":"/m/a","test":"TestDear","processor_seconds":42}`+"\n"+
 			`{"folder":"/m/a","test":"TestCheap","processor_seconds":0.1}`+"\n"+
 			`{"folder":"/m/a","processor_seconds":43}`+"\n")})
-	if err != nil || !strings.Contains(out, "   42.0 s  m/a TestDear\n") || strings.Contains(out, "TestCheap") ||
+	if err != nil || !strings.Contains(out, "   42.0 s  m/a TestDear\n") ||
+		strings.Contains(out, "TestCheap") ||
 		!strings.Contains(out, " min, 43 s of processor time: 0 failed") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -127,8 +129,8 @@ func casesOf(ended map[string]string) string {
 	var events strings.Builder
 	for name, how := range ended {
 		if how == "long" {
-			fmt.Fprintf(&events, `{"Action":"output","Package":"m/a","Test":%q,"Output":"    a_test.go:3: the long `+
-				`tier runs it: TestX/a covers \"k\"\n"}`+"\n", name)
+			fmt.Fprintf(&events, `{"Action":"output","Package":"m/a","Test":%q,"Output":"    a_test.go:3: `+
+				`the long tier runs it: TestX/a covers \"k\"\n"}`+"\n", name)
 			how = "skip"
 		}
 		fmt.Fprintf(&events, `{"Action":%q,"Package":"m/a","Test":%q}`+"\n", how, name)
@@ -136,7 +138,8 @@ func casesOf(ended map[string]string) string {
 	return events.String() + passing("")
 }
 
-// A test or a case that is gone is a failure unless the document says why; one that a tier leaves out is there.
+// A test or a case that is gone is a failure unless the document says why; one that a tier leaves out is
+// there.
 func TestNamesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "names")
 	all := map[string]string{"TestX": "pass", "TestX/a": "pass", "TestX/b/c": "long", "TestY": "pass"}
@@ -163,11 +166,13 @@ func TestNamesAreKept(t *testing.T) {
 			}
 		}
 		out, err := told(t, casesOf(left), options{names: path, reasons: written(t, c.reasons)})
-		if got := fmt.Sprint(err); c.says == "" && err != nil || c.says != "" && !strings.HasPrefix(got, c.says) {
+		if got := fmt.Sprint(err); c.says == "" && err != nil ||
+			c.says != "" && !strings.HasPrefix(got, c.says) {
 			t.Errorf("without %s and with the reasons %q: %v\n%s", c.without, c.reasons, err, out)
 		}
 	}
-	if _, err := told(t, casesOf(all), options{names: written(t, "\t\tx\n"), reasons: written(t, "")}); err == nil {
+	broken := options{names: written(t, "\t\tx\n"), reasons: written(t, "")}
+	if _, err := told(t, casesOf(all), broken); err == nil {
 		t.Error("a broken tree is read")
 	}
 }

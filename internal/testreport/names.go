@@ -9,9 +9,9 @@ import (
 	"triad/internal/need"
 )
 
-// checkNames compares the tests and cases of the packages that were tested with the list of all: every tier names
-// each case, run or left out. It gives those that are gone without a reason in the document. A test that a GPU alone runs may be
-// missing.
+// checkNames compares the tests and cases of the packages that were tested with the list of all: every tier
+// names each case, run or left out. It gives those that are gone without a reason in the document. A test
+// that a GPU alone runs may be missing.
 func (r *report) checkNames(o options) (lost []string, err error) {
 	if o.names == "" {
 		return nil, nil
@@ -74,8 +74,8 @@ func hasReason(document, name string) bool {
 	}
 }
 
-// readNames reads a tree, a name indented by a tab more than what it is part of: the package, the test, its cases. Every
-// line is a test or a case but those of packages.
+// readNames reads a tree, a name indented by a tab more than what it is part of: the package, the test, its
+// cases. Every line is a test or a case but those of packages.
 func readNames(path string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -88,7 +88,8 @@ func readNames(path string) ([]string, error) {
 		name := strings.TrimLeft(strings.TrimSuffix(line, "\n"), "\t")
 		depth := strings.Count(line[:len(line)-len(strings.TrimLeft(line, "\t"))], "\t")
 		if depth > len(parts) || name == "" {
-			return nil, fmt.Errorf("%s:%d: %d tabs before %q, want at most %d", path, n, depth, name, len(parts))
+			return nil, fmt.Errorf("%s:%d: %d tabs before %q, want at most %d", path, n, depth, name,
+				len(parts))
 		}
 		parts = append(parts[:depth], name)
 		if depth > 0 {

@@ -231,8 +231,9 @@ func (r *report) tellEnd(took time.Duration, processor float64) {
 			long++
 		}
 	}
-	fmt.Fprintf(r.out, "%d tests with %d cases in %.1f min, %.0f s of processor time: %d failed, %d skipped, "+
-		"%d left to the long tier\n", tests, cases, took.Minutes(), processor, r.failures, len(r.skipped)-long, long)
+	fmt.Fprintf(r.out, "%d tests with %d cases in %.1f min, %.0f s of processor time: %d failed, %d "+
+		"skipped, %d left to the long tier\n", tests, cases, took.Minutes(), processor, r.failures,
+		len(r.skipped)-long, long)
 }
 
 // writeKeys writes what each case covers, and why it ran or did not.

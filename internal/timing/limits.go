@@ -37,7 +37,8 @@ func (t *Timer) limits(dtype string) stats.Limits {
 func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
 	l := t.limits(dtype)
 	all := min(t.rulers.Copy, t.rulers.Read, t.rulers.Write) > 0
-	if all && k.arm != nil && t.physics.L2Bytes > 0 && k.arm.Facts().RotatedBytes >= backend.RotatedL2*t.physics.L2Bytes {
+	if all && k.arm != nil && t.physics.L2Bytes > 0 &&
+		k.arm.Facts().RotatedBytes >= backend.RotatedL2*t.physics.L2Bytes {
 		l.Measured = max(t.rulers.Copy, t.rulers.Read, t.rulers.Write)
 	}
 	return l

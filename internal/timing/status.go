@@ -29,7 +29,7 @@ func (k *timedImpl) summarise(
 		case "events":
 			t.Message = "the host's time is included: " + f.ModeReason
 		case "kernels":
-			t.Mode, t.Message = "events", "its kernels alone are timed, one by one: " + f.ModeReason
+			t.Mode, t.Message = "events", "its kernels alone are timed, one by one: "+f.ModeReason
 		}
 	}
 	kept := k.kept()

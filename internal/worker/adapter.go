@@ -13,6 +13,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/panics"
+	"triad/internal/subprocess"
 )
 
 // Adapter is a backend whose implementations run in worker processes. Slot says which worker an
@@ -172,7 +173,7 @@ const mostLoads = 2
 func (a *Adapter) load(ctx context.Context, s *slot, operator string) (reply backend.LoadReply, err error) {
 	for range mostLoads {
 		reply, err = a.loadOnce(ctx, s, operator)
-		if err == nil || ctx.Err() != nil || backend.TroubleOf(err) == nil {
+		if err == nil || ctx.Err() != nil || backend.TroubleOf(err, subprocess.FailedByHost) == nil {
 			break
 		}
 	}

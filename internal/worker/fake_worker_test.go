@@ -121,6 +121,16 @@ func die() {
 	time.Sleep(time.Minute)
 }
 
+var ownSession = &syscall.SysProcAttr{Setsid: true}
+
+// leaveSleeping starts a child that outlives this process, and returns its number.
+func leaveSleeping(cmd *exec.Cmd) int {
+	cmd.Path, cmd.Args = "/bin/sleep", []string{"sleep", "1000"}
+	cmd.Start()
+	return cmd.Process.Pid
+}
+
+// misbehave does in place of a run what the mode says.
 func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
 	switch mode {
 	case "exits 0":
@@ -129,18 +139,14 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 		// Go itself would catch the signal
 		syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -SEGV $$"}, nil)
 	case "is killed":
-		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		time.Sleep(time.Minute)
+		die()
 	case "hangs", "hangs and stays broken":
 		time.Sleep(time.Hour)
 	case "ignores SIGTERM":
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Hour)
 	case "leaves a grandchild":
-		cmd := exec.Command("/bin/sleep", "1000")
-		cmd.Stdout = os.Stdout
-		cmd.Start()
-		fmt.Printf("grandchild %d\n", cmd.Process.Pid)
+		fmt.Printf("grandchild %d\n", leaveSleeping(&exec.Cmd{Stdout: os.Stdout}))
 		time.Sleep(time.Hour)
 	case "sends garbage":
 		conn.Write([]byte("Traceback (most recent call last):\n"))
@@ -156,17 +162,10 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 			}
 		}
 	case "ends behind a child":
-		// the child holds the socket
-		cmd := exec.Command("/bin/sleep", "1000")
-		cmd.ExtraFiles = []*os.File{conn}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		cmd.Start()
+		leaveSleeping(&exec.Cmd{ExtraFiles: []*os.File{conn}, SysProcAttr: ownSession}) // it holds the socket
 		os.Exit(0)
 	case "leaves a session":
-		cmd := exec.Command("/bin/sleep", "1000")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		cmd.Start()
-		fmt.Printf("grandchild %d\n", cmd.Process.Pid)
+		fmt.Printf("grandchild %d\n", leaveSleeping(&exec.Cmd{SysProcAttr: ownSession}))
 		time.Sleep(time.Hour)
 	case "stops itself":
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)

@@ -35,7 +35,8 @@ func newRing(limit int) (*ring, *os.File, error) {
 	return &ring{file: from, conn: conn, limit: limit}, to, nil
 }
 
-// follow reads what is printed until the last writer has closed the pipe, so that no worker blocks on a full one.
+// follow reads what is printed until the last writer has closed the pipe, so that no worker blocks on a full
+// one.
 func (r *ring) follow() { _ = r.conn.Read(r.drain) }
 
 // drain takes what lies in the pipe and says whether that was the end.
@@ -65,8 +66,8 @@ func (r *ring) keep(b []byte) {
 	}
 }
 
-// Tail is what is kept, made printable, with a note of what was dropped. It has all that the worker printed before it
-// sent the reply that the caller read: that lies in the pipe, if follow has not come to it.
+// Tail is what is kept, made printable, with a note of what was dropped. It has all that the worker printed
+// before it sent the reply that the caller read: that lies in the pipe, if follow has not come to it.
 func (r *ring) Tail() string {
 	_ = r.conn.Control(func(fd uintptr) { r.drain(fd) }) // an error: it is closed, and was read to its end
 	r.mu.Lock()

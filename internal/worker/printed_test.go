@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What a worker printed before its reply is in the log at once, whether or not the reader has come to it, and after
-// the pipe is closed.
+// What a worker printed before its reply is in the log at once, whether or not the reader has come to it, and
+// after the pipe is closed.
 func TestTailHasAllThatWasPrinted(t *testing.T) {
 	r, to, err := newRing(100)
 	if err != nil {
@@ -28,7 +28,8 @@ func TestTailHasAllThatWasPrinted(t *testing.T) {
 	}
 	r.Close()
 	<-ended
-	if got := r.Tail(); !strings.HasSuffix(got, strings.Repeat("x", 100)) || !strings.HasPrefix(got, "[108 bytes") {
+	if got := r.Tail(); !strings.HasSuffix(got, strings.Repeat("x", 100)) ||
+		!strings.HasPrefix(got, "[108 bytes") {
 		t.Errorf("the log is %q", got)
 	}
 }

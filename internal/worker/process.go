@@ -86,14 +86,10 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 	if err := unreadable(); err != nil {
 		return nil, fmt.Errorf("close this process's memory to its workers: %w", err)
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	ours, theirs, err := connection()
 	if err != nil {
 		return nil, fmt.Errorf("socketpair for %s: %w", c.Path, err)
 	}
-	if err := unix.SetNonblock(pair[0], true); err != nil { // so that closing it wakes the reader
-		return nil, fmt.Errorf("socketpair for %s: %w", c.Path, err)
-	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker")
 	defer theirs.Close()
 	memoryFile, memory, err := sharedMemory(memoryBytes)
 	if err != nil {
@@ -112,13 +108,11 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 		os.RemoveAll(p.dir)
 		return nil, err
 	}
-	dir := c.Dir
-	if dir == "" {
-		if p.dir, err = os.MkdirTemp("", "triad-worker-"); err != nil {
-			return fail(&backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be "+
-				"made (%v): set TMPDIR to one that can be written", err)})
+	if c.Dir == "" {
+		if p.dir, err = temporaryFolder(); err != nil {
+			return fail(err)
 		}
-		dir = p.dir
+		c.Dir = p.dir
 	}
 	var printed *os.File
 	if p.log, printed, err = newRing(logBytes); err != nil {
@@ -131,7 +125,7 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 		env = os.Environ()
 	}
 	p.child, err = subprocess.Start(subprocess.Command{
-		Path: c.Path, Args: c.Args, Env: append(slices.Clone(env), mark), Mark: mark, Dir: dir,
+		Path: c.Path, Args: c.Args, Env: append(slices.Clone(env), mark), Mark: mark, Dir: c.Dir,
 		Files:  append([]*os.File{theirs, memoryFile}, c.Files...),
 		Stdout: printed, Stderr: printed, Grace: grace, Kill: kill,
 		Most: c.Most, Boxed: c.Boxed,
@@ -146,6 +140,31 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 		p.fault = panics.Call(p.read)
 	}, func(error) {})
 	return p, nil
+}
+
+// connection makes a pair of sockets, one for the driver and one for the worker.
+func connection() (ours, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs = os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker")
+	if err := unix.SetNonblock(pair[0], true); err != nil { // so that closing it wakes the reader
+		ours.Close()
+		theirs.Close()
+		return nil, nil, err
+	}
+	return ours, theirs, nil
+}
+
+// temporaryFolder makes a working directory for a worker that is given none.
+func temporaryFolder() (string, error) {
+	dir, err := os.MkdirTemp("", "triad-worker-")
+	if err != nil {
+		return "", &backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be made (%v): "+
+			"set TMPDIR to one that can be written", err)}
+	}
+	return dir, nil
 }
 
 // sharedMemory makes a memory file that can neither shrink nor grow, and maps it.

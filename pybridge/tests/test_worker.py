@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import signal
 import socket
 import tempfile
