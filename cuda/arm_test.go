@@ -27,6 +27,8 @@ type clocked struct {
 	watching  bool                  // kernels are timed one by one
 	plain     int                   // how often the L2 cache was made plain
 	refuses   error                 // what that gives
+	// calls do nothing beside launch
+	unlaunched bool
 }
 
 var _ Clocked = (*clocked)(nil)
@@ -109,6 +111,9 @@ func (c stream) Launch(call *Call) Finding {
 		c.captured = append(c.captured, call)
 		return Finding{}
 	}
+	if c.unlaunched {
+		return Finding{}
+	}
 	f, _ := c.clocked.Launch(call, "")
 	return f
 }
@@ -122,6 +127,9 @@ func (c stream) End(bool) (int64, int64, error) {
 }
 
 func (c stream) Replay(n int) ([]float64, error) {
+	if c.unlaunched {
+		return slices.Repeat([]float64{1000}, n), nil
+	}
 	for _, call := range c.captured {
 		if f, err := c.clocked.Launch(call, ""); err != nil || f.Status != op.StatusUnknown {
 			return nil, errors.Join(err, &DeviceLost{Message: f.Message})

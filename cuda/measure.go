@@ -21,8 +21,8 @@ type arm struct {
 	sets   []*launching // of a call
 	pairs  [][2]Buffer  // of a ruler: to, from
 	ruler  string
-	own    *OwnCalls // of a user's file; nil for others
-	began  Seen      // by its calls, before it was prepared
+	own    ownCalls // of a user's file; nil for others
+	began  Seen     // by its calls, before it was prepared
 	// kernels that one call of a user's file launches where it is not captured
 	perCall int64
 }
@@ -90,19 +90,7 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	if err != nil {
 		return backend.PrepareReply{}, err
 	}
-	a := &arm{server: s, clock: clock, ruler: args.Ruler}
-	if args.Run != nil && args.Ruler == "" {
-		k, err := s.find(*args.Run)
-		if err != nil {
-			return backend.PrepareReply{}, err
-		}
-		a.own = k.own
-	}
-	a.own.open()
-	a.began = a.own.Seen()
-	if a.facts.Device, err = clock.Physics(); err == nil {
-		a.timer, err = clock.Open(a.own)
-	}
+	a, err := s.openArm(clock, args)
 	var finding Finding
 	if err == nil {
 		if args.Ruler != "" {
@@ -138,6 +126,28 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	return a.facts, nil
 }
 
+// openArm makes an arm with its timer. With an error it is to be freed.
+func (s *server) openArm(clock Clock, args backend.PrepareArgs) (*arm, error) {
+	a := &arm{server: s, clock: clock, ruler: args.Ruler}
+	var own *OwnCalls
+	if args.Run != nil && args.Ruler == "" {
+		k, err := s.find(*args.Run)
+		if err != nil {
+			return a, err
+		}
+		if own = k.own; own != nil {
+			a.own = own
+			own.open()
+		}
+	}
+	a.began = a.seen()
+	var err error
+	if a.facts.Device, err = clock.Physics(); err == nil {
+		a.timer, err = clock.Open(own)
+	}
+	return a, err
+}
+
 // failedArm turns errors that a kernel, not the harness, is to blame for into findings.
 func failedArm(f Finding, err error) (Finding, error) {
 	var full *OutOfMemory
@@ -161,6 +171,20 @@ func (a *arm) poison() error {
 	return nil
 }
 
+// ownCalls are the calls of the library of a user's file.
+type ownCalls interface {
+	Seen() Seen
+	close()
+}
+
+// seen is what the calls of a user's file have done so far, nothing for others.
+func (a *arm) seen() Seen {
+	if a.own == nil {
+		return Seen{}
+	}
+	return a.own.Seen()
+}
+
 // notes are what is to be said of how an arm is timed; plain is the error of making its L2 cache plain.
 func (a *arm) notes(plain error) string {
 	var all []string
@@ -168,14 +192,14 @@ func (a *arm) notes(plain error) string {
 	if plain != nil && !errors.As(plain, &lost) {
 		all = append(all, plain.Error())
 	}
-	seen := a.own.Seen()
+	seen := a.seen()
 	if seen.Allocations > a.began.Allocations {
 		all = append(all, "the memory that its calls allocate is kept from one call to the next: cudaMalloc "+
 			"and cudaFree are not in the time")
 	}
 	if seen.Limits > a.began.Limits {
-		all = append(all,
-			"it asks for a part of the L2 cache of its own, which it does not get while it is timed")
+		all = append(all, "it asks for a part of the L2 cache of its own, which it does not get while it is "+
+			"timed")
 	}
 	return strings.Join(all, "; ")
 }

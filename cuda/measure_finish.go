@@ -91,7 +91,9 @@ func (a *arm) free() Finding {
 	if a.timer != nil {
 		a.timer.Close()
 	}
-	a.own.close()
+	if a.own != nil {
+		a.own.close()
+	}
 	var f Finding
 	for _, l := range a.sets {
 		var reply backend.LaunchReply

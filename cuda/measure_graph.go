@@ -39,7 +39,7 @@ const (
 // itself.
 func (a *arm) capture(graphNS int64) (Finding, error) {
 	a.facts.Mode, a.facts.Calls = modeGraph, a.facts.Sets
-	if why := a.own.Seen().Uncaptured; why != "" {
+	if why := a.seen().Uncaptured; why != "" {
 		return a.direct(why)
 	}
 	if f, err := a.captured(); err != nil || f.Status != op.StatusUnknown {
@@ -82,7 +82,7 @@ func (a *arm) captured() (Finding, error) {
 	if err != nil || f.Status != op.StatusUnknown {
 		return f, err
 	}
-	why, calls := a.own.Seen().Uncaptured, int64(a.facts.Calls)
+	why, calls := a.seen().Uncaptured, int64(a.facts.Calls)
 	switch {
 	case endErr != nil:
 		return f, endErr

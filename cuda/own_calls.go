@@ -29,17 +29,11 @@ func ownCallsOf(handle unsafe.Pointer) *OwnCalls {
 
 // open says that one more arm times these calls: what they take stays theirs until it is closed.
 func (o *OwnCalls) open() {
-	if o != nil {
-		o.c.timed++
-		o.c.uncaptured[0] = 0
-	}
+	o.c.timed++
+	o.c.uncaptured[0] = 0
 }
 
-func (o *OwnCalls) close() {
-	if o != nil {
-		o.c.timed--
-	}
-}
+func (o *OwnCalls) close() { o.c.timed-- }
 
 // Seen is what calls have done so far.
 type Seen struct {
@@ -51,9 +45,6 @@ type Seen struct {
 
 // Seen is what the calls have done since the library was loaded.
 func (o *OwnCalls) Seen() Seen {
-	if o == nil {
-		return Seen{}
-	}
 	return Seen{
 		Launches: int64(o.c.launches), Allocations: int64(o.c.allocations), Limits: int64(o.c.limits),
 		Uncaptured: C.GoString(&o.c.uncaptured[0]),

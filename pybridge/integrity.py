@@ -53,7 +53,8 @@ class Watch:
     def __init__(self, *modules: types.ModuleType):
         self.pid = os.getpid()
         self.functions = [(owner, {n: f for n, f in vars(owner).items() if callable(f)})
-                          for owner in (torch, torch.Tensor, torch.nn.functional, zlib, *CLOCKS, *modules)]
+                          for owner in (torch, torch.Tensor, torch.nn.functional, zlib, *CLOCKS,
+                                        *modules)]
         self.settings = {name: get() for name, (get, _) in SETTINGS.items()}
         self.threads: set[int] = set()
 

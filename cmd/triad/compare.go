@@ -172,12 +172,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	defer s.Close(&err)
-	twins, err := a.twinsOf(ctx, mine, needs)
+	twins, err := a.besideGPU(ctx, s.Runner, mine, needs)
 	if err != nil {
 		return err
-	}
-	if twins != nil {
-		s.Runner.Twins = twins
 	}
 	defer twins.Close()
 	var calls *watchedCalls
@@ -207,7 +204,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
 	if !o.json {
-		a.tellBesides(result.Besides)
+		a.tellBesides(result)
 		err = errors.Join(err, a.tellSmallest(smallest))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))

@@ -33,8 +33,10 @@ type emulatorTwin struct {
 	why             string
 }
 
-// twinsOf are those of the files of a session on a GPU; nil where there are none.
-func (a *app) twinsOf(ctx context.Context, mine *ownFiles, o sessionOptions) (*emulatorTwins, error) {
+// besideGPU has a session on a GPU judge its files in the emulator too; nil where there are none.
+func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *ownFiles, o sessionOptions) (
+	*emulatorTwins, error,
+) {
 	if o.gpu == nil || mine == nil {
 		return nil, nil
 	}
@@ -56,7 +58,9 @@ func (a *app) twinsOf(ctx context.Context, mine *ownFiles, o sessionOptions) (*e
 		return adapter
 	}
 	workers := ownkernels.Workers{CUDA: kernels, Cache: cache, Confine: confine}
-	return &emulatorTwins{files: mine, workers: workers, twins: map[string]*emulatorTwin{}}, nil
+	twins := &emulatorTwins{files: mine, workers: workers, twins: map[string]*emulatorTwin{}}
+	r.Twins = twins
+	return twins, nil
 }
 
 // Twin gives an implementation as the emulator has it. Building it takes place once.
@@ -125,29 +129,33 @@ func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
 	return nil
 }
 
-// tell says in a line for each file what the emulator said of it.
-func (a *app) tellBesides(besides []run.BesideSeen) {
+// tellBesides says in a line for each file what the emulator said of it.
+func (a *app) tellBesides(result run.Result) {
 	to := a.style().Wrap(a.out)
-	for _, s := range besides {
-		var words []string
-		for _, status := range slices.Sorted(maps.Keys(s.Wrong)) {
-			words = append(words, fmt.Sprintf("%s on %d", status, s.Wrong[status]))
-		}
-		switch {
-		case s.Judged == 0:
-		case len(words) == 0:
-			words = []string{fmt.Sprintf("PASS on all %d", s.Judged)}
-		default:
-			words = append(words, fmt.Sprintf("of %d", s.Judged))
-		}
-		text := strings.Join(words, ", ")
-		if s.Left > 0 {
-			text = strings.TrimPrefix(fmt.Sprintf("%s; not judged there on %d: %s", text, s.Left, s.Why),
-				"; ")
-		}
+	for _, s := range result.Besides {
 		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl,
-			text)
+			besideWords(s))
 	}
+}
+
+// besideWords are what the emulator said of a file: "RACE on 2, of 12; not judged there on 1: ...".
+func besideWords(s run.BesideSeen) string {
+	var words []string
+	for _, status := range slices.Sorted(maps.Keys(s.Wrong)) {
+		words = append(words, fmt.Sprintf("%s on %d", status, s.Wrong[status]))
+	}
+	switch {
+	case s.Judged == 0:
+	case len(words) == 0:
+		words = []string{fmt.Sprintf("PASS on all %d", s.Judged)}
+	default:
+		words = append(words, fmt.Sprintf("of %d", s.Judged))
+	}
+	text := strings.Join(words, ", ")
+	if s.Left > 0 {
+		text += fmt.Sprintf("; not judged there on %d: %s", s.Left, s.Why)
+	}
+	return strings.TrimPrefix(text, "; ")
 }
 
 // Close ends their workers.

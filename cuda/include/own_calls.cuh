@@ -285,16 +285,18 @@ struct OwnCall {
 
 // TRIAD_TAKES(name, suffix, parameters, arguments, captured): captured is what it does within a capture, before what it does otherwise as well. The
 // functions with a suffix are those of files that are compiled for a default stream of each thread.
-#define TRIAD_TAKES_ONE(name, parameters, arguments, before, ...)                                                                  \
-	extern "C" cudaError_t __real_##name parameters;                                                                         \
-	TRIAD_HIDDEN cudaError_t __wrap_##name parameters { return before, TRIAD_CALLS.capturing() ? (__VA_ARGS__) : __real_##name arguments; }
-#define TRIAD_TAKES_PLAIN(name, parameters, arguments, ...) TRIAD_TAKES_ONE(name, parameters, arguments, void(), __VA_ARGS__)
+// A name is joined to what stands around it at once, since in such a file it is a macro.
+#define TRIAD_TAKES_ONE(real, wrap, parameters, arguments, before, ...)                                                            \
+	extern "C" cudaError_t real parameters;                                                                                    \
+	TRIAD_HIDDEN cudaError_t wrap parameters { return before, TRIAD_CALLS.capturing() ? (__VA_ARGS__) : real arguments; }
+#define TRIAD_TAKES_PLAIN(name, parameters, arguments, before, ...) \
+	TRIAD_TAKES_ONE(__real_##name, __wrap_##name, parameters, arguments, before, __VA_ARGS__)
 #define TRIAD_TAKES(name, suffix, parameters, arguments, ...)                                                                      \
-	TRIAD_TAKES_ONE(name, parameters, arguments, void(), __VA_ARGS__)                                                          \
-	TRIAD_TAKES_ONE(name##suffix, parameters, arguments, void(), __VA_ARGS__)
+	TRIAD_TAKES_ONE(__real_##name, __wrap_##name, parameters, arguments, void(), __VA_ARGS__)                                  \
+	TRIAD_TAKES_ONE(__real_##name##suffix, __wrap_##name##suffix, parameters, arguments, void(), __VA_ARGS__)
 #define TRIAD_COPIES(name, suffix, parameters, arguments, before, ...)                                                             \
-	TRIAD_TAKES_ONE(name, parameters, arguments, before, __VA_ARGS__)                                                          \
-	TRIAD_TAKES_ONE(name##suffix, parameters, arguments, before, __VA_ARGS__)
+	TRIAD_TAKES_ONE(__real_##name, __wrap_##name, parameters, arguments, before, __VA_ARGS__)                                  \
+	TRIAD_TAKES_ONE(__real_##name##suffix, __wrap_##name##suffix, parameters, arguments, before, __VA_ARGS__)
 
 TRIAD_TAKES(cudaMemsetAsync, _ptsz, (void *p, int value, size_t n, cudaStream_t s), (p, value, n, s), __real_cudaMemsetAsync(p, value, n, TRIAD_CALLS.on(s)))
 TRIAD_TAKES(cudaMemset, _ptds, (void *p, int value, size_t n), (p, value, n), __real_cudaMemsetAsync(p, value, n, TRIAD_CALLS.on(nullptr)))
@@ -326,13 +328,13 @@ TRIAD_COPIES(cudaMemcpyFromSymbolAsync, _ptsz, (void *to, const void *symbol, si
 TRIAD_COPIES(cudaMemcpyFromSymbol, _ptds, (void *to, const void *symbol, size_t n, size_t offset, cudaMemcpyKind kind), (to, symbol, n, offset, kind),
              TRIAD_CALLS.copies(to, triad::OwnCalls::at(symbol), n, kind), TRIAD_CALLS.copy(to, triad::OwnCalls::at(symbol, offset), n, kind, nullptr))
 
-TRIAD_TAKES_PLAIN(cudaDeviceSynchronize, (), (), TRIAD_CALLS.barrier())
+TRIAD_TAKES_PLAIN(cudaDeviceSynchronize, (), (), void(), TRIAD_CALLS.barrier())
 TRIAD_TAKES(cudaStreamSynchronize, _ptsz, (cudaStream_t s), (s), TRIAD_CALLS.on(s), TRIAD_CALLS.barrier())
 TRIAD_TAKES(cudaStreamQuery, _ptsz, (cudaStream_t s), (s), TRIAD_CALLS.on(s), TRIAD_CALLS.barrier())
-TRIAD_TAKES_PLAIN(cudaEventSynchronize, (cudaEvent_t e), (e), TRIAD_CALLS.barrier())
-TRIAD_TAKES_PLAIN(cudaEventQuery, (cudaEvent_t e), (e), TRIAD_CALLS.barrier())
+TRIAD_TAKES_PLAIN(cudaEventSynchronize, (cudaEvent_t e), (e), void(), TRIAD_CALLS.barrier())
+TRIAD_TAKES_PLAIN(cudaEventQuery, (cudaEvent_t e), (e), void(), TRIAD_CALLS.barrier())
 // A time that is not known while it is captured; nobody but the file reads it.
-TRIAD_TAKES_PLAIN(cudaEventElapsedTime, (float *ms, cudaEvent_t a, cudaEvent_t b), (ms, a, b), *ms = 0.001f, cudaSuccess)
+TRIAD_TAKES_PLAIN(cudaEventElapsedTime, (float *ms, cudaEvent_t a, cudaEvent_t b), (ms, a, b), void(), *ms = 0.001f, cudaSuccess)
 TRIAD_TAKES(cudaEventRecord, _ptsz, (cudaEvent_t e, cudaStream_t s), (e, s), __real_cudaEventRecord(e, TRIAD_CALLS.on(s)))
 TRIAD_TAKES(cudaEventRecordWithFlags, _ptsz, (cudaEvent_t e, cudaStream_t s, unsigned flags), (e, s, flags),
             __real_cudaEventRecordWithFlags(e, TRIAD_CALLS.on(s), flags))
@@ -347,10 +349,10 @@ TRIAD_TAKES(cudaGraphLaunch, _ptsz, (cudaGraphExec_t graph, cudaStream_t s), (gr
 TRIAD_COPIES(cudaStreamBeginCapture, _ptsz, (cudaStream_t s, cudaStreamCaptureMode mode), (s, mode),
              TRIAD_CALLS.cannot("it captures a graph of its own"), __real_cudaStreamBeginCapture(s, mode))
 
-TRIAD_TAKES_ONE(cudaMallocManaged, (void **out, size_t n, unsigned flags), (out, n, flags), TRIAD_CALLS.shares(), __real_cudaMallocManaged(out, n, flags))
-TRIAD_TAKES_ONE(cudaHostAlloc, (void **out, size_t n, unsigned flags), (out, n, flags), TRIAD_CALLS.shares(), __real_cudaHostAlloc(out, n, flags))
-TRIAD_TAKES_ONE(cudaMallocHost, (void **out, size_t n), (out, n), TRIAD_CALLS.shares(), __real_cudaMallocHost(out, n))
-TRIAD_TAKES_ONE(cudaHostRegister, (void *p, size_t n, unsigned flags), (p, n, flags), TRIAD_CALLS.shares(), __real_cudaHostRegister(p, n, flags))
+TRIAD_TAKES_PLAIN(cudaMallocManaged, (void **out, size_t n, unsigned flags), (out, n, flags), TRIAD_CALLS.shares(), __real_cudaMallocManaged(out, n, flags))
+TRIAD_TAKES_PLAIN(cudaHostAlloc, (void **out, size_t n, unsigned flags), (out, n, flags), TRIAD_CALLS.shares(), __real_cudaHostAlloc(out, n, flags))
+TRIAD_TAKES_PLAIN(cudaMallocHost, (void **out, size_t n), (out, n), TRIAD_CALLS.shares(), __real_cudaMallocHost(out, n))
+TRIAD_TAKES_PLAIN(cudaHostRegister, (void *p, size_t n, unsigned flags), (p, n, flags), TRIAD_CALLS.shares(), __real_cudaHostRegister(p, n, flags))
 
 TRIAD_HIDDEN cudaError_t __wrap_cudaMalloc(void **out, size_t n) { return TRIAD_CALLS.take(out, n); }
 TRIAD_HIDDEN cudaError_t __wrap_cudaFree(void *p) { return TRIAD_CALLS.give(p); }
@@ -366,25 +368,29 @@ extern "C" cudaError_t __real_cudaDeviceSetLimit(cudaLimit which, size_t value);
 TRIAD_HIDDEN cudaError_t __wrap_cudaDeviceSetLimit(cudaLimit which, size_t value) { return TRIAD_CALLS.limit(which, value, __real_cudaDeviceSetLimit); }
 
 // TRIAD_LAUNCHES(name, kernel type): a function that launches. Kernels <<<...>>> come by __cudaLaunchKernel since CUDA 13, before by cudaLaunchKernel.
-#define TRIAD_LAUNCHES_ONE(name, Kernel, meant)                                                                                            \
-	extern "C" cudaError_t __real_##name(Kernel k, dim3 grid, dim3 block, void **args, size_t bytes, cudaStream_t s);                \
-	TRIAD_HIDDEN cudaError_t __wrap_##name(Kernel k, dim3 grid, dim3 block, void **args, size_t bytes, cudaStream_t s) {               \
-		return TRIAD_CALLS.launch(s, meant, [&](cudaStream_t on) { return __real_##name(k, grid, block, args, bytes, on); });       \
+#define TRIAD_LAUNCHES_ONE(real, wrap, Kernel, meant)                                                                              \
+	extern "C" cudaError_t real(Kernel k, dim3 grid, dim3 block, void **args, size_t bytes, cudaStream_t s);                   \
+	TRIAD_HIDDEN cudaError_t wrap(Kernel k, dim3 grid, dim3 block, void **args, size_t bytes, cudaStream_t s) {                \
+		return TRIAD_CALLS.launch(s, meant, [&](cudaStream_t on) { return real(k, grid, block, args, bytes, on); });       \
 	}
-#define TRIAD_LAUNCHES(name, Kernel) TRIAD_LAUNCHES_ONE(name, Kernel, cudaStreamLegacy) TRIAD_LAUNCHES_ONE(name##_ptsz, Kernel, cudaStreamPerThread)
+#define TRIAD_LAUNCHES(name, Kernel)                                                                                               \
+	TRIAD_LAUNCHES_ONE(__real_##name, __wrap_##name, Kernel, cudaStreamLegacy)                                                 \
+	TRIAD_LAUNCHES_ONE(__real_##name##_ptsz, __wrap_##name##_ptsz, Kernel, cudaStreamPerThread)
 TRIAD_LAUNCHES(cudaLaunchKernel, const void *)
 TRIAD_LAUNCHES(cudaLaunchCooperativeKernel, const void *)
 #if CUDART_VERSION >= 13000
 TRIAD_LAUNCHES(__cudaLaunchKernel, cudaKernel_t)
 #endif
-#define TRIAD_LAUNCHES_EX(name, meant)                                                                                                     \
-	extern "C" cudaError_t __real_##name(const cudaLaunchConfig_t *config, const void *k, void **args);                              \
-	TRIAD_HIDDEN cudaError_t __wrap_##name(const cudaLaunchConfig_t *config, const void *k, void **args) {                             \
-		cudaLaunchConfig_t here = *config;                                                                                         \
-		return TRIAD_CALLS.launch(here.stream, meant, [&](cudaStream_t on) { return here.stream = on, __real_##name(&here, k, args); }); \
+#define TRIAD_CONFIGURED_ONE(real, wrap, meant)                                                                                    \
+	extern "C" cudaError_t real(const cudaLaunchConfig_t *config, const void *k, void **args);                                 \
+	TRIAD_HIDDEN cudaError_t wrap(const cudaLaunchConfig_t *config, const void *k, void **args) {                              \
+		cudaLaunchConfig_t here = *config;                                                                                 \
+		return TRIAD_CALLS.launch(here.stream, meant, [&](cudaStream_t on) { return here.stream = on, real(&here, k, args); }); \
 	}
-TRIAD_LAUNCHES_EX(cudaLaunchKernelExC, cudaStreamLegacy)
-TRIAD_LAUNCHES_EX(cudaLaunchKernelExC_ptsz, cudaStreamPerThread)
+#define TRIAD_CONFIGURED(name)                                                                                                     \
+	TRIAD_CONFIGURED_ONE(__real_##name, __wrap_##name, cudaStreamLegacy)                                                       \
+	TRIAD_CONFIGURED_ONE(__real_##name##_ptsz, __wrap_##name##_ptsz, cudaStreamPerThread)
+TRIAD_CONFIGURED(cudaLaunchKernelExC)
 
 #undef TRIAD_CALLS
 #undef TRIAD_HIDDEN
@@ -394,7 +400,8 @@ TRIAD_LAUNCHES_EX(cudaLaunchKernelExC_ptsz, cudaStreamPerThread)
 #undef TRIAD_COPIES
 #undef TRIAD_LAUNCHES_ONE
 #undef TRIAD_LAUNCHES
-#undef TRIAD_LAUNCHES_EX
+#undef TRIAD_CONFIGURED_ONE
+#undef TRIAD_CONFIGURED
 
 #else
 namespace triad {

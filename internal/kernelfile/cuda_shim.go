@@ -162,10 +162,7 @@ func (b *Binding) conditions() []condition {
 	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes(), b.squareUnderSwitch(),
 		b.sizesAre(b.askedSizes, "its lines take no other than %s = %d: it is judged with that alone"))
 	for i, a := range b.Spec.Attributes {
-		if b.has(Attribute, a.Name) {
-			continue
-		}
-		if code, value := b.attributeValue(a); code != "" {
+		if code, value := b.attributeValue(a); code != "" && !b.has(Attribute, a.Name) {
 			test := fmt.Sprintf("triad_own::close(triad_own::attribute(triad_own_call, %d), %s)", i, code)
 			all = append(all, condition{test, b.judgedWith(a, value)})
 		}
@@ -333,8 +330,8 @@ func (b *Binding) workspaceCode(n int) string {
 // for other tensors.
 func (b *Binding) callCode(arguments []Argument, again bool) string {
 	var code strings.Builder
-	code.WriteString(b.sharedOfMain())
-	code.WriteString("\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n")
+	code.WriteString(b.sharedOfMain() + "\ttriad::begin_watching();\n" +
+		"\tswitch (triad_own::dtype(triad_own_call)) {\n")
 	for _, c := range b.byMain() {
 		var args []string
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])

@@ -399,10 +399,7 @@ func (f *File) With(other kernelfile.Alternative) (*File, error) {
 // WithAttribute reads the file again, to be judged with another value of an attribute.
 func (f *File) WithAttribute(name, value string) (*File, error) {
 	changed := f.reading
-	changed.Options.Attrs = maps.Clone(f.reading.Options.Attrs)
-	if changed.Options.Attrs == nil {
-		changed.Options.Attrs = map[string]string{}
-	}
+	changed.Options.Attrs = maps.Collect(maps.All(f.reading.Options.Attrs)) // a copy, and never nil
 	changed.Options.Attrs[name] = value
 	return changed.Read()
 }

@@ -22,6 +22,10 @@ type gpu struct {
 	ns              map[string]float64         // of one call, by implementation
 	without         []string                   // rulers that it does not have
 	ends            map[string]backend.Outcome // what a turn ends with
+	jobs            map[string]backend.Outcome // what comes in place of a call
+	refuses         map[string]backend.Outcome // what preparing a call ends with
+	once            bool                       // no call is prepared a second time
+	prepared        map[string]bool
 	written         map[string]backend.Outcome // what Finish gives
 	differing       map[string][]backend.Differing
 	facts           func(name string, f *backend.PrepareReply) // changes what is known of a call
@@ -45,6 +49,16 @@ func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, b
 	if ns == 0 || slices.Contains(g.without, job.Ruler) {
 		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it cannot be timed"}, nil
 	}
+	if outcome, refuses := g.refuses[name]; refuses {
+		return nil, outcome, nil
+	}
+	if g.once && g.prepared[name] && job.Ruler == "" {
+		return nil, backend.Outcome{Status: op.StatusOOM, Sentence: "no room for a second arm"}, nil
+	}
+	if g.prepared == nil {
+		g.prepared = map[string]bool{}
+	}
+	g.prepared[name] = true
 	if g.facts != nil {
 		g.facts(name, &facts)
 	}
@@ -97,7 +111,7 @@ func timeOn(t *testing.T, g *gpu, plan timing.Plan, judged wrong) result {
 		of.Impls = append(of.Impls, timing.Impl{
 			Implementation: kind, Backend: g, Record: &r.records[i],
 			Job: func(context.Context) (backend.Job, backend.Outcome, error) {
-				return backend.Job{Implementation: kind}, backend.Outcome{}, nil
+				return backend.Job{Implementation: kind}, g.jobs[name], nil
 			},
 			Judge: func(backend.Outcome) (op.Status, string) {
 				return judged[name], "what the timed calls wrote"

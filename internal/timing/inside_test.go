@@ -78,3 +78,32 @@ func TestRestEndsWithTheRun(t *testing.T) {
 	cancel()
 	(&Timer{}).rest(ctx, time.Hour)
 }
+
+// What does not stay in the L2 cache is measured against all rulers, and against none where one is missing.
+func TestLimitsOfWhatWasMeasured(t *testing.T) {
+	all := stats.Rulers{Copy: 4.1e12, Read: 4.5e12, Write: 4.6e12}
+	for _, c := range []struct {
+		rulers  stats.Rulers
+		rotated int64
+		want    float64
+	}{
+		{all, 120 << 20, 4.6e12}, {all, 119 << 20, 0}, {stats.Rulers{Copy: 4.1e12}, 120 << 20, 0},
+	} {
+		timer := &Timer{rulers: c.rulers, physics: backend.DevicePhysics{L2Bytes: 60 << 20}}
+		arm := &timedImpl{arm: factsAlone{facts: backend.PrepareReply{RotatedBytes: c.rotated}}}
+		if got := timer.limitsOf(arm, "fp32").Measured; got != c.want {
+			t.Errorf("%d bytes rotated: %v, want %v", c.rotated, got, c.want)
+		}
+	}
+	if got := (&Timer{rulers: all}).limitsOf(&timedImpl{}, "fp32").Measured; got != 0 {
+		t.Errorf("nothing is known of the cache: %v", got)
+	}
+}
+
+// factsAlone is an arm of which nothing but its facts is asked.
+type factsAlone struct {
+	backend.Arm
+	facts backend.PrepareReply
+}
+
+func (f factsAlone) Facts() backend.PrepareReply { return f.facts }

@@ -36,9 +36,8 @@ func (t *Timer) limits(dtype string) stats.Limits {
 // faster than the rulers moved anything.
 func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
 	l := t.limits(dtype)
-	all := min(t.rulers.Copy, t.rulers.Read, t.rulers.Write) > 0
-	if all && k.arm != nil && t.physics.L2Bytes > 0 &&
-		k.arm.Facts().RotatedBytes >= backend.RotatedL2*t.physics.L2Bytes {
+	all, l2 := min(t.rulers.Copy, t.rulers.Read, t.rulers.Write) > 0, t.physics.L2Bytes
+	if all && k.arm != nil && l2 > 0 && k.arm.Facts().RotatedBytes >= backend.RotatedL2*l2 {
 		l.Measured = max(t.rulers.Copy, t.rulers.Read, t.rulers.Write)
 	}
 	return l

@@ -98,18 +98,19 @@ static void call(void (*function)(), bool captured) {
 	std::printf("end of the call\n");
 }
 
-int main(int, char **arguments) {
+int main(int count, char **arguments) {
+	const bool all_calls = count < 3; // else those in a capture
 	void (*const all[])() = {plain, scratch, two_streams, stream_of_the_call, sizes_from_the_host, result_to_the_host, clock_of_its_own, carve_out,
 	                       stream_of_its_parameters};
 	void (*const function)() = all[std::atoi(arguments[1])];
-	call(function, false);
+	if (all_calls) call(function, false);
 	triad_own_calls.timed = 1;
-	call(function, false);
+	if (all_calls) call(function, false);
 	const int64_t before = triad_own_calls.launches;
 	for (int i = 0; i < 2; i++) std::printf("captured\n"), call(function, true);
 	triad_own_calls.timed = 0;
 	std::printf("afterwards\n");
-	call([] {}, false);
+	if (all_calls) call([] {}, false);
 	std::printf("%ld launches, %ld allocations, %ld limits; %s\n", long(triad_own_calls.launches - before), long(triad_own_calls.allocations),
 	            long(triad_own_calls.limits), triad_own_calls.uncaptured);
 	std::fflush(stdout);

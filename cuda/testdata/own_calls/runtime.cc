@@ -58,6 +58,7 @@ int __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, intptr_t
 }
 int __cudaGetKernel(intptr_t *, const void *) { return 0; }
 int __cudaLaunchKernel(intptr_t, dim3 grid, dim3, void **, size_t, intptr_t stream) { return work("kernel" + std::to_string(grid.x), stream), 0; }
+int __cudaLaunchKernel_ptsz(intptr_t, dim3 grid, dim3, void **, size_t, intptr_t s) { return work("kernel" + std::to_string(grid.x), s), 0; }
 int cudaGetLastError() { return 0; }
 int cudaStreamIsCapturing(intptr_t s, int *status) { return *status = int(captured.count(s)), 0; }
 int cudaStreamGetFlags(intptr_t, unsigned *) { return std::printf("FORBIDDEN: flags of a stream\n"), 901; } // as in CUDA 13.0
