@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,23 @@ ptxas info    : Used 255 registers, used 0 barriers, 40 bytes cumulative stack s
 	}
 	if got := ptxasFacts(log); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Of a file that does not compile here nvcc says whether it is CUDA.
+func TestAccepts(t *testing.T) {
+	nvcc := needNVCC(t)
+	for text, want := range map[string]bool{
+		"__global__ void k(unsigned *y) { *y = __vhaddu4(*y, 1); }\n": true,
+		"__global__ void k(unsigned *y) { *y = __vhaddu9(*y, 1); }\n": false,
+	} {
+		file := filepath.Join(t.TempDir(), "my file.cu")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := nvcc.Accepts(t.Context(), file, []string{"-DA=1"}); got != want {
+			t.Errorf("%s: accepted: %t, want %t", text, got, want)
+		}
 	}
 }
 

@@ -99,7 +99,9 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 	truth := func(dir string) *worker.Adapter {
 		return reserved(pybridge.OwnTruthBackend(environment, cache, dir, o))
 	}
-	workers := ownkernels.Workers{CUDA: kernels, Python: python, Cache: cache, GPU: g != nil}
+	workers := ownkernels.Workers{
+		CUDA: kernels, Python: python, Cache: cache, GPU: g != nil, Accepts: a.nvccAccepts(e),
+	}
 	return ownWorkers{workers, truth}, nil
 }
 

@@ -120,6 +120,7 @@ type Doubt struct {
 	Only  string    // the distribution that the guess is about; "" for each
 	// the output that the guess is about, where that alone is wrong; "" for all
 	Output string
+	Races  bool // it does not excuse a race
 }
 
 // About says whether the guess may be to blame for a wrong answer in a case.

@@ -81,7 +81,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case errors.As(err, &broken):
 		failed.Status, failed.Message, failed.Log = broken.Verdict(), broken.Sentence, broken.Log
-		f.limit(&failed)
+		f.limit(ctx, &failed)
 		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
@@ -102,7 +102,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		failed = reply.Failed[0]
 		failed.Implementation = f.Name
 		failed.Message = advice.ExplainBuild(f.placeMessage(failed.Message, failed.Log))
-		f.limit(&failed)
+		f.limit(ctx, &failed)
 		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)
 		reply.Failed = []backend.LoadFailure{failed}
@@ -129,7 +129,7 @@ func (f *File) doubtsOf(pass op.Pass) []backend.Doubt {
 
 // limit makes a failure neutral that is a limit of this machine's or of the emulator, and no fault of the
 // file.
-func (f *File) limit(failed *backend.LoadFailure) {
+func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	if failed.Status != op.StatusBuildFail {
 		return
 	}
@@ -147,7 +147,18 @@ func (f *File) limit(failed *backend.LoadFailure) {
 		strings.Contains(failed.Message, "redefinition of"):
 		failed.Status = op.StatusUnsupported
 		failed.Message += ": all strings of the file are compiled together; put each into a file of its own"
+	case f.isCUDA(ctx):
+		failed.Status = op.StatusUnsupported
+		failed.Message = "nvcc compiles it, and the emulator does not: run it where a GPU is (" +
+			failed.Message + ")"
 	}
+}
+
+// isCUDA says whether nvcc compiles a .cu that the emulator's compiler has refused.
+func (f *File) isCUDA(ctx context.Context) bool {
+	w := f.reading.Workers
+	return filepath.Ext(f.Path) == ".cu" && !w.GPU && w.Accepts != nil && w.Confine == nil &&
+		w.Accepts(ctx, f.Path, f.reading.Options.Flags)
 }
 
 // inTheShim is said of a message that is about the shim.

@@ -1,6 +1,7 @@
 package ownkernels
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,6 +25,8 @@ type Workers struct {
 	Python func(folder string) *worker.Adapter // runs the operator file in a folder
 	Cache  string                              // the folder of generated code, in its subfolder own
 	GPU    bool
+	// Accepts says whether nvcc compiles a file; nil: there is none, or it may not run what it is given
+	Accepts func(ctx context.Context, file string, flags []string) bool
 	// Confine has a worker run in a sandbox in which these files and folders are seen; nil: it sees all. It
 	// builds a library, or has none.
 	Confine func(a *worker.Adapter, builds bool, sees []string)

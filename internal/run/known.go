@@ -146,7 +146,8 @@ func (e entry) doubted(r *record.Record) {
 	}
 	var why []string
 	for _, d := range e.implementation.Doubts {
-		if d.About(r.Case) && (d.Output == "" || isAlone(d.Output, r.Outputs)) {
+		race := d.Races && r.Status == op.StatusRace && r.Where != nil // its lines are known
+		if !race && d.About(r.Case) && (d.Output == "" || isAlone(d.Output, r.Outputs)) {
 			why = append(why, d.Why)
 		}
 	}

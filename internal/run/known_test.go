@@ -259,3 +259,25 @@ func TestDoubtedElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// A guess that does not excuse a race leaves one whose lines are known what it is.
+func TestDoubtedRace(t *testing.T) {
+	for _, c := range []struct {
+		status op.Status
+		where  *record.Where
+		races  bool
+		want   op.Status
+	}{
+		{op.StatusRace, &record.Where{Line: 3}, true, op.StatusRace},
+		{op.StatusRace, &record.Where{Line: 3}, false, op.StatusNotUnderstood},
+		{op.StatusRace, nil, true, op.StatusNotUnderstood},
+		{op.StatusFail, &record.Where{Line: 3}, true, op.StatusNotUnderstood},
+	} {
+		r := record.Record{Status: c.status, Where: c.where}
+		doubts := []backend.Doubt{{Why: "it is launched so", Races: c.races}}
+		entry{implementation: backend.Implementation{Doubts: doubts}}.doubted(&r)
+		if r.Status != c.want {
+			t.Errorf("%+v: %v, want %v", c, r.Status, c.want)
+		}
+	}
+}
