@@ -23,6 +23,10 @@ type clocked struct {
 	full      string  // the buffer that there is no room for
 	captured  []*Call
 	capturing bool
+	kernels   func(calls int) int64 // how many kernels a graph of so many calls holds; nil: nobody knows
+	watching  bool                  // kernels are timed one by one
+	plain     int                   // how often the L2 cache was made plain
+	refuses   error                 // what that gives
 }
 
 var _ Clocked = (*clocked)(nil)
@@ -62,13 +66,15 @@ type stream struct{ *clocked }
 func (c stream) Physics() (backend.DevicePhysics, error) {
 	return backend.DevicePhysics{L2Bytes: 64}, nil
 }
-func (c stream) Open() (Timer, error)                   { return c, nil }
+func (c stream) Open(*OwnCalls) (Timer, error)          { return c, nil }
 func (c stream) Stream() uintptr                        { return 1 }
 func (c stream) Kernels() ([]backend.LaunchFact, error) { return nil, nil }
 func (c stream) Settle(int64) error                     { return nil }
 func (c stream) Start() error                           { return nil }
 func (c stream) Stop() (float64, error)                 { return 1000, nil }
 func (c stream) Close()                                 {}
+func (c stream) WatchKernels() error                    { c.watching = true; return nil }
+func (c stream) PlainCache() error                      { c.plain++; return c.refuses }
 
 func (c stream) Ruler(name string, to, from Buffer, _ uintptr) error {
 	if name == backend.RulerMemcpy && to.Pointer != from.Pointer {
@@ -107,9 +113,12 @@ func (c stream) Launch(call *Call) Finding {
 	return f
 }
 
-func (c stream) End(bool) (int64, error) {
+func (c stream) End(bool) (int64, int64, error) {
 	c.capturing = false
-	return int64(len(c.captured)), nil
+	if c.kernels == nil {
+		return int64(len(c.captured)), -1, nil
+	}
+	return int64(len(c.captured)), c.kernels(len(c.captured)), nil
 }
 
 func (c stream) Replay(n int) ([]float64, error) {

@@ -47,24 +47,33 @@ const uncommitted = "(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv
 func TestAttentionForHopper(t *testing.T) {
 	t.Parallel()
 	all := []string{"greedy:1", "reverse", "random:7", "forward"}
-	for name, orders := range map[string][]string{
-		"attention_wgmma.cu":    {"forward", "greedy:1"},
-		"attention_pipeline.cu": all,
-		"attention_backward.cu": all,
+	for _, c := range []struct {
+		name, key string
+		orders    []string
+	}{
+		{"attention_pipeline.cu", "tiles that the copy engine brings", all},
+		{"attention_wgmma.cu", "", []string{"forward", "greedy:1"}},
+		{"attention_backward.cu", "", all},
 	} {
-		program := attentionModel(t, name, "sm90_tma.cuh", "", "")
-		for i, order := range orders {
-			if !need.Part(i, 3) {
-				continue
+		t.Run(c.name, func(t *testing.T) {
+			need.Covers(t, c.key, attentionInputs(c.name)...)
+			program := attentionModel(t, c.name, "sm90_tma.cuh", "", "")
+			for _, order := range ordersOf(t, c.name, c.orders) {
+				if out, status := runEmulated(t, order, program); status != 0 || out != "ok\n" {
+					t.Errorf("order %s: status %d\n%s", order, status, out)
+				}
 			}
-			if out, status := runEmulated(t, order, program); status != 0 || out != "ok\n" {
-				t.Errorf("%s in order %s: status %d\n%s", name, order, status, out)
-			}
-		}
+		})
 	}
 }
 
-// TestBugsOfAttentionForHopper: what a kernel for Hopper may get wrong shows.
+// attentionInputs are those of a model of attention's kernels.
+func attentionInputs(program string) []string {
+	return append(kernelInputs("flash_attention"), "cuda/testdata/emulator/"+program)
+}
+
+// TestBugsOfAttentionForHopper: what a kernel for Hopper may get wrong shows. Each bug is compiled apart, for
+// seconds: the fast tier has those of TestProductsInTurn and TestHopperZoo.
 func TestBugsOfAttentionForHopper(t *testing.T) {
 	t.Parallel()
 	const tma, wgmma, backward = "sm90_tma.cuh", "sm90_wgmma.cuh", "sm90_tma_backward.cuh"
@@ -74,7 +83,7 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 	const fenced, stored = "hopper::fence_stores();\n\t\t", "hopper::named_arrive(Plan::dq_ready"
 	const arrived = "hopper::barrier_wait(memory + Plan::g_full + 8 * stage, parity);\n"
 	const scores = "hopper::wait_for<1>();\n\t\t\thopper::changed(p);"
-	for i, planted := range []struct{ name, part, from, to string }{
+	for _, planted := range []struct{ name, part, from, to string }{
 		{"a panel of another tile's size", wgmma, "d / 64 * PanelB", "d / 64 * PanelA"},
 		{
 			"keys that are waited for with queries only", wgmma, uncommitted + "\tcopies.commit();",
@@ -90,9 +99,6 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 		{"rows beyond the last query that weigh", backward, " || first_query + Plan::queries > s.seq_q", ""},
 		{"the mask of another diagonal", backward, "(row) - query", "(row) - query + 1"},
 	} {
-		if !need.Part(i, 3) {
-			continue
-		}
 		program := "attention_pipeline.cu"
 		switch planted.part {
 		case wgmma:
@@ -100,9 +106,12 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 		case backward:
 			program = "attention_backward.cu"
 		}
-		edited := attentionModel(t, program, planted.part, planted.from, planted.to, "-DONE_PLAN")
-		if out, status := runEmulated(t, "forward", edited); status == 0 {
-			t.Errorf("%s: not found:\n%s", planted.name, out)
-		}
+		t.Run(planted.name, func(t *testing.T) {
+			need.Covers(t, "", attentionInputs(program)...)
+			edited := attentionModel(t, program, planted.part, planted.from, planted.to, "-DONE_PLAN")
+			if out, status := runEmulated(t, "forward", edited); status == 0 {
+				t.Errorf("not found:\n%s", out)
+			}
+		})
 	}
 }

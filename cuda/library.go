@@ -37,6 +37,7 @@ type kernel struct {
 	c *C.triad_kernel
 	backend.Implementation
 	dtypeBits, outputBits uint32
+	own                   *OwnCalls // of a user's file on a GPU
 }
 
 // gives says whether the kernel gives the output at an index.
@@ -95,6 +96,7 @@ func kernels(handle unsafe.Pointer, spec func(string) (*op.Spec, error)) ([]*ker
 		if err != nil {
 			return nil, fmt.Errorf("registration %d of %d: %w", i+1, n, err)
 		}
+		k.own = ownCallsOf(handle)
 		all = append(all, k)
 	}
 	return all, nil

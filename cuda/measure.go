@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -19,6 +21,10 @@ type arm struct {
 	sets   []*launching // of a call
 	pairs  [][2]Buffer  // of a ruler: to, from
 	ruler  string
+	own    *OwnCalls // of a user's file; nil for others
+	began  Seen      // by its calls, before it was prepared
+	// kernels that one call of a user's file launches where it is not captured
+	perCall int64
 }
 
 // measure does one step of a timing.
@@ -85,8 +91,17 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 		return backend.PrepareReply{}, err
 	}
 	a := &arm{server: s, clock: clock, ruler: args.Ruler}
+	if args.Run != nil && args.Ruler == "" {
+		k, err := s.find(*args.Run)
+		if err != nil {
+			return backend.PrepareReply{}, err
+		}
+		a.own = k.own
+	}
+	a.own.open()
+	a.began = a.own.Seen()
 	if a.facts.Device, err = clock.Physics(); err == nil {
-		a.timer, err = clock.Open()
+		a.timer, err = clock.Open(a.own)
 	}
 	var finding Finding
 	if err == nil {
@@ -99,8 +114,11 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	if err == nil && finding.Status == op.StatusUnknown {
 		finding, err = a.capture(args.GraphNS)
 	}
-	if err == nil && finding.Status == op.StatusUnknown && a.facts.Mode == "graph" && args.Ruler == "" {
+	if err == nil && finding.Status == op.StatusUnknown && a.facts.Mode == modeGraph && args.Ruler == "" {
 		a.facts.Kernels, err = a.timer.Kernels()
+	}
+	if err == nil && finding.Status == op.StatusUnknown {
+		a.facts.Note = a.notes(a.timer.PlainCache())
 	}
 	if err == nil && finding.Status == op.StatusUnknown {
 		err = a.poison()
@@ -143,19 +161,47 @@ func (a *arm) poison() error {
 	return nil
 }
 
+// notes are what is to be said of how an arm is timed; plain is the error of making its L2 cache plain.
+func (a *arm) notes(plain error) string {
+	var all []string
+	var lost *DeviceLost
+	if plain != nil && !errors.As(plain, &lost) {
+		all = append(all, plain.Error())
+	}
+	seen := a.own.Seen()
+	if seen.Allocations > a.began.Allocations {
+		all = append(all, "the memory that its calls allocate is kept from one call to the next: cudaMalloc and "+
+			"cudaFree are not in the time")
+	}
+	if seen.Limits > a.began.Limits {
+		all = append(all, "it asks for a part of the L2 cache of its own, which it does not get while it is timed")
+	}
+	return strings.Join(all, "; ")
+}
+
+// settle makes calls without timing them until ns have passed.
+func (a *arm) settle(ns int64) error {
+	if a.facts.Mode == modeGraph {
+		return a.timer.Settle(ns)
+	}
+	for began := time.Now(); ; {
+		if _, err := a.replay(1); err != nil || time.Since(began).Nanoseconds() >= ns {
+			return err
+		}
+	}
+}
+
 // time takes samples.
 func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
 	if args.Samples < 1 || args.Samples > 10000 || args.Discard < 0 || args.Discard > 10000 {
 		return backend.TimeReply{}, fmt.Errorf("time an arm: %d samples after %d, want 1 to 10000",
 			args.Samples, args.Discard)
 	}
+	// Whoever ran before may have set a part of the L2 cache aside; a device that refuses is told of in the note.
+	_ = a.timer.PlainCache()
 	var err error
 	if args.SettleNS > 0 {
-		if a.facts.Mode == "graph" {
-			err = a.timer.Settle(args.SettleNS)
-		} else {
-			_, err = a.replay(max(1, int(float64(args.SettleNS)/(a.facts.EstimateNS*float64(a.facts.Calls)))))
-		}
+		err = a.settle(args.SettleNS)
 	}
 	if err == nil && args.Others {
 		err = a.others()

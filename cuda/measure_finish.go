@@ -91,6 +91,7 @@ func (a *arm) free() Finding {
 	if a.timer != nil {
 		a.timer.Close()
 	}
+	a.own.close()
 	var f Finding
 	for _, l := range a.sets {
 		var reply backend.LaunchReply

@@ -27,17 +27,23 @@ func (a *arm) launches(n int) (Finding, error) {
 	return Finding{}, nil
 }
 
+// The modes of an arm, as backend.PrepareReply has them.
+const (
+	modeGraph   = "graph"
+	modeEvents  = "events"
+	modeKernels = "kernels"
+)
+
 // capture makes the graph: of one call for each set, and of more where that takes less than graphNS. What
-// cannot be captured is timed between events.
+// cannot be captured is timed between events; of a user's file that launches kernels, each of these by
+// itself.
 func (a *arm) capture(graphNS int64) (Finding, error) {
-	a.facts.Mode, a.facts.Calls = "graph", a.facts.Sets
-	f, err := a.captured()
-	if err != nil || f.Status != op.StatusUnknown {
-		var lost *DeviceLost
-		if f.Status == op.StatusUnsupported || errors.As(err, &lost) {
-			return f, err
-		}
-		return a.direct(f, err)
+	a.facts.Mode, a.facts.Calls = modeGraph, a.facts.Sets
+	if why := a.own.Seen().Uncaptured; why != "" {
+		return a.direct(why)
+	}
+	if f, err := a.captured(); err != nil || f.Status != op.StatusUnknown {
+		return a.afterFailed(f, err)
 	}
 	if err := a.estimate(); err != nil {
 		return Finding{}, err
@@ -46,11 +52,24 @@ func (a *arm) capture(graphNS int64) (Finding, error) {
 		a.facts.Calls = min(int(turns)*a.facts.Sets,
 			max(a.facts.Sets, backend.MostCaptured/a.facts.Sets*a.facts.Sets))
 		if f, err := a.captured(); err != nil || f.Status != op.StatusUnknown {
-			return f, err
+			return a.afterFailed(f, err)
 		}
 		return Finding{}, a.estimate()
 	}
 	return Finding{}, nil
+}
+
+// afterFailed goes on after a capture that failed. A kernel of ours whose work is not on its stream is not
+// timed.
+func (a *arm) afterFailed(f Finding, err error) (Finding, error) {
+	var lost *DeviceLost
+	switch {
+	case errors.As(err, &lost), f.Status == op.StatusUnsupported && a.own == nil:
+		return f, err
+	case err != nil:
+		return a.direct(err.Error())
+	}
+	return a.direct(f.Message)
 }
 
 // captured captures Calls calls.
@@ -59,26 +78,34 @@ func (a *arm) captured() (Finding, error) {
 		return Finding{}, err
 	}
 	f, err := a.launches(a.facts.Calls)
-	nodes, endErr := a.timer.End(err == nil && f.Status == op.StatusUnknown)
-	if err == nil && f.Status == op.StatusUnknown {
-		err = endErr
+	nodes, kernels, endErr := a.timer.End(err == nil && f.Status == op.StatusUnknown)
+	if err != nil || f.Status != op.StatusUnknown {
+		return f, err
 	}
-	if err == nil && f.Status == op.StatusUnknown && nodes < int64(a.facts.Calls) {
-		f = Finding{
-			Status: op.StatusUnsupported,
-			Message: fmt.Sprintf("it cannot be timed: of %d calls only %d pieces of work are on the stream "+
-				"of the call",
-				a.facts.Calls, nodes),
-		}
+	why, calls := a.own.Seen().Uncaptured, int64(a.facts.Calls)
+	switch {
+	case endErr != nil:
+		return f, endErr
+	case why != "":
+		return Finding{Status: op.StatusUnsupported, Message: why}, nil
+	case nodes < calls:
+		return Finding{Status: op.StatusUnsupported, Message: fmt.Sprintf("it cannot be timed: of %d calls "+
+			"only %d pieces of work are on the stream of the call", calls, nodes)}, nil
+	case a.own != nil && kernels >= 0 && kernels != calls*a.perCall:
+		return Finding{Status: op.StatusUnsupported, Message: fmt.Sprintf("%d calls launch %d kernels, and "+
+			"while they are captured %d", calls, calls*a.perCall, kernels)}, nil
 	}
-	return f, err
+	return f, nil
 }
 
-// direct is the way of a call that cannot be captured.
-func (a *arm) direct(f Finding, err error) (Finding, error) {
-	a.facts.Mode, a.facts.ModeReason = "events", f.Message
-	if err != nil {
-		a.facts.ModeReason = err.Error()
+// direct is the way of a call that cannot be captured, and says why.
+func (a *arm) direct(why string) (Finding, error) {
+	a.facts.Mode, a.facts.ModeReason, a.facts.Calls = modeEvents, why, a.facts.Sets
+	if a.own != nil && a.perCall > 0 {
+		a.facts.Mode = modeKernels
+		if err := a.timer.WatchKernels(); err != nil {
+			return Finding{}, err
+		}
 	}
 	if f, err := a.launches(a.facts.Calls); err != nil || f.Status != op.StatusUnknown {
 		return f, err
@@ -98,7 +125,7 @@ func (a *arm) estimate() error {
 // replay gives n samples, in ns a call.
 func (a *arm) replay(n int) ([]float64, error) {
 	samples := make([]float64, 0, n)
-	if a.facts.Mode == "graph" {
+	if a.facts.Mode == modeGraph {
 		all, err := a.timer.Replay(n)
 		if err != nil {
 			return nil, err

@@ -54,11 +54,11 @@ func (a *arm) prepareCall(args backend.PrepareArgs) (Finding, error) {
 	}
 	var tookNS int64
 	for _, l := range []*launching{a.sets[0], a.sets[len(a.sets)-1]} { // the first may load code
-		began := time.Now()
+		began, before := time.Now(), a.own.Seen().Launches
 		if f, err := a.server.device.Launch(l.call, ""); err != nil || f.Status != op.StatusUnknown {
 			return f, err
 		}
-		tookNS = time.Since(began).Nanoseconds()
+		tookNS, a.perCall = time.Since(began).Nanoseconds(), a.own.Seen().Launches-before
 	}
 	sets = backend.SetsOfSlow(sets, tookNS, in+out)
 	if args.Cold && tookNS < backend.SlowCallNS {

@@ -138,10 +138,7 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, append(slices.Clone(flags),
 			set.main, "-o", filepath.Join(folder, output)))
 		if err != nil {
-			if ctx.Err() != nil {
-				return record{}, err
-			}
-			return record{}, firstError(set.name, strings.ReplaceAll(log, onDisk+"/", "/"))
+			return record{}, compileFailure(ctx, err, set.name, strings.ReplaceAll(log, onDisk+"/", "/"))
 		}
 		return record{
 			Compiler: "nvcc " + b.Compiler.Version, Flags: flags,
@@ -182,16 +179,30 @@ func (b *GPUBuilder) flagsOf(set *sourceSet) ([]string, error) {
 		flags = slices.DeleteFunc(flags,
 			func(f string) bool { return f == standard && !slices.Contains(asked, f) })
 	}
-	if set.watchesLaunches() {
-		flags = append(flags, "-Xlinker", "--wrap=__cudaPushCallConfiguration")
+	if names := set.wrapped(); len(names) > 0 {
+		flags = append(flags, "-Xlinker", "--wrap="+strings.Join(names, ",--wrap="))
 	}
 	return flags, nil
 }
 
-// watchesLaunches says whether the sizes of the set's launches go through watched_launch.cuh.
-func (s *sourceSet) watchesLaunches() bool {
-	_, included := s.files["cuda/include/watched_launch.cuh"]
-	return included
+// wrappers are the headers that stand between a library and functions of the runtime.
+var wrappers = []string{"cuda/include/watched_launch.cuh", "cuda/include/own_calls.cuh"}
+
+// wraps matches where such a header names a function that it takes, without the suffix that the function has
+// in a file that is compiled for a default stream of each thread.
+var wraps = regexp.MustCompile(`(?:TRIAD_[A-Z_]+\(|__wrap_)(_*cuda[A-Za-z0-9]+)`)
+
+// wrapped are the functions of the runtime that the set's own headers take the place of.
+func (s *sourceSet) wrapped() []string {
+	var names []string
+	for _, header := range wrappers {
+		for _, m := range wraps.FindAllSubmatch(s.files[header].text, -1) {
+			if name := string(m[1]); !slices.Contains(names, name) {
+				names = append(names, name, name+"_ptsz", name+"_ptds")
+			}
+		}
+	}
+	return names
 }
 
 // standard is that of a file that asks for none.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"triad/cuda/rewrite"
+	"triad/internal/userfile"
 )
 
 // ProgramSource is a program of the user's own: a CUDA file with a main, or a folder of files of which one
@@ -251,10 +252,7 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 	flags = append(flags, p.macros()...)
 	for _, unit := range units {
 		at := path.Join(onDisk, filepath.ToSlash(unit))
-		if info, err := os.Stat(unit); err == nil && !info.Mode().IsRegular() { // reading it might never end
-			return nil, nil, &ProgramError{File: unit, Text: "it is no regular file"}
-		}
-		text, err := os.ReadFile(unit)
+		text, err := userfile.Read(unit)
 		if err != nil {
 			return nil, nil, unreadable(unit, err)
 		}
@@ -392,10 +390,7 @@ func (b *Builder) buildProgram(ctx context.Context, set *sourceSet, files map[st
 		args := slices.Concat(flags, units, []string{"-o", filepath.Join(folder, "program")}, link)
 		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
 		if err != nil {
-			if ctx.Err() != nil {
-				return record{}, err
-			}
-			return record{}, firstError(set.name, log)
+			return record{}, compileFailure(ctx, err, set.name, log)
 		}
 		if e := set.arrayOnDevice(log); e != nil {
 			return record{}, e

@@ -6,10 +6,10 @@ package cuda
 
 typedef struct {
 	int32_t (*version)(void);
-	int (*open)(triad_timer **, void **);
+	int (*open)(triad_timer **, void **, int32_t);
 	void (*close)(triad_timer *);
 	int (*begin)(triad_timer *);
-	int (*end)(triad_timer *, int32_t, int64_t *);
+	int (*end)(triad_timer *, int32_t, int64_t *, int64_t *);
 	int (*settle)(triad_timer *, int64_t);
 	int (*replay)(triad_timer *, int32_t, float *);
 	int (*start)(triad_timer *);
@@ -18,15 +18,24 @@ typedef struct {
 	int (*differing)(const void *, const void *, int64_t, int64_t *);
 	int (*physics)(triad_physics *);
 	int (*kernels)(const triad_timer *, triad_kernel_fact *, int32_t, int32_t *);
+	int (*watch)(triad_timer *, triad_own_calls_t *);
+	int (*plain_cache)(triad_timer *);
 } triad_runtime;
 
 static int32_t triad_rt_version(triad_runtime *r) { return r->version(); }
-static int triad_rt_open(triad_runtime *r, triad_timer **t, void **stream) { return r->open(t, stream); }
+static int triad_rt_open(triad_runtime *r, triad_timer **t, void **stream, int32_t own) {
+	return r->open(t, stream, own);
+}
 static void triad_rt_close(triad_runtime *r, triad_timer *t) { r->close(t); }
 static int triad_rt_begin(triad_runtime *r, triad_timer *t) { return r->begin(t); }
-static int triad_rt_end(triad_runtime *r, triad_timer *t, int32_t keep, int64_t *nodes) {
-	return r->end(t, keep, nodes);
+static int triad_rt_end(triad_runtime *r, triad_timer *t, int32_t keep, int64_t *nodes,
+                        int64_t *kernels) {
+	return r->end(t, keep, nodes, kernels);
 }
+static int triad_rt_watch(triad_runtime *r, triad_timer *t, triad_own_calls_t *calls) {
+	return r->watch(t, calls);
+}
+static int triad_rt_plain_cache(triad_runtime *r, triad_timer *t) { return r->plain_cache(t); }
 static int triad_rt_settle(triad_runtime *r, triad_timer *t, int64_t ns) { return r->settle(t, ns); }
 static int triad_rt_replay(triad_runtime *r, triad_timer *t, int32_t n, float *ms) {
 	return r->replay(t, n, ms);
@@ -50,6 +59,7 @@ static int triad_rt_kernels(triad_runtime *r, triad_timer *t, triad_kernel_fact 
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"unsafe"
@@ -80,8 +90,9 @@ type Clocked interface {
 // Clock times calls on a device. It belongs to the thread of its device.
 type Clock interface {
 	Physics() (backend.DevicePhysics, error)
-	// Open makes a timer. What it times is launched on its stream.
-	Open() (Timer, error)
+	// Open makes a timer. What it times is launched on its stream. own are the calls of a user's file, nil
+	// for none.
+	Open(own *OwnCalls) (Timer, error)
 	// Ruler queues a piece of work that does nothing but move bytes.
 	Ruler(name string, to, from Buffer, stream uintptr) error
 	// Differing counts the bytes that differ between two buffers of one length.
@@ -94,13 +105,19 @@ type Timer interface {
 	// Launch queues a call on the timer's stream.
 	Launch(c *Call) Finding
 	Begin() error
-	End(keep bool) (nodes int64, err error)
+	// End gives how many pieces of work were captured, and how many of them are kernels, -1 where that is not
+	// known.
+	End(keep bool) (nodes, kernels int64, err error)
 	// Kernels are those of the graph, each once.
 	Kernels() ([]backend.LaunchFact, error)
 	Settle(ns int64) error
 	Replay(n int) ([]float64, error)
 	Start() error
 	Stop() (float64, error)
+	// WatchKernels has Start and Stop time the kernels of a user's file alone, one by one.
+	WatchKernels() error
+	// PlainCache has no line of the L2 cache persist.
+	PlainCache() error
 	Close()
 }
 
@@ -118,7 +135,7 @@ func OpenRuntime(path string) (Clock, error) {
 		"triad_runtime_version", "triad_timer_open", "triad_timer_close", "triad_timer_begin",
 		"triad_timer_end", "triad_timer_settle",
 		"triad_timer_replay", "triad_timer_start", "triad_timer_stop", "triad_ruler", "triad_differing",
-		"triad_physics_of", "triad_timer_kernels",
+		"triad_physics_of", "triad_timer_kernels", "triad_timer_watch", "triad_timer_plain_cache",
 	}
 	table := unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(r.c)), len(names))
 	for i, name := range names {
@@ -176,10 +193,14 @@ func (r *runtimeLibrary) Differing(a, b Buffer) (int64, error) {
 	return int64(n), err
 }
 
-func (r *runtimeLibrary) Open() (Timer, error) {
-	t := &timer{library: r}
+func (r *runtimeLibrary) Open(own *OwnCalls) (Timer, error) {
+	t := &timer{library: r, own: own}
 	var stream unsafe.Pointer
-	err := runtimeError("open a timer", C.triad_rt_open(r.c, &t.c, &stream))
+	var flag C.int32_t
+	if own != nil {
+		flag = 1
+	}
+	err := runtimeError("open a timer", C.triad_rt_open(r.c, &t.c, &stream, flag))
 	t.stream = uintptr(stream)
 	return t, err
 }
@@ -189,6 +210,7 @@ type timer struct {
 	library *runtimeLibrary
 	c       *C.triad_timer
 	stream  uintptr
+	own     *OwnCalls
 }
 
 func (t *timer) Stream() uintptr { return t.stream }
@@ -199,14 +221,14 @@ func (t *timer) Begin() error {
 	return runtimeError("begin a capture", C.triad_rt_begin(t.library.c, t.c))
 }
 
-func (t *timer) End(keep bool) (int64, error) {
-	var nodes C.int64_t
+func (t *timer) End(keep bool) (int64, int64, error) {
+	var nodes, kernels C.int64_t
 	flag := C.int32_t(0)
 	if keep {
 		flag = 1
 	}
-	err := runtimeError("end a capture", C.triad_rt_end(t.library.c, t.c, flag, &nodes))
-	return int64(nodes), err
+	err := runtimeError("end a capture", C.triad_rt_end(t.library.c, t.c, flag, &nodes, &kernels))
+	return int64(nodes), int64(kernels), err
 }
 
 // mostKernels is how many different kernels of a call are told of.
@@ -266,6 +288,18 @@ func (t *timer) Stop() (float64, error) {
 	var ms C.float
 	err := runtimeError("stop a timer", C.triad_rt_stop(t.library.c, t.c, &ms))
 	return float64(ms) * 1e6, err
+}
+
+func (t *timer) WatchKernels() error {
+	if t.own == nil {
+		return errors.New("time kernels one by one: only those of a user's file can be")
+	}
+	return runtimeError("time kernels one by one", C.triad_rt_watch(t.library.c, t.c, t.own.c))
+}
+
+func (t *timer) PlainCache() error {
+	return runtimeError("reset the persisting lines of the L2 cache",
+		C.triad_rt_plain_cache(t.library.c, t.c))
 }
 
 func (t *timer) Close() {

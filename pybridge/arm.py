@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import math
 import time
@@ -24,6 +25,20 @@ def nothing_collected():
     finally:
         if was:
             gc.enable()
+
+
+PERSISTING_L2 = 6  # CU_LIMIT_PERSISTING_L2_CACHE_SIZE
+
+
+def plain_cache() -> str:
+    """Has no line of the L2 cache persist, and no part of it set aside for such lines: whoever ran before may
+    have asked for that. What the driver refuses, in a sentence; "" where it does not."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        code = driver.cuCtxResetPersistingL2Cache() or driver.cuCtxSetLimit(PERSISTING_L2, ctypes.c_size_t(0))
+    except (OSError, AttributeError) as e:
+        return f"reset the persisting lines of the L2 cache: {e}"
+    return f"reset the persisting lines of the L2 cache: CUDA error {code}" if code else ""
 
 
 class Arm:

@@ -10,6 +10,7 @@ import operator
 import os
 import sys
 import sysconfig
+import time
 import types
 import zlib
 from collections.abc import Mapping
@@ -42,13 +43,17 @@ SETTINGS = {
 }
 
 
+CLOCKS = (time, torch.cuda.Event, torch.cuda.CUDAGraph)
+"""What timed calls are launched and timed by."""
+
+
 class Watch:
     """Knows how everything was when it was made; after() says what a call changed, and changes it back."""
 
     def __init__(self, *modules: types.ModuleType):
         self.pid = os.getpid()
         self.functions = [(owner, {n: f for n, f in vars(owner).items() if callable(f)})
-                          for owner in (torch, torch.Tensor, torch.nn.functional, zlib, *modules)]
+                          for owner in (torch, torch.Tensor, torch.nn.functional, zlib, *CLOCKS, *modules)]
         self.settings = {name: get() for name, (get, _) in SETTINGS.items()}
         self.threads: set[int] = set()
 
@@ -69,9 +74,18 @@ class Watch:
                    if ident not in self.threads)
         return f"left {left} thread{'s' if left > 1 else ''} running after it returned" if left else ""
 
-    def _functions(self) -> list[str]:
+    def clocks(self) -> str:
+        """Puts back what a file replaced, when it was imported, of what timed calls are launched and timed by,
+        and says so in a sentence; "" where it replaced nothing."""
+        replaced = self._functions(CLOCKS)
+        return f"replaced {', '.join(replaced)}, which the times do not go by" if replaced else ""
+
+    def _functions(self, owners: tuple = ()) -> list[str]:
+        """Puts back the functions that were replaced, of these owners or of all, and names them."""
         changed = []
         for owner, known in self.functions:
+            if owners and owner not in owners:
+                continue
             now = vars(owner)
             if _all_there(now, known):
                 continue

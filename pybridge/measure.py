@@ -15,7 +15,7 @@ import torch._functorch.config
 
 import implementation
 import tensors
-from arm import Arm
+from arm import Arm, plain_cache
 from described import described
 from implementation import Autograd, Graph, Implementation
 from launch import _outcome, _outputs, computes
@@ -380,6 +380,7 @@ class Measurements:
         try:
             if step == "time":
                 wanted = args["time"]
+                plain_cache()  # a device that refuses is told of in the note
                 if wanted.get("settle_ns"):
                     arm.arm.settle(wanted["settle_ns"])
                 before = self._others(arm) if wanted.get("others") else None
@@ -417,7 +418,8 @@ class Measurements:
                 "peak_bytes": torch.cuda.max_memory_allocated() - before,
                 "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0),
                 "backward": getattr(arm, "backward", ""),
-                "note": getattr(arm, "note", ""), "device": physics()}
+                "note": "; ".join(filter(None, (getattr(arm, "note", ""), plain_cache()))),
+                "device": physics()}
 
     def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
         reply = self.arms[number].finish(launches)

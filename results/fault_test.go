@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/record"
 )
@@ -224,7 +225,7 @@ func TestAPlanThatIsCutOftenIsCompletedOnce(t *testing.T) {
 func TestWritersSideBySide(t *testing.T) {
 	const writers = 8
 	each := 60
-	if os.Getenv("TRIAD_TEST_LONG") != "" {
+	if need.IsLongTier() {
 		each = 1000
 	}
 	path := filepath.Join(t.TempDir(), "r.db")

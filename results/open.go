@@ -134,7 +134,7 @@ func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) er
 		return fmt.Errorf("make the folder of the database: %w: %s", err, elsewhere)
 	}
 	var err error
-	if s.writer, err = sql.Open("sqlite3", writeDSN(s.path, o.BusyTimeout, onNetwork(s.path))); err != nil {
+	if s.writer, err = sql.Open(boundedDriver, writeDSN(s.path, o.BusyTimeout, onNetwork(s.path))); err != nil {
 		return explain("open", s.path, err)
 	}
 	s.writer.SetMaxOpenConns(1)
@@ -201,7 +201,7 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 		return facts{}, fmt.Errorf("open %s: %w: it is no regular file; give another file with --db",
 			path, ErrForeign)
 	}
-	db, err := sql.Open("sqlite3", readDSN(path, patience))
+	db, err := sql.Open(boundedDriver, readDSN(path, patience))
 	if err != nil {
 		return facts{}, explain("open", path, err)
 	}
@@ -242,7 +242,7 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 // that makes the database or has it on a network file system. SQLite does so by itself at the first look, but
 // not through a connection that may only read.
 func rollBack(ctx context.Context, path string, patience time.Duration) error {
-	db, err := sql.Open("sqlite3", fmt.Sprintf("%s?mode=rw&_busy_timeout=%d", fileURI(path),
+	db, err := sql.Open(boundedDriver, fmt.Sprintf("%s?mode=rw&_busy_timeout=%d", fileURI(path),
 		patience.Milliseconds()))
 	if err != nil {
 		return err

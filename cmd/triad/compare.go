@@ -162,18 +162,26 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	defer s.Close(&err)
+	twins, err := a.twinsOf(ctx, mine, needs)
+	if err != nil {
+		return err
+	}
+	if twins != nil {
+		s.Runner.Twins = twins
+	}
+	defer twins.Close()
 	var calls *watchedCalls
 	if !o.ownFlags.confined() { // a watched call runs outside of the sandbox
 		calls = a.watchedCalls()
 	}
-	a.lookCloser(s.Runner, o.dump, calls, onGPU == nil)
+	a.lookCloser(s.Runner, o.dump, calls, onGPU == nil || twins != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
 	}
 	var smallest []diagnosed
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
-		if smallest, err = a.smallestCases(ctx, mine, s.Request, result, s.Info.Added,
+		if smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result, s.Info.Added,
 			calls); err != nil {
 			return err
 		}
@@ -189,6 +197,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
 	if !o.json {
+		a.tellBesides(result.Besides)
 		err = errors.Join(err, a.tellSmallest(smallest))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -90,14 +89,17 @@ func filesJudged(t *testing.T, args ...string) (out, errors string, code int) {
 	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// manyFiles is how many files TestManyFiles judges every time; TRIAD_TEST_FILES says another number.
-const manyFiles = 50
+// manyFiles and longFiles are how many files TestManyFiles judges, in the fast tier and in the long one.
+const manyFiles, longFiles = 20, 100
 
 // Of many files, right and wrong, each is judged once and ends as it should, although the driver and a worker
 // are killed on the way.
 func TestManyFiles(t *testing.T) {
 	need.Tool(t, "g++")
-	n := filesToTest(t, manyFiles)
+	n := manyFiles
+	if need.IsLongTier() {
+		n = longFiles
+	}
 	folder := t.TempDir()
 	right := candidatesOf(t, folder, n)
 	db := filepath.Join(t.TempDir(), "r.db")
@@ -117,20 +119,6 @@ func buildEmulator(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("a right file: exit %d\n%s", code, said)
 	}
-}
-
-// filesToTest is how many files a test of many judges.
-func filesToTest(t *testing.T, usual int) int {
-	t.Helper()
-	text := os.Getenv("TRIAD_TEST_FILES")
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // judgedAsTheyAre proves of files, of which right says which are right, that each was judged and recorded

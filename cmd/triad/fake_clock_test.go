@@ -32,7 +32,7 @@ func (c *fakeClock) Physics() (backend.DevicePhysics, error) {
 	}, nil
 }
 
-func (c *fakeClock) Open() (cuda.Timer, error) {
+func (c *fakeClock) Open(*cuda.OwnCalls) (cuda.Timer, error) {
 	if c.gpu.behaves("timeless", "") {
 		return nil, fmt.Errorf("open a timer: CUDA error 101")
 	}
@@ -143,7 +143,7 @@ func (t *fakeTimer) Begin() error {
 	return nil
 }
 
-func (t *fakeTimer) End(keep bool) (int64, error) {
+func (t *fakeTimer) End(keep bool) (int64, int64, error) {
 	t.capturing = false
 	nodes := int64(len(t.graph))
 	if len(t.graph) > 0 && t.graph[0].call != nil &&
@@ -153,7 +153,7 @@ func (t *fakeTimer) End(keep bool) (int64, error) {
 	if !keep {
 		t.graph = nil
 	}
-	return nodes, nil
+	return nodes, -1, nil
 }
 
 func (t *fakeTimer) Kernels() ([]backend.LaunchFact, error) {
@@ -194,6 +194,9 @@ func (t *fakeTimer) Start() error {
 	t.ns = 0
 	return nil
 }
+
+func (t *fakeTimer) WatchKernels() error { return nil }
+func (t *fakeTimer) PlainCache() error   { return nil }
 
 func (t *fakeTimer) Stop() (float64, error) { return t.noisy(t.ns), nil }
 

@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/ownkernels"
@@ -308,6 +309,24 @@ func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder
 	// Torch is imported while kernels are built; a request for a truth reports what went wrong.
 	panics.Go(func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }, a.broke)
 	return truth
+}
+
+// leftOut says of every file whose backward is not judged why.
+func (o *ownFiles) leftOut() (sentences []string) {
+	if o == nil {
+		return nil
+	}
+	for _, f := range o.Files {
+		for _, b := range f.Bindings {
+			for _, note := range b.Notes {
+				if why, is := strings.CutPrefix(note, kernelfile.NoBackward); is {
+					sentences = append(sentences, fmt.Sprintf("The backward of %s was not judged: %s.", f.Name,
+						strings.TrimSuffix(why, ".")))
+				}
+			}
+		}
+	}
+	return sentences
 }
 
 // tellMatched says what was understood of every file, and which files were not understood.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,12 +19,9 @@ type ownMutants struct {
 }
 
 // A mutant that is written as a file of one's own ends FAIL, or another bad status, or NOT_UNDERSTOOD: no
-// other reading of it is taken. The file itself passes. Every time one in two is tried.
+// other reading of it is taken. The file itself passes.
 func TestOwnMutants(t *testing.T) {
 	need.Tool(t, "g++")
-	if testing.Short() {
-		t.Skip("-short: it compiles five dozen files")
-	}
 	for name, mutants := range readPlanted[ownMutants](t, "mutants") {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("testdata", "mutants", name+".cu"))
@@ -41,11 +39,15 @@ func TestOwnMutants(t *testing.T) {
 			}
 			add("right", string(text))
 			asked := mutants.Mutants[:0:0]
-			for i, m := range mutants.Mutants {
-				if !need.Part(i, 2) {
-					continue
-				}
-				asked = append(asked, m)
+			for _, m := range mutants.Mutants {
+				t.Run(m.Name, func(t *testing.T) { // judged below, in one command
+					need.Covers(t, name, slices.Concat(need.UserFiles, need.Judge, need.Emulator, []string{
+						"cmd/triad/testdata/mutants/" + name + ".cu", "cmd/triad/testdata/mutants/" + name + ".toml",
+					})...)
+					asked = append(asked, m)
+				})
+			}
+			for _, m := range asked {
 				if strings.Count(string(text), m.Old) != 1 {
 					t.Fatalf("%s: %q is not there once", m.Name, m.Old)
 				}

@@ -430,7 +430,7 @@ func tallyOf(
 			if !same {
 				telling.Right++
 			}
-		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail,
+		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail && r.Device != "",
 			r.Status == op.StatusNotUnderstood:
 			all.Wrong++
 			if strings.Contains(r.Message, hostReaches) {

@@ -23,8 +23,9 @@ import (
 const shrinkLimit = 6 * time.Second
 
 // smallestCases searches, for every pass of every added file that is wrong, the smallest case that shows it.
+// What the emulator found beside a GPU is asked of the emulator.
 // calls watch the smallest cases; nil: none is watched.
-func (a *app) smallestCases(ctx context.Context, mine *ownFiles, request run.Request,
+func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulatorTwins, request run.Request,
 	result run.Result, added []string, calls *watchedCalls,
 ) ([]diagnosed, error) {
 	if mine == nil || result.Interrupted {
@@ -37,9 +38,12 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, request run.Req
 		if i < 0 {
 			continue // no file to ask
 		}
-		file := mine.Files[i]
+		file, asked := mine.Files[i], backend.Backend(mine)
+		if twin := twins.of(suspect.Record); twin != nil {
+			file, asked = twin.Files[0], twin
+		}
 		p := &prober{
-			ctx: ctx, backends: []backend.Backend{mine}, request: request,
+			ctx: ctx, backends: []backend.Backend{asked}, request: request,
 			base: suspect.Record, file: file, shim: mine.CUDAFile(file.Name),
 			until: time.Now().Add(shrinkLimit),
 		}

@@ -7,6 +7,7 @@
 
 #include "arguments.cuh"
 #include "call.cuh"
+#include "own_calls.cuh"
 #include "watched_launch.cuh"
 #include <cmath>
 #include <cstring>

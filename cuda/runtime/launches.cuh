@@ -62,6 +62,26 @@ struct driver_functions {
 	}
 };
 
+// How many kernels a graph holds, those of graphs within it among them; -1 where it cannot be told.
+inline int64_t count_kernels(cudaGraph_t graph) {
+	size_t count = 0;
+	if (cudaGraphGetNodes(graph, nullptr, &count) != cudaSuccess) return cudaGetLastError(), -1;
+	std::vector<cudaGraphNode_t> nodes(count);
+	if (count > 0 && cudaGraphGetNodes(graph, nodes.data(), &count) != cudaSuccess) return cudaGetLastError(), -1;
+	int64_t kernels = 0;
+	for (cudaGraphNode_t node : nodes) {
+		cudaGraphNodeType type;
+		if (cudaGraphNodeGetType(node, &type) != cudaSuccess) return cudaGetLastError(), -1;
+		kernels += type == cudaGraphNodeTypeKernel;
+		cudaGraph_t within = nullptr;
+		if (type != cudaGraphNodeTypeGraph) continue;
+		const int64_t more = cudaGraphChildGraphNodeGetGraph(node, &within) == cudaSuccess ? count_kernels(within) : -1;
+		if (more < 0) return -1;
+		kernels += more;
+	}
+	return kernels;
+}
+
 // The different kernels of a graph of count nodes. A fact is no reason to fail: what the driver does not tell is left out.
 inline std::vector<triad_kernel_fact> kernels_of(cudaGraph_t graph, size_t count) {
 	const size_t looked_at = 64; // calls repeat

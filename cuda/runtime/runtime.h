@@ -4,22 +4,27 @@
 #ifndef TRIAD_RUNTIME_H
 #define TRIAD_RUNTIME_H
 #include <stdint.h>
+
+#include "../include/own_calls.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
-#define TRIAD_RUNTIME 2 /* the version of this interface, which triad_runtime_version returns */
+#define TRIAD_RUNTIME 3 /* the version of this interface, which triad_runtime_version returns */
 #define TRIAD_RUNTIME_API __attribute__((visibility("default")))
 
 TRIAD_RUNTIME_API int32_t triad_runtime_version(void);
 
 /* A timer owns a stream, and a graph once one has been captured. */
 typedef struct triad_timer triad_timer;
-TRIAD_RUNTIME_API int triad_timer_open(triad_timer **out, void **stream);
+/* own is for calls of a user's file: the stream waits for the default stream, so that work there which the file's own_calls.cuh does not know of
+   ends a capture, and is in order without one; and what a capture forbids other threads is allowed. */
+TRIAD_RUNTIME_API int triad_timer_open(triad_timer **out, void **stream, int32_t own);
 TRIAD_RUNTIME_API void triad_timer_close(triad_timer *t);
 /* Between begin and end, what is launched on the stream is captured and does not run. keep = 0 throws it away. A second capture replaces
-   the first. nodes is how many pieces of work were captured: fewer than calls, and some ran beside the stream. */
+   the first. nodes is how many pieces of work were captured: fewer than calls, and some ran beside the stream. kernels is how many of them are
+   kernels; -1 where the driver does not tell. */
 TRIAD_RUNTIME_API int triad_timer_begin(triad_timer *t);
-TRIAD_RUNTIME_API int triad_timer_end(triad_timer *t, int32_t keep, int64_t *nodes);
+TRIAD_RUNTIME_API int triad_timer_end(triad_timer *t, int32_t keep, int64_t *nodes, int64_t *kernels);
 /* What is known of a kernel that was captured: its place in the grid, what it was compiled to, and how many of its blocks a multiprocessor
    holds at once. name is the mangled one, cut at its end where it is longer. */
 typedef struct {
@@ -37,6 +42,11 @@ TRIAD_RUNTIME_API int triad_timer_replay(triad_timer *t, int32_t n, float *ms);
 /* Without a graph: the time between start and stop of whatever is launched on the stream between them. stop waits for it. */
 TRIAD_RUNTIME_API int triad_timer_start(triad_timer *t);
 TRIAD_RUNTIME_API int triad_timer_stop(triad_timer *t, float *ms);
+/* From here on start and stop give the sum of what the kernels take that the library of these calls launches between them, on any stream: before
+   each the GPU is kept busy until it is queued with an event on each side. */
+TRIAD_RUNTIME_API int triad_timer_watch(triad_timer *t, triad_own_calls_t *calls);
+/* Has no line of the L2 cache persist, and no part of it set aside for such lines. */
+TRIAD_RUNTIME_API int triad_timer_plain_cache(triad_timer *t);
 
 /* Rulers, asynchronous on a stream: sizes in bytes, addresses aligned to 16. read leaves one word at sink where what it read is a pattern
    that does not occur. memcpy is the driver's own. */

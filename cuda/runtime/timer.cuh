@@ -14,6 +14,11 @@ struct triad_timer {
 	cudaGraphExec_t graph = nullptr;
 	std::vector<cudaEvent_t> events;
 	std::vector<triad_kernel_fact> kernels; // of the graph
+	bool own = false;                       // calls of a user's file
+	// Where kernels are timed one by one: the calls, how many kernels were launched since start, with two events each, and the first error.
+	triad_own_calls_t *watched = nullptr;
+	size_t launched = 0;
+	cudaError_t failed = cudaSuccess;
 
 	// Makes sure that there are n events.
 	cudaError_t reserve(size_t n) {
@@ -27,11 +32,40 @@ struct triad_timer {
 	}
 };
 
-extern "C" int triad_timer_open(triad_timer **out, void **stream) {
+namespace triad {
+
+// busy keeps a stream from going on for about ns.
+__global__ void busy(unsigned long long ns) {
+	unsigned long long began, now;
+	asm volatile("mov.u64 %0, %globaltimer;" : "=l"(began));
+	do asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+	while (now - began < ns);
+}
+
+// before_launch and after_launch put an event on each side of a kernel. What is queued while the GPU is busy runs without a gap that is the host's.
+inline void before_launch(void *context, void *stream) {
+	triad_timer *t = static_cast<triad_timer *>(context);
+	const cudaStream_t s = static_cast<cudaStream_t>(stream);
+	cudaError_t error = t->reserve(2 * t->launched + 2);
+	busy<<<1, 1, 0, s>>>(20000);
+	if (error == cudaSuccess) error = cudaGetLastError();
+	if (error == cudaSuccess) error = cudaEventRecord(t->events[2 * t->launched], s);
+	if (t->failed == cudaSuccess) t->failed = error;
+}
+inline void after_launch(void *context, void *stream) {
+	triad_timer *t = static_cast<triad_timer *>(context);
+	const cudaError_t error = cudaEventRecord(t->events[2 * t->launched++ + 1], static_cast<cudaStream_t>(stream));
+	if (t->failed == cudaSuccess) t->failed = error;
+}
+
+} // namespace triad
+
+extern "C" int triad_timer_open(triad_timer **out, void **stream, int32_t own) {
 	triad_timer *t = new (std::nothrow) triad_timer;
 	if (!t) return cudaErrorMemoryAllocation;
-	// Not blocking against the default stream: a capture must not see what others do there.
-	cudaError_t error = cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking);
+	// Ours do not wait for the default stream: a capture must not see what others do there.
+	t->own = own != 0;
+	cudaError_t error = cudaStreamCreateWithFlags(&t->stream, t->own ? cudaStreamDefault : cudaStreamNonBlocking);
 	if (error != cudaSuccess) {
 		delete t;
 		return error;
@@ -51,11 +85,11 @@ extern "C" void triad_timer_close(triad_timer *t) {
 
 extern "C" int triad_timer_begin(triad_timer *t) {
 	// Thread-local: kernels set function attributes and ask for occupancy inside their launch, and other threads may allocate.
-	return cudaStreamBeginCapture(t->stream, cudaStreamCaptureModeThreadLocal);
+	return cudaStreamBeginCapture(t->stream, t->own ? cudaStreamCaptureModeRelaxed : cudaStreamCaptureModeThreadLocal);
 }
 
-extern "C" int triad_timer_end(triad_timer *t, int32_t keep, int64_t *nodes) {
-	*nodes = 0;
+extern "C" int triad_timer_end(triad_timer *t, int32_t keep, int64_t *nodes, int64_t *kernels) {
+	*nodes = *kernels = 0;
 	cudaGraph_t captured = nullptr;
 	cudaError_t error = cudaStreamEndCapture(t->stream, &captured);
 	if (error != cudaSuccess || !captured || !keep) {
@@ -66,6 +100,7 @@ extern "C" int triad_timer_end(triad_timer *t, int32_t keep, int64_t *nodes) {
 	size_t count = 0;
 	error = cudaGraphGetNodes(captured, nullptr, &count);
 	*nodes = int64_t(count);
+	*kernels = error == cudaSuccess ? triad::count_kernels(captured) : 0;
 	if (error == cudaSuccess) t->kernels = triad::kernels_of(captured, count);
 	cudaGraphExec_t graph = nullptr;
 	if (error == cudaSuccess) error = cudaGraphInstantiate(&graph, captured, 0);
@@ -106,13 +141,44 @@ extern "C" int triad_timer_replay(triad_timer *t, int32_t n, float *ms) {
 	return error;
 }
 
+extern "C" int triad_timer_watch(triad_timer *t, triad_own_calls_t *calls) {
+	t->watched = calls;
+	return cudaSuccess;
+}
+
 extern "C" int triad_timer_start(triad_timer *t) {
+	if (t->watched) {
+		t->launched = 0, t->failed = cudaSuccess;
+		t->watched->context = t, t->watched->before = triad::before_launch, t->watched->after = triad::after_launch;
+		return cudaSuccess;
+	}
 	cudaError_t error = t->reserve(2);
 	return error != cudaSuccess ? error : cudaEventRecord(t->events[0], t->stream);
 }
 
 extern "C" int triad_timer_stop(triad_timer *t, float *ms) {
+	if (t->watched) {
+		t->watched->before = t->watched->after = nullptr;
+		cudaError_t error = t->failed;
+		if (error == cudaSuccess) error = cudaDeviceSynchronize(); // the file's own streams too
+		*ms = 0;
+		for (size_t i = 0; i < t->launched && error == cudaSuccess; i++) {
+			float one = 0;
+			error = cudaEventElapsedTime(&one, t->events[2 * i], t->events[2 * i + 1]);
+			*ms += one;
+		}
+		return error;
+	}
 	cudaError_t error = cudaEventRecord(t->events[1], t->stream);
 	if (error == cudaSuccess) error = cudaStreamSynchronize(t->stream);
 	return error != cudaSuccess ? error : cudaEventElapsedTime(ms, t->events[0], t->events[1]);
+}
+
+extern "C" int triad_timer_plain_cache(triad_timer *t) {
+	cudaStreamAttrValue none = {}; // a window of no bytes
+	cudaError_t error = cudaStreamSetAttribute(t->stream, cudaStreamAttributeAccessPolicyWindow, &none);
+	if (error == cudaSuccess) error = cudaCtxResetPersistingL2Cache();
+	if (error == cudaSuccess) error = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
+	if (error != cudaSuccess) cudaGetLastError();
+	return error;
 }

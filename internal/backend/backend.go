@@ -2,7 +2,9 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"triad/internal/op"
@@ -56,9 +58,44 @@ func UnusableCache(what, folder string, err error) error {
 }
 
 // BuildFailure is the error of sources that do not compile or import as a whole.
-type BuildFailure struct{ Sentence, Log string }
+type BuildFailure struct {
+	Status        op.Status // of a worker that was lost while it loaded them; else BUILD_FAIL
+	Sentence, Log string
+}
 
 func (b *BuildFailure) Error() string { return b.Sentence }
+
+// Verdict is the status of what could not be built.
+func (b *BuildFailure) Verdict() op.Status {
+	if b.Status == op.StatusUnknown {
+		return op.StatusBuildFail
+	}
+	return b.Status
+}
+
+// HostTrouble is the error of something that this machine did, and no kernel: a process that was killed from
+// outside, a full disk, a damaged cache. What it kept from running is neither right nor wrong, and stays open.
+type HostTrouble struct{ Sentence, Log string }
+
+func (h *HostTrouble) Error() string { return h.Sentence }
+
+// TroubleOf is the *HostTrouble that an error is: one that says so, or one of the system's that speaks of
+// this machine's disks, memory and tables. It is nil for any other.
+func TroubleOf(err error) *HostTrouble {
+	var trouble *HostTrouble
+	if errors.As(err, &trouble) {
+		return trouble
+	}
+	for _, of := range []error{
+		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE,
+		syscall.EAGAIN,
+	} {
+		if errors.Is(err, of) {
+			return &HostTrouble{Sentence: err.Error()}
+		}
+	}
+	return nil
+}
 
 // Job is one case for one implementation.
 type Job struct {
@@ -84,10 +121,13 @@ type Outcome struct {
 	Where     *Where
 	Log       string // the tail of what the worker printed
 	Launches  []LaunchOutcome
+	Calls     []string // of an OrderRecorded launch, also of one that raised
 	Wall      time.Duration
 	PeakBytes int64
 	Ended     bool // the worker ended with the job, or was ended: the next job waits for a new one
 	Wedged    bool // the worker survived SIGKILL
+	// of a job without an answer: the longest that one of as much work took before; 0: none came back
+	Usual time.Duration
 }
 
 // ChangedItsMind makes a decline that came after a launch of the same call what it is: what was taken once

@@ -138,7 +138,8 @@ type PrepareReply struct {
 	Status  op.Status `json:"status,omitempty"` // empty where the arm can be timed
 	Message string    `json:"message,omitempty"`
 	Fatal   bool      `json:"fatal,omitempty"`
-	// "graph"; "events" where it cannot be captured: the host's time is then included
+	// "graph"; where it cannot be captured "events", the host's time then included, or "kernels": the time of
+	// the kernels that it launches, one by one
 	Mode       string `json:"mode"`
 	ModeReason string `json:"mode_reason"` // why it cannot be captured
 	Sets       int    `json:"sets"`        // R

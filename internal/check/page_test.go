@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"triad/cuda"
 	"triad/internal/docpage"
@@ -15,12 +14,8 @@ var updatePage = flag.Bool("update", false, "write the reports of docs/check.md,
 
 // TestPage: the reports in docs/check.md are what check prints about these programs.
 func TestPage(t *testing.T) {
-	for _, name := range []string{
-		"race_tree_reduction", "race_last_block", "bounds_tail", "uninitialised_shared", "deadlock_shuffle",
-		"misaligned_vector", "managed_too_early", "device_pointer_on_host",
-	} {
-		r, _ := checked(t, filepath.Join(zoo, name+".cu"), time.Minute)
-		showsReport(t, r, zoo, name)
+	for _, name := range documented {
+		showsReport(t, reportOnce(t, filepath.Join(zoo, name+".cu")), zoo, name)
 	}
 	found, _ := underSanitizer(t, filepath.Join(sanitizedZoo, "size_overflow.cu"), cuda.AddressSanitizer)
 	showsReport(t, &Report{Findings: found}, sanitizedZoo, "size_overflow")

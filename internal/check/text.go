@@ -3,9 +3,10 @@ package check
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"triad/internal/userfile"
 )
 
 // around is how many lines of the source are drawn before and after the one that is meant.
@@ -160,11 +161,11 @@ func (p *printer) source(file string) []string {
 	if lines, read := p.sources[file]; read {
 		return lines
 	}
-	text, err := os.ReadFile(file)
+	text, err := userfile.Read(file)
 	if err == nil {
 		p.sources[file] = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	} else {
-		p.sources[file] = nil // it was moved meanwhile: the report goes without
+		p.sources[file] = nil // it was moved, or a #line names what is no source: the report goes without
 	}
 	return p.sources[file]
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
@@ -81,10 +83,7 @@ type Settled struct {
 func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
-	names, _ := b.exchangeable()
-	_, square := b.swapped()
-	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
-		len(b.perhapsOutputs()) > 0
+	open := b.leavesOpen()
 	if len(assumed) == 0 && !open && !b.mayBeOther() {
 		return settled
 	}
@@ -107,6 +106,8 @@ func Settle(b *Binding, t Trial) Settled {
 		return settled
 	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
 		return settled // its pointers are the device's, whatever they stand for
+	case first.Raised == first.Wrong && first.Why == WroteInput:
+		return b.writtenAsOutput(t, settled)
 	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
 		return settled // the reading is right: it is the function that is wrong at other sizes
 	}
@@ -137,6 +138,31 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.Doubt = noTimeFor(left)
 	}
 	return settled
+}
+
+// leavesOpen says whether the lines of a function leave another reading open where nothing was assumed.
+func (b *Binding) leavesOpen() bool {
+	names, _ := b.exchangeable()
+	_, square := b.swapped()
+	return len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
+		len(b.perhapsOutputs()) > 0
+}
+
+// writtenAsOutput takes the right reading of a function, which writes an input, in which that is an output;
+// otherwise is what is settled where there is none. No other size or layout of inputs excuses who writes over
+// them.
+func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
+	for _, other := range b.Alternatives() {
+		isOutput := func(a Argument) bool {
+			return a.Role == Input && slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool {
+				return other.Options.Map[a.Name] == t.Name
+			})
+		}
+		if slices.ContainsFunc(b.Args, isOutput) && t.Read(&other).Clean() {
+			return Settled{Taken: &other}
+		}
+	}
+	return otherwise
 }
 
 // withoutSome is the reading of a function that takes tensors without some sizes alone; nil where none is

@@ -71,12 +71,16 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	failed := backend.LoadFailure{Implementation: f.Name, Status: op.StatusBuildFail}
 	var missing *backend.Unavailable
 	var broken *backend.BuildFailure
+	var trouble *backend.HostTrouble
 	switch {
+	case errors.As(err, &trouble):
+		failed.Status, failed.Message, failed.Log = op.StatusInterrupted, trouble.Sentence, trouble.Log
+		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case errors.As(err, &missing):
 		failed.Status, failed.Message = op.StatusUnavailable, missing.Sentence
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case errors.As(err, &broken):
-		failed.Message, failed.Log = broken.Sentence, broken.Log
+		failed.Status, failed.Message, failed.Log = broken.Verdict(), broken.Sentence, broken.Log
 		f.limit(&failed)
 		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)
@@ -170,7 +174,7 @@ func (f *File) placeMessage(message, log string) string {
 
 // Run runs a job in the worker of its file.
 func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
-	f := b.file(job.Implementation.Name)
+	f := b.File(job.Implementation.Name)
 	if f == nil {
 		return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added",
 			job.Implementation.Name)
@@ -185,7 +189,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if err == nil {
 		f.assertsSizes(&outcome)
 		f.endsForSizes(&outcome, emptyOutputs(job))
-		f.tookLong(&outcome)
+		f.tookLong(&outcome, job)
 	}
 	if err == nil {
 		f.missesNames(&outcome)
@@ -243,11 +247,22 @@ func (f *File) assertsSizes(outcome *backend.Outcome) {
 	}
 }
 
-// tookLong makes a hang neutral that is a run which the emulator or Triton's interpreter did not end in time:
-// a GPU is a thousand times as fast. The emulator itself says where no block finishes; the interpreter
-// cannot, so that a kernel of Triton which never ends is neutral too.
-func (f *File) tookLong(outcome *backend.Outcome) {
+// mostSmall is how many elements a call has that no function takes long for, without a GPU either.
+const mostSmall = 1 << 14
+
+// tookLong makes a hang neutral that may be no more than a run of many elements in the emulator or Triton's
+// interpreter: a GPU is a thousand times as fast. One of few elements is a hang, and so is one that took ten
+// times as long as another of as much work.
+func (f *File) tookLong(outcome *backend.Outcome, job backend.Job) {
+	elements := int64(0)
+	for _, t := range job.Inputs {
+		elements += t.Elements()
+	}
+	for _, t := range job.Outputs {
+		elements += t.Elements()
+	}
 	if outcome.Status == op.StatusHang && !f.reading.Workers.GPU && (!f.IsPython() || f.interpreted) &&
+		outcome.Usual == 0 && elements > mostSmall &&
 		strings.HasPrefix(outcome.Sentence, "no answer to run within ") {
 		outcome.Status = op.StatusUnsupported
 		outcome.Sentence = "it takes too long without a GPU: " + outcome.Sentence
@@ -261,7 +276,7 @@ func emptyOutputs(job backend.Job) bool {
 
 // Measure prepares a call to be timed, in the worker of its file.
 func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
-	f := b.file(job.Implementation.Name)
+	f := b.File(job.Implementation.Name)
 	if f == nil {
 		return nil, backend.Outcome{}, fmt.Errorf("time %s: no file of that name was added",
 			job.Implementation.Name)
@@ -271,15 +286,15 @@ func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 
 // CUDAFile is the kernel file that is built for an implementation; "" where it is no CUDA.
 func (b *Backend) CUDAFile(implementation string) string {
-	f := b.file(implementation)
+	f := b.File(implementation)
 	if f == nil || f.IsPython() {
 		return ""
 	}
 	return f.shim
 }
 
-// file is the one of an implementation; nil where there is none.
-func (b *Backend) file(implementation string) *File {
+// File is the one of an implementation; nil where there is none.
+func (b *Backend) File(implementation string) *File {
 	i := slices.IndexFunc(b.Files, func(f *File) bool { return f.Name == implementation })
 	if i < 0 {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/userfile"
 	"triad/internal/worker"
 )
 
@@ -235,8 +235,8 @@ func (r Reading) open(request kernelfile.Request) (path string, content []byte, 
 	if path, err = filepath.Abs(request.Path); err != nil {
 		return "", nil, fmt.Errorf("resolve %s: %w", request.Path, err)
 	}
-	if content, err = contentOf(path); err != nil {
-		return "", nil, r.refuse("cannot read the file: %v", err)
+	if content, err = userfile.Read(path); err != nil {
+		return "", nil, r.refuse("cannot read the file: %v", errors.Unwrap(err))
 	}
 	if n := definitions(request, content); n > mostDefinitions {
 		return "", nil, r.refuse("it defines %d functions, and triad looks at %d at most: name the one that "+
@@ -281,36 +281,13 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 	return []byte(code), nil
 }
 
-// contentOf is the text of a file. One that is no regular file, such as a pipe, might never end.
-func contentOf(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is no regular file (%v)", info.Mode().Type())
-	}
-	if err == nil && info.Size() > mostBytes {
-		return nil, fmt.Errorf("it has %d bytes, and a file of kernels may have %d", info.Size(), mostBytes)
-	}
-	var content []byte
-	if err == nil {
-		content, err = os.ReadFile(path)
-	}
-	if err != nil {
-		return nil, errors.Unwrap(err)
-	}
-	return content, nil
-}
-
 // bind matches the functions of a file, and where it has none those of the files that it includes.
 func (r Reading) bind(
 	request kernelfile.Request, path string, content []byte,
 ) ([]*kernelfile.Binding, error) {
 	included := ""
-	for _, name := range fileversion.Included(path, cuda.HeaderFolders(r.Options.Flags)) {
-		text, unread := os.ReadFile(name)
-		if unread != nil {
-			return nil, unread
-		}
-		included += "\n" + string(text)
+	for _, header := range fileversion.Included(path, cuda.HeaderFolders(r.Options.Flags)) {
+		included += "\n" + string(header.Text)
 	}
 	of := func(text string) ([]*kernelfile.Binding, error) {
 		file := request.Read(text, r.Options.Flags)
@@ -427,5 +404,12 @@ func (f *File) WithAttribute(name, value string) (*File, error) {
 		changed.Options.Attrs = map[string]string{}
 	}
 	changed.Options.Attrs[name] = value
+	return changed.Read()
+}
+
+// On reads the file as it was settled, for other workers.
+func (f *File) On(workers Workers) (*File, error) {
+	changed := f.reading
+	changed.Workers = workers
 	return changed.Read()
 }

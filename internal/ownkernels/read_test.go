@@ -193,3 +193,31 @@ func TestNarrow(t *testing.T) {
 		t.Errorf("what was asked for became %+v", o)
 	}
 }
+
+// A backward that goes through its forward is judged behind that, one that takes saved tensors behind
+// triad's where its file has no forward, and several files behind both where they differ.
+func TestNarrowSavedTensors(t *testing.T) {
+	const recomputing = "import torch\n\n\nclass F(torch.autograd.Function):\n    @staticmethod\n" +
+		"    def forward(ctx, x):\n        return x\n\n    @staticmethod\n" +
+		"    def backward(ctx, g):\n        return g\n\n\ndef softmax(x):\n    return F.apply(x)\n"
+	const saved = "import torch\n\n\ndef softmax_backward(y, grad_y):\n    return y * grad_y\n"
+	of := func(text string) *File {
+		r := reading(t, "softmax", "f.py", text)
+		r.Passes = []op.Pass{op.Backward}
+		return read(t, r)
+	}
+	for _, c := range []struct {
+		files []*File
+		want  []string
+	}{
+		{[]*File{of(recomputing)}, []string{"own"}},
+		{[]*File{of(saved)}, []string{"driver"}},
+		{[]*File{of(saved), of(recomputing)}, nil},
+	} {
+		var o op.Options
+		(&Backend{Files: c.files}).Narrow(&o)
+		if !slices.Equal(o.SavedFrom, c.want) {
+			t.Errorf("saved tensors from %v, want %v", o.SavedFrom, c.want)
+		}
+	}
+}

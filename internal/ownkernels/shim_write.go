@@ -15,6 +15,7 @@ import (
 	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/userfile"
 )
 
 // writePython puts the operator file that calls a .py where the worker finds it: a folder of the cache whose
@@ -80,10 +81,10 @@ func (f *File) writeCUDA(code func(include string) string) error {
 
 // includedFrom are the files that a .cu includes from its own folder or from those of headers.
 func includedFrom(path string, headers []string) (all []string) {
-	for _, name := range fileversion.Included(path, headers) {
-		if lies, err := filepath.EvalSymlinks(name); err == nil &&
-			within(lies, append([]string{filepath.Dir(path)}, headers...)) {
-			all = append(all, name)
+	shown := userfile.Within(append([]string{filepath.Dir(path)}, headers...)...)
+	for _, header := range fileversion.Included(path, headers) {
+		if shown.Hold(header.Path) { // the rest may be secret
+			all = append(all, header.Path)
 		}
 	}
 	return all
@@ -95,7 +96,7 @@ func includedFrom(path string, headers []string) (all []string) {
 func Beside(path string) (all []string, err error) {
 	if filepath.Ext(path) != ".py" {
 		all = includedFrom(path, nil)
-		content, err := os.ReadFile(path)
+		content, err := userfile.Read(path)
 		if err != nil {
 			return all, nil // who reads the file says so
 		}
@@ -120,17 +121,6 @@ func Beside(path string) (all []string, err error) {
 		return nil
 	})
 	return all, err
-}
-
-// within says whether a file lies in one of some folders: what a file includes from elsewhere a sandbox does
-// not show, since a file that nobody vouches for may include what is secret.
-func within(path string, folders []string) bool {
-	for _, folder := range folders {
-		if real, err := filepath.EvalSymlinks(folder); err == nil && strings.HasPrefix(path, real+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 // confine has the worker of the file run in a sandbox, where it is asked for.

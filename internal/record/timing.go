@@ -34,7 +34,7 @@ type Timing struct {
 	TemperatureC *Float `json:"temperature_c"`
 	Throttle     uint64 `json:"throttle_mask"` // NVML's clock event reasons, all that were seen
 
-	Mode         string `json:"mode"`          // "graph", or "events": the host's time is included
+	Mode         string `json:"mode"`          // "graph", or "events", of which the message says more
 	Sets         int    `json:"sets"`          // of inputs and outputs that were rotated over
 	Calls        int    `json:"calls"`         // in one replay of the graph
 	RotatedBytes int64  `json:"rotated_bytes"` // the smaller of all inputs' and all outputs' bytes

@@ -75,6 +75,7 @@ type Runner struct {
 	// Races finds the lines of a race that was seen as other bits; nil: none. May be nil; called from several
 	// goroutines.
 	Races func(ctx context.Context, b backend.Backend, job backend.Job) *Race
+	Twins Twins // what runs on a GPU is judged in the emulator too, on the quick cases; may be nil
 	// done: finish the cases that are running, start no others
 	Stop context.Context
 }
@@ -101,9 +102,11 @@ type Result struct {
 	// where Request.Gradients asks for it: the truth against the complex step, an operator each
 	Steps       []Step
 	Unavailable []string      // what was asked for by name and is not here: a sentence each
+	Besides     []BesideSeen  // what the emulator said of what is right on a GPU
 	Power       Power         // of the cases that were judged, by an interrupted session too
 	Findings    []FindingSeen // documented findings that speak of cases of the run
-	Interrupted bool          // the run was stopped before its plan was done
+	Interrupted bool          // the run ended before its plan was done
+	Open        []string      // what this machine kept from being run, and why: a sentence each
 	Versions    record.Toolchain
 	Spent       []Spent // where the time of the run went, in order
 }

@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Rulers are the rates that the device reached in the same session, per second; 0 is not measured.
 type Rulers struct {
@@ -65,12 +68,18 @@ func (r Rulers) move(w Work) float64 {
 // Limits are what the device cannot exceed, per second, by its widths and its highest clocks; 0 is not known.
 type Limits struct {
 	Bytes float64
+	// the most bytes that were moved in this session; not known of what may have stayed in the L2 cache
+	Measured float64
 	FLOPs float64 // of the widest format: a looser limit for the others
 }
 
 // tolerance is how far beyond the limits a time may lie before it is called impossible: timers and clocks are
 // read with an error.
 const tolerance = 1.05
+
+// aboveMeasured is how far beyond what was measured a rate may lie: the best of the kernels that are known to
+// be right, a sum backward, which only writes, reached 1.02 of the best ruler.
+const aboveMeasured = 1.07
 
 // Impossible says whether a cold time, in ns, is shorter than physics allows, and why.
 func (l Limits) Impossible(median float64, w Work) (why string, impossible bool) {
@@ -79,6 +88,10 @@ func (l Limits) Impossible(median float64, w Work) (why string, impossible bool)
 	}
 	if rate := float64(w.Bytes) / median * 1e9; l.Bytes > 0 && rate > tolerance*l.Bytes {
 		return "it would move more bytes than the memory's width and clock can", true
+	}
+	if rate := float64(w.Bytes) / median * 1e9; l.Measured > 0 && rate > aboveMeasured*l.Measured {
+		return fmt.Sprintf("it would move %.2f TB/s to and from memory, where at most %.2f were measured",
+			rate/1e12, l.Measured/1e12), true
 	}
 	if rate := float64(w.FLOPs) / median * 1e9; l.FLOPs > 0 && rate > tolerance*l.FLOPs {
 		return "it would compute more than all multiprocessors can at their highest clock", true

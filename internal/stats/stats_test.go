@@ -359,6 +359,12 @@ func TestImpossible(t *testing.T) {
 	if _, got := l.Impossible(1, Work{FLOPs: 3e6}); !got {
 		t.Error("3 MFLOP in 1 ns is possible")
 	}
+	measured := Limits{Bytes: 4.8e12, Measured: 4.5e12}
+	for median, impossible := range map[float64]bool{48e9 / 4.8e3: false, 48e9 / 4.83e3: true} {
+		if why, got := measured.Impossible(median, w); got != impossible {
+			t.Errorf("48 GB in %v ns where 4.5 TB/s were measured: %q", median, why)
+		}
+	}
 	if _, got := (Limits{}).Impossible(1, Work{Bytes: 1e12}); got {
 		t.Error("without a limit nothing is impossible")
 	}

@@ -32,6 +32,17 @@ func (t *Timer) limits(dtype string) stats.Limits {
 	return l
 }
 
+// limitsOf are those of an implementation: what does not stay in the L2 cache between its calls is not moved
+// faster than the rulers moved anything.
+func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
+	l := t.limits(dtype)
+	all := min(t.rulers.Copy, t.rulers.Read, t.rulers.Write) > 0
+	if all && k.arm != nil && t.physics.L2Bytes > 0 && k.arm.Facts().RotatedBytes >= backend.RotatedL2*t.physics.L2Bytes {
+		l.Measured = max(t.rulers.Copy, t.rulers.Read, t.rulers.Write)
+	}
+	return l
+}
+
 // Product is the ruler of the matrix products of a dtype.
 func Product(dtype string) string {
 	switch {

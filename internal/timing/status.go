@@ -25,8 +25,11 @@ func (k *timedImpl) summarise(
 		for _, l := range f.Kernels {
 			t.Kernels = append(t.Kernels, record.Launch(l))
 		}
-		if t.Mode == "events" {
+		switch t.Mode {
+		case "events":
 			t.Message = "the host's time is included: " + f.ModeReason
+		case "kernels":
+			t.Mode, t.Message = "events", "its kernels alone are timed, one by one: " + f.ModeReason
 		}
 	}
 	kept := k.kept()

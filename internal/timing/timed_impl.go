@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -45,12 +46,18 @@ func (t *Timer) prepare(ctx context.Context, regime Regime, k *timedImpl) (err e
 		k.fail(outcome)
 		return nil
 	}
-	k.arm, k.note = arm, arm.Facts().Note
+	k.arm = arm
+	k.remark(arm.Facts().Note)
 	if k.Implementation.Pass == op.Backward {
 		k.backward = backwardOf(arm.Facts())
 	}
 	t.notePhysics(arm.Facts().Device)
 	return nil
+}
+
+// remark adds a sentence to what is said of how it was timed.
+func (k *timedImpl) remark(sentence string) {
+	k.note = strings.TrimPrefix(k.note+"; "+sentence, "; ")
 }
 
 // backwardOf is what a timed backward starts from. The word is the worker's own: one that is not known is

@@ -144,9 +144,6 @@ func (c *timedCase) enter(ctx context.Context, of Case) error {
 		if err := c.prepare(ctx, c.regime, k); err != nil {
 			return err
 		}
-		if k.failed == op.StatusUnsupported {
-			continue
-		}
 		c.impls = append(c.impls, k)
 		if k.arm != nil && (fastest == nil || k.arm.Facts().EstimateNS < fastest.arm.Facts().EstimateNS) {
 			fastest = k
@@ -156,8 +153,12 @@ func (c *timedCase) enter(ctx context.Context, of Case) error {
 		return nil
 	}
 	twin := &timedImpl{Impl: fastest.Impl, job: fastest.job, aaTwin: true}
-	if err := c.prepare(ctx, c.regime, twin); err != nil || twin.arm == nil {
+	if err := c.prepare(ctx, c.regime, twin); err != nil {
 		return err
+	}
+	if twin.arm == nil {
+		fastest.remark("it was not timed beside itself: " + twin.sentence)
+		return nil
 	}
 	c.impls = append(c.impls, twin)
 	return nil
@@ -168,7 +169,7 @@ func (c *timedCase) timings(of Case) map[*timedImpl]*record.Timing {
 	timings := map[*timedImpl]*record.Timing{}
 	w := of.Work
 	for _, k := range c.impls {
-		t := k.summarise(c.regime, c.rulers, c.limits(of.DType), w)
+		t := k.summarise(c.regime, c.rulers, c.limitsOf(k, of.DType), w)
 		cached := t.Sets > 0 && t.RotatedBytes < c.physics.L2Bytes
 		if c.regime.Cold && cached && backend.CacheMatters(t.MedianNS, w.BytesRead+w.BytesWritten) {
 			text := fmt.Sprintf("; %d sets fit into the L2 cache: not cold", t.Sets)
@@ -213,9 +214,7 @@ func (c *timedCase) record(timings map[*timedImpl]*record.Timing) ([]record.Comp
 
 // record stores one timing, in place of an older one of its regime.
 func (t *Timer) record(k *timedImpl, timing *record.Timing) error {
-	if k.note != "" {
-		timing.Message = strings.TrimPrefix(timing.Message+"; "+k.note, "; ")
-	}
+	timing.Message = strings.Trim(timing.Message+"; "+k.note, "; ")
 	older := func(o record.Timing) bool { return o.Regime == timing.Regime }
 	k.Record.Timings = append(slices.DeleteFunc(k.Record.Timings, older), *timing)
 	return t.Recorder.AppendTiming(k.Record.ID, *timing)

@@ -45,6 +45,9 @@ func fakeWorker(mode string) {
 		fmt.Fprintln(os.Stderr, "no usable device")
 		os.Exit(3)
 	}
+	if mode == "is killed before hello" {
+		die()
+	}
 	for lines.Scan() {
 		var r backend.Request
 		if json.Unmarshal(lines.Bytes(), &r) != nil {
@@ -61,8 +64,8 @@ func fakeWorker(mode string) {
 				}}})
 				continue
 			}
-			if mode == "hangs while loading" {
-				time.Sleep(time.Hour)
+			if !loads(mode, r, reply) {
+				continue
 			}
 			if folder := os.Getenv("FAKE_LOADED"); folder != "" {
 				os.WriteFile(filepath.Join(folder, "loaded-"+r.Load.Op+"-"+r.Load.Slot), nil, 0o600)
@@ -86,6 +89,36 @@ func fakeWorker(mode string) {
 			misbehave(mode, r, conn, reply)
 		}
 	}
+}
+
+// loads does in place of a load what the mode says, and says whether the load is answered after it.
+func loads(mode string, r backend.Request, reply func(int64, any)) bool {
+	switch mode {
+	case "hangs while loading":
+		time.Sleep(time.Hour)
+	case "is killed while loading":
+		die()
+	case "is killed once while loading":
+		if once, err := os.OpenFile(filepath.Join(os.Getenv("FAKE_LOADED"), "died"),
+			os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			once.Close()
+			die()
+		}
+	case "dies while loading":
+		os.Exit(2)
+	case "has no room to build":
+		reply(r.ID, backend.LoadReply{Failed: []backend.LoadFailure{{
+			Implementation: "fake", Status: op.StatusInterrupted, Message: "no space left on device",
+		}}})
+		return false
+	}
+	return true
+}
+
+// die ends the process as a system does that runs out of memory.
+func die() {
+	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	time.Sleep(time.Minute)
 }
 
 func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
@@ -122,6 +155,21 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 				time.Sleep(time.Hour)
 			}
 		}
+	case "ends behind a child":
+		// the child holds the socket
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.ExtraFiles = []*os.File{conn}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		cmd.Start()
+		os.Exit(0)
+	case "leaves a session":
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		cmd.Start()
+		fmt.Printf("grandchild %d\n", cmd.Process.Pid)
+		time.Sleep(time.Hour)
+	case "stops itself":
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	case "closes its socket":
 		conn.Close()
 		time.Sleep(time.Hour)

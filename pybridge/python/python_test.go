@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,8 +17,17 @@ import (
 	"triad/pybridge"
 )
 
+// packageInputs are what the package is made of.
+var packageInputs = []string{"pybridge/python", "pybridge/native", "release"}
+
+// documents are the scripts that run what the documents show.
+var documents = []string{"pybridge/python/tests/notebook.py", inline}
+
+const inline = "pybridge/python/tests/inline.py"
+
 // TestPackage builds the package by pip, once since that takes a minute, installs it into a clean virtual
-// environment, as a user would, and runs its tests there. Where a Python with torch is here, the environment
+// environment, as a user would, and runs its tests there. What else a wheel has to be, and the documents, are
+// not in the fast tier. Where a Python with torch is here, the environment
 // sees its packages, and the PyTorch operators and the notebook are tested too.
 func TestPackage(t *testing.T) {
 	clean := environment(t)
@@ -25,6 +35,7 @@ func TestPackage(t *testing.T) {
 	output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
 	torch := lend(t, clean)
 	t.Run("wheel", func(t *testing.T) {
+		need.Covers(t, "", packageInputs...)
 		t.Parallel()
 		testWheel(t, wheel)
 		testCommand(t, clean, wheel)
@@ -32,6 +43,7 @@ func TestPackage(t *testing.T) {
 	for _, other := range strings.Fields(os.Getenv("TRIAD_TEST_PYTHONS")) {
 		// make test-long: all that a release is for
 		t.Run("wheel for "+other, func(t *testing.T) {
+			need.Covers(t, "", packageInputs...)
 			if err := exec.Command(other, "-c", "").Run(); err != nil {
 				need.Missing(t, fmt.Sprintf("no %s (%v): install it, or name others with PYTHONS", other,
 					err))
@@ -46,6 +58,7 @@ func TestPackage(t *testing.T) {
 		runTests(t, clean, torch)
 	})
 	t.Run("documents", func(t *testing.T) {
+		need.Covers(t, "", slices.Concat(packageInputs, documents)...)
 		t.Parallel()
 		torch.needed(t)
 		// In an environment of its own: what the notebook needs, pandas among it, is not to be there for the
@@ -53,10 +66,11 @@ func TestPackage(t *testing.T) {
 		apart := filepath.Join(t.TempDir(), "apart")
 		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
 			"--no-deps", "--require-hashes", "--target", apart, "-r", "tests/requirements.txt")
-		for i, script := range []string{"tests/notebook.py", "tests/inline.py"} {
-			if !need.Part(i, 2) { // torch's headers take a compiler a minute
-				continue
+		for _, script := range documents {
+			if script == inline && !need.Chosen(t, script, "", script) {
+				continue // torch's headers take a compiler a minute
 			}
+			script = strings.TrimPrefix(script, "pybridge/python/")
 			cmd := exec.CommandContext(t.Context(), clean, script)
 			cmd.Env = append(os.Environ(), "PYTHONPATH="+apart, "PATH="+filepath.Join(apart, "bin")+
 				string(os.PathListSeparator)+os.Getenv("PATH"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import types
 import unittest
 
@@ -31,6 +32,21 @@ class WatchTest(unittest.TestCase):
         self.assertIs(torch.empty_like, empty)
         self.assertIs(self.module.check, self.check)
         self.assertEqual(self.watch.after([]), "")
+
+    def test_clocks_that_a_file_replaced(self):
+        """What is replaced when a file is imported is put back before its first call, and said."""
+        counter, elapsed = time.perf_counter_ns, torch.cuda.Event.elapsed_time
+        time.perf_counter_ns, torch.cuda.Event.elapsed_time = lambda: 0, lambda self, end: 1e-3
+        self.assertEqual(self.watch.clocks(), "replaced time.perf_counter_ns, torch.cuda.streams.Event."
+                                              "elapsed_time, which the times do not go by")
+        self.assertIs(time.perf_counter_ns, counter)
+        self.assertIs(torch.cuda.Event.elapsed_time, elapsed)
+        self.assertEqual(self.watch.clocks() + self.watch.after([]), "")
+
+    def test_a_clock_that_a_call_replaces(self):
+        elapsed, torch.cuda.Event.elapsed_time = torch.cuda.Event.elapsed_time, lambda self, end: 1e-3
+        self.assertIn("changed torch.cuda.streams.Event.elapsed_time", self.watch.after([]))
+        self.assertIs(torch.cuda.Event.elapsed_time, elapsed)
 
     def test_a_deleted_function(self):
         del self.module.check

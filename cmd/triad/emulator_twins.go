@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/ownkernels"
+	"triad/internal/record"
+	"triad/internal/run"
+	"triad/internal/worker"
+)
+
+// emulatorTwins run the user's CUDA files, which are judged on a GPU, in the emulator too.
+type emulatorTwins struct {
+	files   *ownFiles
+	workers ownkernels.Workers
+
+	mutex sync.Mutex
+	twins map[string]*emulatorTwin // by the names of the implementations
+}
+
+// emulatorTwin is one of the files; why says why there is none.
+type emulatorTwin struct {
+	backend         *ownkernels.Backend
+	implementations []backend.Implementation
+	why             string
+}
+
+// twinsOf are those of the files of a session on a GPU; nil where there are none.
+func (a *app) twinsOf(ctx context.Context, mine *ownFiles, o sessionOptions) (*emulatorTwins, error) {
+	if o.gpu == nil || mine == nil {
+		return nil, nil
+	}
+	cache, err := a.cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	confine, err := a.boxOf(ctx, &o.ownFlags, nil)
+	if err != nil {
+		return nil, err
+	}
+	options := o.workers
+	options.Limits = options.Limits.OfOwn()
+	kernels := func() *worker.Adapter {
+		adapter := a.cudaBackend(cache, options)
+		if mine.folder != nil {
+			addSpec(adapter, mine.folder.TOML)
+		}
+		return adapter
+	}
+	workers := ownkernels.Workers{CUDA: kernels, Cache: cache, Confine: confine}
+	return &emulatorTwins{files: mine, workers: workers, twins: map[string]*emulatorTwin{}}, nil
+}
+
+// Twin gives an implementation as the emulator has it. Building it takes place once.
+func (t *emulatorTwins) Twin(ctx context.Context, i backend.Implementation) (backend.Implementation,
+	backend.Backend, string,
+) {
+	if t.files.CUDAFile(i.Name) == "" {
+		return i, nil, ""
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	twin := t.twins[i.Name]
+	if twin == nil {
+		twin = t.build(ctx, i)
+		if ctx.Err() != nil {
+			return i, nil, ctx.Err().Error()
+		}
+		t.twins[i.Name] = twin
+	}
+	for _, emulated := range twin.implementations {
+		if emulated.Name == i.Name && emulated.Pass == i.Pass {
+			return emulated, twin.backend, ""
+		}
+	}
+	return i, nil, twin.why
+}
+
+// build reads and builds a file for the emulator.
+func (t *emulatorTwins) build(ctx context.Context, i backend.Implementation) *emulatorTwin {
+	file, err := t.files.File(i.Name).On(t.workers)
+	if err != nil {
+		return &emulatorTwin{why: err.Error()}
+	}
+	twin := &emulatorTwin{backend: &ownkernels.Backend{Files: []*ownkernels.File{file}}}
+	reply, hello, err := twin.backend.Load(ctx, i.Op)
+	if err != nil {
+		twin.why = err.Error()
+		return twin
+	}
+	for _, f := range reply.Failed {
+		twin.why = f.Message
+		if f.Status == op.StatusUnavailable { // no g++
+			twin.why += ": triad compare --sanitize racecheck and --sanitize memcheck look for races and for " +
+				"accesses out of bounds on the GPU"
+		}
+	}
+	for _, emulated := range reply.Implementations {
+		if emulated.Device == "" {
+			emulated.Device = hello.Device
+		}
+		twin.implementations = append(twin.implementations, emulated)
+	}
+	return twin
+}
+
+// of is the file of a record that the emulator judged; nil where it judged none, or there is no GPU.
+func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
+	if t == nil || r.Device != "emulator" {
+		return nil
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if twin := t.twins[r.Impl]; twin != nil {
+		return twin.backend
+	}
+	return nil
+}
+
+// tell says in a line for each file what the emulator said of it.
+func (a *app) tellBesides(besides []run.BesideSeen) {
+	to := a.style().Wrap(a.out)
+	for _, s := range besides {
+		var words []string
+		for _, status := range slices.Sorted(maps.Keys(s.Wrong)) {
+			words = append(words, fmt.Sprintf("%s on %d", status, s.Wrong[status]))
+		}
+		switch {
+		case s.Judged == 0:
+		case len(words) == 0:
+			words = []string{fmt.Sprintf("PASS on all %d", s.Judged)}
+		default:
+			words = append(words, fmt.Sprintf("of %d", s.Judged))
+		}
+		text := strings.Join(words, ", ")
+		if s.Left > 0 {
+			text = strings.TrimPrefix(fmt.Sprintf("%s; not judged there on %d: %s", text, s.Left, s.Why), "; ")
+		}
+		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl, text)
+	}
+}
+
+// Close ends their workers.
+func (t *emulatorTwins) Close() error {
+	if t == nil {
+		return nil
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	var all error
+	for _, twin := range t.twins {
+		if twin.backend != nil {
+			all = errors.Join(all, twin.backend.Close())
+		}
+	}
+	return all
+}
+
+var _ run.Twins = (*emulatorTwins)(nil)

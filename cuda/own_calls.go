@@ -1,0 +1,61 @@
+package cuda
+
+/*
+#include "include/own_calls.h"
+*/
+import "C"
+
+import "unsafe"
+
+// ownCallsName is the variable by which the library of a user's file tells of its calls.
+const ownCallsName = "triad_own_calls"
+
+// OwnCalls are the calls of the library of a user's file (cuda/include/own_calls.cuh).
+type OwnCalls struct{ c *C.triad_own_calls_t }
+
+// ownCallsOf finds what a library tells of its calls; nil where it is none of a user's, or runs in the
+// emulator.
+func ownCallsOf(handle unsafe.Pointer) *OwnCalls {
+	at, err := symbol(handle, ownCallsName)
+	if err != nil {
+		return nil
+	}
+	c := (*C.triad_own_calls_t)(at)
+	if uintptr(c.size) < unsafe.Sizeof(*c) {
+		return nil
+	}
+	return &OwnCalls{c}
+}
+
+// open says that one more arm times these calls: what they take stays theirs until it is closed.
+func (o *OwnCalls) open() {
+	if o != nil {
+		o.c.timed++
+		o.c.uncaptured[0] = 0
+	}
+}
+
+func (o *OwnCalls) close() {
+	if o != nil {
+		o.c.timed--
+	}
+}
+
+// Seen is what calls have done so far.
+type Seen struct {
+	Launches    int64  // of kernels
+	Allocations int64  // that memory kept from before answered, or that is kept
+	Limits      int64  // carve-outs of the L2 cache that were asked for and not made
+	Uncaptured  string // the first thing that no graph can hold; "" for none
+}
+
+// Seen is what the calls have done since the library was loaded.
+func (o *OwnCalls) Seen() Seen {
+	if o == nil {
+		return Seen{}
+	}
+	return Seen{
+		Launches: int64(o.c.launches), Allocations: int64(o.c.allocations), Limits: int64(o.c.limits),
+		Uncaptured: C.GoString(&o.c.uncaptured[0]),
+	}
+}

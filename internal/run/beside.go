@@ -1,0 +1,150 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// Twins run what runs on a GPU in the emulator as well, which sees what no GPU shows: a barrier that is
+// missing, a read past the end of an input.
+type Twins interface {
+	// Twin gives an implementation of an operator as the emulator has it, and who runs it; nil, with a
+	// sentence, where it has not, and without one where there is nothing to say.
+	Twin(ctx context.Context, i backend.Implementation) (twin backend.Implementation, b backend.Backend,
+		why string)
+}
+
+// BesideSeen is what the emulator said of an implementation that was right on a GPU.
+type BesideSeen struct {
+	Impl   string
+	Judged int            // cases
+	Wrong  map[string]int // of these: by the status
+	Left   int            // quick cases that it did not judge
+	Why    string         // and why not, a sentence
+}
+
+// besides counts what the emulator says. The zero value is ready.
+type besides struct {
+	mu    sync.Mutex
+	seen  []*BesideSeen
+	took  map[string]time.Duration
+	quick map[string]map[string]bool // the keys of the quick cases, by operator
+}
+
+// besideLimit is how long the emulator may take for the cases of an implementation where no limit is given.
+const besideLimit = 60 * time.Second
+
+func (b *besides) of(impl string) *BesideSeen {
+	for _, s := range b.seen {
+		if s.Impl == impl {
+			return s
+		}
+	}
+	b.seen = append(b.seen, &BesideSeen{Impl: impl, Wrong: map[string]int{}})
+	return b.seen[len(b.seen)-1]
+}
+
+// isQuick says whether a case is one of the quick ones.
+func (b *besides) isQuick(c *prepared, o op.Options) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keys, known := b.quick[c.Op]
+	if !known {
+		keys = map[string]bool{}
+		o.Level = op.LevelQuick
+		if plan, err := c.operator.Spec.Expand(o); err == nil {
+			for _, quick := range plan.Cases {
+				keys[quick.Key()] = true
+			}
+		}
+		if b.quick == nil {
+			b.quick = map[string]map[string]bool{}
+		}
+		b.quick[c.Op] = keys
+	}
+	return keys[c.Key()]
+}
+
+// beside has the emulator judge what is right on a GPU. What it finds is the verdict.
+func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.Record) error {
+	if x.Twins == nil || r.Device != "gpu" || r.Status.Weight() == op.Bad || r.Launches == 0 ||
+		!x.besides.isQuick(c, x.request.Options) {
+		return nil
+	}
+	twin, b, why := x.Twins.Twin(ctx, e.implementation)
+	if b == nil && why == "" {
+		return nil
+	}
+	limit := x.request.CasesLimit
+	if limit <= 0 {
+		limit = besideLimit
+	}
+	x.besides.mu.Lock()
+	seen := x.besides.of(r.Impl)
+	if b != nil && x.besides.took[r.Impl] > limit {
+		b, why = nil, fmt.Sprintf("it took %v for those before", limit)
+	}
+	if b == nil {
+		seen.Left, seen.Why = seen.Left+1, why
+	}
+	x.besides.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	twin.Doubts = e.implementation.Doubts
+	other := entry{implementation: twin, backend: b}
+	began := time.Now()
+	emulated := newRecord(c, other, x.request.Seed, began)
+	outcome, err := x.launch(ctx, c, other)
+	if err != nil {
+		return err
+	}
+	x.ruleOn(c, other, outcome, &emulated)
+	if err := x.placeRace(ctx, c, other, &emulated); err != nil {
+		return err
+	}
+	other.doubted(&emulated)
+	x.besides.mu.Lock()
+	defer x.besides.mu.Unlock()
+	if x.besides.took == nil {
+		x.besides.took = map[string]time.Duration{}
+	}
+	x.besides.took[r.Impl] += time.Since(began)
+	switch emulated.Status.Weight() {
+	case op.Bad:
+		seen.Judged++
+		seen.Wrong[emulated.Status.String()]++
+		takeEmulated(r, emulated)
+	case op.Good:
+		seen.Judged++
+	default:
+		if outcome.Status == op.StatusUnknown && emulated.Status != op.StatusNotUnderstood {
+			seen.Judged++ // it can tell nothing there, and neither can a GPU
+			break
+		}
+		seen.Left, seen.Why = seen.Left+1, emulated.Message
+	}
+	return nil
+}
+
+// takeEmulated makes what the emulator found the verdict on a run on a GPU.
+func takeEmulated(r *record.Record, emulated record.Record) {
+	both := fmt.Sprintf("gpu %v, emulator %v", r.Status, emulated.Status)
+	if emulated.Where != nil && emulated.Where.Line > 0 {
+		both += fmt.Sprintf(" line %d", emulated.Where.Line)
+	}
+	r.Message = both + ": " + emulated.Message
+	r.Status, r.Where, r.LogTail = emulated.Status, emulated.Where, emulated.LogTail
+	r.Outputs, r.Device = emulated.Outputs, emulated.Device
+	for i := range r.Outputs {
+		if o := &r.Outputs[i]; o.Status.Weight() == op.Bad {
+			o.Message = both + ": " + o.Message
+		}
+	}
+}
