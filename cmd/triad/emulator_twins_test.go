@@ -39,7 +39,7 @@ extern "C" void solve(const float *x, float *y, int n) {
 			"relu", race, 1,
 			[]string{"gpu PASS, emulator RACE line 5: ", " RACE on ", "relu_by_the_neighbour.cu:5"},
 		},
-		{"softmax", right, 0, []string{"mine/softmax_block in the emulator, of the quick cases that " +
+		{"softmax", right, 0, []string{"mine/softmax_block.cu in the emulator, of the quick cases that " +
 			"are right on the GPU: PASS on all "}},
 	} {
 		text, code := onMachine(t, "", "compare", c.op, "--impl", "mine", "--quick", "--dtype", "fp32",
