@@ -136,23 +136,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 
 // judge runs a request, records and prints what it finds, and turns that into an exit code.
 func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
-	options, err := a.workerOptions(&o.caseFlags)
+	needs, err := a.needsOf(ctx, &request, o)
 	if err != nil {
 		return err
-	}
-	if err := errors.Join((dumper{o.dump}).ready(), o.readyForCI()); err != nil {
-		return err
-	}
-	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
-	if err != nil {
-		return err
-	}
-	if request.Explain = o.explain; onGPU != nil && !o.untimed && o.verb == "compare" {
-		request.Timing = comparePlan()
-	}
-	needs := sessionOptions{
-		compareOptions: o, gpu: onGPU, workers: options,
-		words: slices.Concat([]string{o.verb}, o.ownFlags.words(), o.shardWords()),
 	}
 	if o.planOnly {
 		return a.printPlan(ctx, request, needs, (*run.Runner).PlanCompare)
@@ -174,7 +160,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if !o.ownFlags.confined() { // a watched call runs outside of the sandbox
 		calls = a.watchedCalls()
 	}
-	a.lookCloser(s.Runner, o.dump, calls, onGPU == nil || twins != nil)
+	a.lookCloser(s.Runner, o.dump, calls, needs.gpu == nil || twins != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
@@ -202,6 +188,28 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	return end.Failure(err)
+}
+
+// needsOf is what the session of a comparison needs; it says in the request what is explained and timed.
+func (a *app) needsOf(ctx context.Context, request *run.Request, o *compareOptions) (sessionOptions, error) {
+	options, err := a.workerOptions(&o.caseFlags)
+	if err != nil {
+		return sessionOptions{}, err
+	}
+	if err := errors.Join((dumper{o.dump}).ready(), o.readyForCI()); err != nil {
+		return sessionOptions{}, err
+	}
+	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	if err != nil {
+		return sessionOptions{}, err
+	}
+	if request.Explain = o.explain; onGPU != nil && !o.untimed && o.verb == "compare" {
+		request.Timing = comparePlan()
+	}
+	return sessionOptions{
+		compareOptions: o, gpu: onGPU, workers: options,
+		words: slices.Concat([]string{o.verb}, o.ownFlags.words(), o.shardWords()),
+	}, nil
 }
 
 // tellReport ends a comparison with the command that makes its page.
