@@ -41,7 +41,7 @@ type Program struct {
 	Path  string
 	Files []string // the program's own files, absolute
 	Notes []rewrite.Note
-	texts [][]byte // of Files: those of triad's own lie in no folder
+	texts [][]byte // of Files; where the program is a user's, without triad's own headers
 }
 
 // ReturnsEarly says whether a kernel, by its name in a launch, may end before its last line; also of one that
@@ -174,9 +174,13 @@ func (b *Builder) programWith(
 		return Program{}, err
 	}
 	built := Program{Notes: notes}
+	ofUser := filepath.IsAbs(set.files[set.main].name)
 	for _, at := range set.order() {
-		built.Files = append(built.Files, set.files[at].name)
-		built.texts = append(built.texts, set.files[at].text)
+		f := set.files[at]
+		built.Files = append(built.Files, f.name)
+		if !ofUser || filepath.IsAbs(f.name) { // macros of triad's are not in the user's kernels
+			built.texts = append(built.texts, f.text)
+		}
 	}
 	for at, text := range headers {
 		if path.Ext(at) != ".cc" {

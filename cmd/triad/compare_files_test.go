@@ -142,7 +142,7 @@ func judgedAsTheyAre(t *testing.T, db, lines string, right map[string]bool) {
 			"GROUP BY r.session_id, p.implementation"),
 	)
 	for file := range right {
-		name := "mine/" + strings.TrimSuffix(filepath.Base(file), ".cu")
+		name := "mine/" + filepath.Base(file)
 		if !slices.Contains(recorded, name) {
 			t.Errorf("nothing is recorded of %s", name)
 		}

@@ -56,11 +56,11 @@ func TestOwnMutants(t *testing.T) {
 			}
 			out, _ := runTriad(t, args...)
 			ends := worstOf(out)
-			if w := ends["mine/right"]; w != op.StatusPass {
+			if w := ends["mine/right.cu"]; w != op.StatusPass {
 				t.Errorf("right: %v, want PASS\n%s", w, out)
 			}
 			for _, m := range asked {
-				w := ends["mine/"+m.Name]
+				w := ends["mine/"+m.Name+".cu"]
 				if w.Weight() != op.Bad && w != op.StatusNotUnderstood || w == op.StatusUnknown ||
 					w == op.StatusBuildFail {
 					t.Errorf("%s ends %v", m.Name, w)

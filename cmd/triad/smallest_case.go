@@ -44,7 +44,10 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulator
 		}
 		p := &prober{
 			ctx: ctx, backends: []backend.Backend{asked}, request: request,
-			base: suspect.Record, file: file, shim: mine.CUDAFile(file.Name),
+			base: suspect.Record, file: file,
+			shim: cudaFileOf(asked, backend.Job{
+				Implementation: backend.Implementation{Name: file.Name},
+			}),
 			until: time.Now().Add(shrinkLimit),
 		}
 		search := &shrink.Search{

@@ -48,6 +48,9 @@ type Facts struct {
 	Multiple int64
 	// PowersOfTwo: right where the size of Tried is a power of two, wrong where it is none.
 	PowersOfTwo bool
+	// FullBlock: right where the size of Tried has this value, wrong where it is less; 0 where that is not
+	// so.
+	FullBlock int64
 	// Smallest: the smallest case has the smallest sizes that there are.
 	Smallest bool
 	Masks    []MaskedLoad // of a Triton file
@@ -145,6 +148,9 @@ func (f Facts) ofSizes() []string {
 		return []string{fmt.Sprintf("it is right where %s is a power of two and wrong elsewhere%s: "+
 			"the block is rounded up to a power of two, and its lanes beyond %s take part in the result",
 			size, f.Tried.inBrackets(), size)}
+	case f.FullBlock > 0:
+		return []string{fmt.Sprintf("it is right where %s is %d, a whole block, and wrong below%s: lanes of "+
+			"the block beyond %s take part in the result", size, f.FullBlock, f.Tried.inBrackets(), size)}
 	case f.UpTo && !(f.lowPrecision() && f.Last < 32):
 		return []string{f.Tried.String() + afterLimit(f)}
 	case !f.UpTo:
@@ -171,7 +177,7 @@ func (f Facts) outOfBounds() bool {
 }
 
 func (f Facts) byStatus() []string {
-	settled := f.Multiple > 0 || f.Square[0] != "" || f.PowersOfTwo
+	settled := f.Multiple > 0 || f.Square[0] != "" || f.PowersOfTwo || f.FullBlock > 0
 	switch {
 	case strings.Contains(f.Message, tooMuchShared):
 		return nil

@@ -89,8 +89,8 @@ func argumentsOf(text string) map[string]string {
 	return byName
 }
 
-// ofMasks names the masked loads that may be to blame: all of them where the lanes beyond a size take part,
-// and else those that leave open what these lanes hold.
+// ofMasks names the masked loads that may be to blame: all of them where whole blocks alone are right, and
+// else those that leave open what lanes outside the mask hold.
 func (f Facts) ofMasks() []string {
 	var words []string
 	for _, m := range f.Masks {
@@ -99,7 +99,7 @@ func (f Facts) ofMasks() []string {
 		case m.Other == "":
 			words = append(words, fmt.Sprintf("line %d: tl.load has a mask without other, so lanes outside "+
 				"the mask hold anything", m.Line))
-		case f.PowersOfTwo:
+		case f.PowersOfTwo || f.FullBlock > 0 || f.Multiple > 0:
 			words = append(words, fmt.Sprintf("line %d: tl.load gives lanes outside the mask other=%s",
 				m.Line, m.Other))
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/advice"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
@@ -119,6 +120,21 @@ func TestFindNamesWhatWasRun(t *testing.T) {
 			"cols is a power of two and wrong elsewhere",
 		},
 	})
+}
+
+// A kernel that masks its loads and is right where a size fills the block alone lets other lanes take part.
+func TestFindNamesAFullBlock(t *testing.T) {
+	for _, masks := range [][]advice.MaskedLoad{nil, {{Line: 7, Other: "0.0"}}} {
+		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)},
+			func(p Probe) bool { return p.Sizes["cols"] != 1024 })
+		s.Masks = masks
+		got := s.Find().Advice()
+		if says := strings.Contains(got, "cols is 1024, a whole block") &&
+			strings.Contains(got, "line 7: tl.load gives lanes outside the mask other=0.0"); says !=
+			(len(masks) > 0) {
+			t.Errorf("%v: %q", masks, got)
+		}
+	}
 }
 
 // faultOfSizes is a function that is wrong on some sizes, the smallest case that is to be found and what is

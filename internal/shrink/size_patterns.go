@@ -38,6 +38,11 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 		}
 	}
 	for _, name := range slices.Backward(s.sizes) {
+		if f.Tried.Size == "" && len(s.Masks) > 0 {
+			s.findFullBlock(f, at, name)
+		}
+	}
+	for _, name := range slices.Backward(s.sizes) {
 		if f.Tried.Size == "" {
 			s.findLimit(f, at, name, lastRight[name])
 		}
@@ -79,6 +84,20 @@ func (s *Search) findPowersOfTwo(f *advice.Facts, at Sizes) {
 		}
 		if f.Tried.Size == "" && is(op.Good, 256, 64, 128, 512) && is(op.Bad, 192, 96, 320, 65) {
 			f.PowersOfTwo, f.Tried = true, s.tried(at, name)
+		}
+	}
+}
+
+// findFullBlock asks of a kernel that masks loads whether it is right where a size fills the block, and wrong
+// where it is a little less: at one power of two alone, as the block is one.
+func (s *Search) findFullBlock(f *advice.Facts, at Sizes, name string) {
+	step := s.Spec.StepOf(name)
+	for block := int64(4096); block >= 16; block /= 2 {
+		if block%step == 0 && s.is(op.Good, at, size(name, block)) {
+			if s.is(op.Bad, at, size(name, block-step)) && s.is(op.Bad, at, size(name, block/2)) {
+				f.FullBlock, f.Tried = block, s.tried(at, name)
+			}
+			return
 		}
 	}
 }
