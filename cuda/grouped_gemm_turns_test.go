@@ -36,7 +36,7 @@ func TestGroupsInTurn(t *testing.T) {
 		{"the next group's rows in a sum", ragged, "ragged_rows, columns", "ragged_rows + 64, columns", sums},
 		{"a group's rows from one too late", ragged, "(ragged_rows - size)", "(ragged_rows - size + 1)", rows},
 		{"rows written past the end of a group", halves, "at.rows, columns", "at.rows + 8, columns", rows},
-		{"no zeros for a group without rows", pair, "\t\telse no_sums(d);\n", "", sums},
+		{"no step for a group without rows", "sm90_tma.cuh", "TmaTile::k), int64_t{1})", "TmaTile::k), int64_t{0})", sums},
 		{"a consumer that skips as many stages as its own tile has", pair, "skip(others_steps)", "skip(place.steps)", sums},
 		{"a walk that ends a group too late", walk, "(tile < up_to) return true; // in", "(tile <= up_to) return true; // in", rows},
 		{"blocks of a cluster that bring the same rows", pair, "rank * Tile::own_a", "0", rows},
