@@ -40,7 +40,10 @@ func TestGroupsInTurn(t *testing.T) {
 			rows,
 		},
 		{"rows written past the end of a group", halves, "at.rows, columns", "at.rows + 8, columns", rows},
-		{"no zeros for a group without rows", pair, "\t\telse no_sums(d);\n", "", sums},
+		{
+			"no step for a group without rows", "sm90_tma.cuh", "TmaTile::k), int64_t{1})",
+			"TmaTile::k), int64_t{0})", sums,
+		},
 		{
 			"a consumer that skips as many stages as its own tile has", pair, "skip(others_steps)",
 			"skip(place.steps)", sums,

@@ -62,7 +62,7 @@ struct PairPart {
 };
 
 // PairPlace is a tile of the result: its matrix has `rows` rows, from row `first` of all of them on; its own first row and column in the matrix; and
-// the steps of its reduction, which may be none.
+// the steps of its reduction, at least one.
 struct PairPlace {
 	int64_t first, rows, row, col;
 	int steps;
@@ -120,16 +120,6 @@ __device__ inline void copy_operand(uint32_t to, const HeadMap &map, const PairP
 #pragma unroll
 		for (int i = 0; i < Rows; i += box_columns) box(to + i * tile_row_bytes, row0 + i, k0);
 	}
-}
-
-// no_sums: the sums of a reduction without steps.
-template <class Sums> __device__ inline void no_sums(Sums &d) {
-#pragma unroll
-	for (auto &part : d)
-#pragma unroll
-		for (auto &eight : part)
-#pragma unroll
-			for (float &sum : eight) sum = 0;
 }
 
 // produce_pair is what the producer's warp does: all lanes look for tiles, the first one copies.
@@ -206,8 +196,7 @@ __device__ inline void consume_pair(const Work &work, uint32_t memory, int rank,
 		wait_for<0>();
 #pragma unroll
 		for (auto &part : d) changed(part);
-		if (place.steps > 0) release(before);
-		else no_sums(d);
+		release(before);
 		at.skip(others_steps);
 		epilogue.store(d, place);
 	}

@@ -9,7 +9,7 @@
 //       consumer 1      walk                          | multiply tile 1        | write tile 1 |
 //
 //   A tile never crosses groups. Beyond the end of a group the copies bring zeros (hopper/ragged_map.cuh): as rows of a, which are not written, and as the
-//   last steps of the sums of grad_w. grad_w of a group without rows has no steps, and zeros are written.
+//   last steps of the sums of grad_w. grad_w of a group without rows is the product of one step of zeros.
 #ifndef TRIAD_GROUPED_GEMM_SM90_TMA_CUH
 #define TRIAD_GROUPED_GEMM_SM90_TMA_CUH
 #include "group_walk.cuh"
@@ -35,10 +35,11 @@ template <class T, bool ByDepth> struct GroupWork {
 	__device__ bool seek(Walk &walk, int64_t tile) const { return walk.seek_by_warp(p, tile); }
 
 	__device__ hopper::PairPlace place(const Walk &walk, int64_t tile, int rank) const {
-		constexpr int64_t height = 8; // rows of tiles of a group that are in flight together
 		const int64_t begin = p.begins(walk.group), size = p.begins(walk.group + 1) - begin, rows = ByDepth ? p.rows : size;
-		const TileOrder order = {ceil_div(rows, TmaTile::m * TmaTile::down), ceil_div(p.cols, TmaTile::n * TmaTile::across), height};
-		const int steps = static_cast<int>(ceil_div(ByDepth ? size : p.depth, TmaTile::k));
+		// Bands of at most 16 rows of tiles, all about as high: each band reads the whole of b, from memory where there is more than the L2 cache holds.
+		const int64_t tiles_m = ceil_div(rows, TmaTile::m * TmaTile::down), bands = max(ceil_div(tiles_m, 16), int64_t{1});
+		const TileOrder order = {tiles_m, ceil_div(p.cols, TmaTile::n * TmaTile::across), ceil_div(tiles_m, bands)};
+		const int steps = static_cast<int>(max(ceil_div(ByDepth ? size : p.depth, TmaTile::k), int64_t{1}));
 		return hopper::pair_place<TmaTile>(order.place(tile - walk.before), rank, ByDepth ? walk.group * rows : begin, rows, steps);
 	}
 
