@@ -23,13 +23,16 @@ func longerRows(shape []int64, more int64) []int64 {
 // multiples of 16 bytes in a contiguous tensor still do.
 func Padded(t op.TensorType) []int64 { return longerRows(t.Shape, int64(vectorBytes/t.DType.Size())) }
 
+// oneNumber is the layout of a tensor whose elements are one number, all strides being 0.
+const oneNumber = "one number"
+
 // layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the
 // storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. A layout
 // that a shape cannot have (fewer than two dims, no element) leaves it contiguous.
 func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	out := tensor.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape)}
 	rank, storage := len(t.Shape), int64(len(values))
-	if storage == 0 || rank < 2 && layout != "offset" {
+	if storage == 0 || rank < 2 && layout != "offset" && layout != oneNumber {
 		layout = "contiguous"
 	}
 	switch layout {
@@ -47,6 +50,12 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 		swapped[rank-1], swapped[rank-2] = swapped[rank-2], swapped[rank-1]
 		out.Stride = tensor.Contiguous(swapped)
 		out.Stride[rank-1], out.Stride[rank-2] = out.Stride[rank-2], out.Stride[rank-1]
+	case oneNumber:
+		storage = 1
+		out.Stride = make([]int64, rank)
+		for i := range values {
+			values[i] = values[0]
+		}
 	case "expanded":
 		storage /= t.Shape[0]
 		out.Stride[0] = 0
