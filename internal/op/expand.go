@@ -281,26 +281,13 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		list = append(list, spread(marked, kinds, false, func(x site, name string) draft {
 			return draft{at: x, distribution: "normal", upstream: name, both: full}
 		})...)
-		list = append(list, p.strangeUpstreams(tallest(marked, p.spec.Dims[0].Name), dtypeIndex)...)
+		list = append(list, p.upstreamLayouts(marked, dtypeIndex)...)
 	}
 	for _, layout := range layouts {
 		list = append(list, draft{
 			at: tallest(marked, p.spec.Dims[0].Name), distribution: "normal",
 			layout: layout, both: full,
 		})
-	}
-	return list
-}
-
-// strangeUpstreams lists the ways in which upstream gradients lie in memory, on one shape: one of them for each
-// dtype with --quick.
-func (p *planner) strangeUpstreams(at site, dtypeIndex int) (list []draft) {
-	layouts, quick := p.spec.UpstreamLayouts(), p.options.Level == LevelQuick
-	if quick && len(layouts) > 0 {
-		layouts = layouts[dtypeIndex%len(layouts):][:1]
-	}
-	for _, name := range layouts {
-		list = append(list, draft{at: at, distribution: "normal", upstream: name, both: !quick})
 	}
 	return list
 }

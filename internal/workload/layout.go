@@ -23,7 +23,8 @@ func longerRows(shape []int64, more int64) []int64 {
 // multiples of 16 bytes in a contiguous tensor still do.
 func Padded(t op.TensorType) []int64 { return longerRows(t.Shape, int64(vectorBytes/t.DType.Size())) }
 
-// oneNumber is the layout of a tensor whose elements are one number, all strides being 0.
+// oneNumber is the layout of a tensor whose elements are one number, all strides being 0. Its storage is that
+// of a contiguous one: a kernel that takes it for such reads NaN, on every machine.
 const oneNumber = "one number"
 
 // layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the
@@ -51,7 +52,6 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 		out.Stride = tensor.Contiguous(swapped)
 		out.Stride[rank-1], out.Stride[rank-2] = out.Stride[rank-2], out.Stride[rank-1]
 	case oneNumber:
-		storage = 1
 		out.Stride = make([]int64, rank)
 		for i := range values {
 			values[i] = values[0]
@@ -64,7 +64,7 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 		}
 	}
 	out.Data = make([]byte, storage*t.DType.Size())
-	if layout == "offset" || layout == "sliced" || layout == "padded" {
+	if slices.Contains([]string{"offset", "sliced", "padded", oneNumber}, layout) {
 		beside := tensor.PoisonPattern(t.DType, "a")
 		if t.DType.IsFloat() {
 			beside = tensor.Encode(t.DType, []float64{math.NaN()})
