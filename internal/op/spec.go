@@ -325,19 +325,22 @@ func OrdinaryUpstream(kind string) string {
 }
 
 // UpstreamLayouts are the ways in which the upstream gradients of the operator can lie in memory: a tensor of
-// one dim has nothing to transpose, and operands that are made of a gradient follow the case's layout.
+// one dim has nothing to transpose, one of a single element nothing to expand, and operands that are made of
+// a gradient follow the case's layout.
 func (s *Spec) UpstreamLayouts() []string {
 	if s.Backward == nil || len(s.Backward.Tensors) > 0 {
 		return nil
 	}
+	dims := 0
 	for _, t := range s.OutputSpecs {
 		for _, sizes := range t.shape.choices {
-			if slices.Contains(s.Backward.Inputs, "grad_"+t.Name) && len(sizes) > 1 {
-				return upstreamLayouts
+			single := !slices.ContainsFunc(sizes, func(e Expression) bool { return e.String() != "1" })
+			if slices.Contains(s.Backward.Inputs, "grad_"+t.Name) && !single {
+				dims = max(dims, len(sizes))
 			}
 		}
 	}
-	return []string{"expanded", "offset"}
+	return [][]string{{"offset"}, {"expanded", "offset"}, upstreamLayouts}[min(dims, 2)]
 }
 
 // ContractName is a contract with its promise in words.
