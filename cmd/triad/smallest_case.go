@@ -127,8 +127,8 @@ func (p *prober) options(probe shrink.Probe) op.Options {
 		Dims: p.sizes(probe), Attributes: map[string]string{}, Distributions: []string{probe.Distribution},
 		Layouts: []string{base.Layout}, Device: p.request.Options.Device, Memory: p.request.Options.Memory,
 	}
-	if base.Upstream != "" {
-		o.Upstreams = []string{base.Upstream}
+	if probe.Upstream != "" {
+		o.Upstreams = []string{probe.Upstream}
 	}
 	if base.Saved != "" {
 		o.Saved = []string{base.Saved}

@@ -52,10 +52,7 @@ func PythonShim(path, name string, bindings []*Binding) string {
 		"IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, "+
 			"accepts=_accepts, constraint=%q, nondeterministic=(%s), perhaps=(%s))]\n__file__ = _PATH\n",
 		name,
-		strings.Join(
-			passes,
-			", ",
-		),
+		strings.Join(passes, ", "),
 		recomputes,
 		quoted(dtypes),
 		strings.Join(contracts, ", "),
@@ -112,15 +109,16 @@ def _raises(direction, kinds, attributes):
 
 def _accepts(direction, *tensors, **attributes):
     """Why a call is not the function's to answer. Triton kernels of one's own may take every tensor for
-    dense."""
-    if _TRITON and any(not t.is_contiguous() for t in tensors):
+    dense, save an upstream gradient that autograd hands them: nobody chooses how that lies."""
+    chosen = tensors[:getattr(_backward, "inputs", None)] if direction == "backward" else tensors
+    if _TRITON and any(not t.is_contiguous() for t in chosen):
         return "Triton files added with --add are judged on contiguous tensors"
     if _TRITON and any(t.numel() == 0 for i, t in enumerate(tensors) if i not in _LEFT_OUT[direction]):
         return "Triton files added with --add are not judged on empty tensors"
     if why := {"forward": _refuses_forward, "backward": _refuses_backward}[direction](*tensors, **attributes):
         return why
     empty = any(t.numel() == 0 for i, t in enumerate(tensors) if i not in _LEFT_OUT[direction])
-    if empty or any(not t.is_contiguous() for t in tensors) or _differ(direction, *tensors, **attributes):
+    if empty or any(not t.is_contiguous() for t in chosen) or _differ(direction, *tensors, **attributes):
         kinds = tuple((tuple(t.shape), tuple(t.stride()), t.dtype, t.device) for t in tensors)
         if why := _raises(direction, kinds, tuple(attributes.items())):
             return why

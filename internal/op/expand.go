@@ -277,9 +277,11 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		}
 	}
 	if pass == Backward {
-		list = append(list, spread(marked, Upstreams[1:], false, func(x site, name string) draft {
+		kinds := Upstreams[1 : len(Upstreams)-len(upstreamLayouts)]
+		list = append(list, spread(marked, kinds, false, func(x site, name string) draft {
 			return draft{at: x, distribution: "normal", upstream: name, both: full}
 		})...)
+		list = append(list, p.upstreamLayouts(marked, dtypeIndex)...)
 	}
 	for _, layout := range layouts {
 		list = append(list, draft{

@@ -171,11 +171,11 @@ func (w Wrong) Text() string {
 	bound(w.RoundedBefore != "", "what a rounding before %s is added gives", w.RoundedBefore)
 	bound(w.Flushed, "what inputs without subnormals give")
 	bound(w.Within != "", "the range of %s", w.Within)
-	bound(w.Unbounded && w.Kind == "finite", "any size (never in a user's file)")
-	bound(w.Unbounded && w.Kind != "finite", "never in a user's file")
 	if len(bounds) > 0 {
-		text += ", by at most " + strings.Join(bounds, " or ")
+		text += ", within " + strings.Join(bounds, " or ")
 	}
-	return strings.NewReplacer("at most any", "any", "by at most never", "never", "at most what", "what",
-		"by at most the range", "within the range").Replace(text)
+	if w.Unbounded {
+		text += ", in rows of the library alone"
+	}
+	return text
 }

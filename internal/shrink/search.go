@@ -25,6 +25,7 @@ type Sizes map[string]int64
 type Probe struct {
 	Sizes            Sizes
 	Distribution     string
+	Upstream         string // "" for a forward
 	Relations        bool   // ask the relations between calls too, which bring calls of other sizes
 	Attribute, Value string // an attribute with another value; "" where none is changed
 }
@@ -69,6 +70,7 @@ type judged struct {
 // Find shrinks the case of the suspect and asks what its neighbours do.
 func (s *Search) Find() Finding {
 	s.known = map[string]judged{}
+	s.toOrdinary()
 	first := s.Suspect.Record
 	facts := advice.Facts{
 		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Unwritten: s.Spec.Advice.Unwritten,
@@ -118,6 +120,32 @@ func (s *Search) Find() Finding {
 	return Finding{smallest, facts}
 }
 
+// toOrdinary begins the search of a wrong gradient with ordinary numbers and an ordinary upstream gradient,
+// where that is wrong too.
+func (s *Search) toOrdinary() {
+	first := s.Suspect.Record
+	if first.Case.Pass != op.Backward || first.Status == op.StatusHang {
+		return
+	}
+	for _, distribution := range []string{ordinaryNumbers, first.Case.Distribution} {
+		if distribution == first.Case.Distribution && ordinaryUpstream(first) {
+			return // it is what it began with
+		}
+		s.runs++
+		r := s.Run(Probe{
+			Sizes: s.baseSizes(), Distribution: distribution, Upstream: ordinaryNumbers,
+			Relations: s.relations(),
+		})
+		if r != nil && r.Status.Weight() == op.Bad {
+			s.Suspect.Record = *r
+			return
+		}
+		if s.Stop() {
+			return
+		}
+	}
+}
+
 // baseSizes are the sizes of the suspect's case.
 func (s *Search) baseSizes() Sizes {
 	all := Sizes{}
@@ -140,7 +168,8 @@ func (s *Search) rightAttribute() string {
 					return ""
 				}
 				r := s.Run(Probe{
-					Sizes: sizes, Distribution: ordinaryNumbers, Relations: s.relations(),
+					Sizes: sizes, Distribution: ordinaryNumbers, Upstream: s.Suspect.Record.Case.Upstream,
+					Relations: s.relations(),
 					Attribute: name, Value: value,
 				})
 				if r != nil && r.Status.Weight() == op.Good {
@@ -234,7 +263,10 @@ func (s *Search) judgeOn(distribution string, at Sizes) *record.Record {
 		return nil
 	}
 	s.runs++
-	probe := Probe{Sizes: at, Distribution: distribution, Relations: s.relations()}
+	probe := Probe{
+		Sizes: at, Distribution: distribution, Upstream: s.Suspect.Record.Case.Upstream,
+		Relations: s.relations(),
+	}
 	s.known[key] = judged{probe, s.Run(probe)}
 	return s.known[key].record
 }

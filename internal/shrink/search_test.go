@@ -412,3 +412,30 @@ func operatorOf(t *testing.T, kind string) string {
 	t.Fatalf("no operator has an input of %s", kind)
 	return ""
 }
+
+// A wrong gradient is searched with ordinary numbers and an ordinary upstream gradient where that is wrong,
+// too, and with what showed it where it is not.
+func TestGradientsAreSearchedWithOrdinaryNumbers(t *testing.T) {
+	for _, c := range []struct {
+		wrong                  func(Probe) bool
+		distribution, upstream string
+	}{
+		{func(Probe) bool { return true }, "normal", "normal"},
+		{func(p Probe) bool { return p.Distribution == "scaled" }, "scaled", "normal"},
+		{func(p Probe) bool { return p.Upstream == "huge" && p.Distribution == "scaled" }, "scaled", "huge"},
+	} {
+		s := searchOf(t, "softmax", "scaled", op.Dims{{Name: "rows", Value: 9}, {Name: "cols", Value: 40}}, c.wrong)
+		s.Suspect.Record.Case.Pass, s.Suspect.Record.Case.Upstream = op.Backward, "huge"
+		judged := s.Run
+		s.Run = func(p Probe) *record.Record {
+			r := judged(p)
+			r.Case.Pass, r.Case.Upstream = op.Backward, p.Upstream
+			return r
+		}
+		got := s.Find().Record.Case
+		if got.Distribution != c.distribution || got.Upstream != c.upstream {
+			t.Errorf("%s, upstream %s; want %s, upstream %s", got.Distribution, got.Upstream, c.distribution,
+				c.upstream)
+		}
+	}
+}
