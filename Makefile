@@ -1,10 +1,10 @@
 # make          build triad, and for GPU machines triad-cuda and the kernel libraries, into bin/; fetches nvcc where there is none
-# make test     every test: Go, Python, emulator; fetches what they need on first use, and ends with what was skipped and why
+# make test     the fast tier of the tests: every cheap one, and a witness of each kind of the dear ones; OP=softmax or PACKAGES=./internal/judge narrows it
 # make lint     go vet, staticcheck, gofumpt, ruff and the widths of lines; make format writes what of it can be written by a program
 # make generated  what is made from the operators' rooms: the list of imports, the judge's books, tables of documents, findings
-# make gpu-coverage  what no test runs of the code that only a GPU reaches
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
-# make test-long  more seeds, more kills, fuzzing, every kernel compiled for every GPU
+# make test-long  the whole matrix, suite by suite; goes on where it was stopped, as long as no file changes
+# make test-names  list all tests and cases anew, after a whole make test
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
 # make database measure what docs/performance.md says of the database of results; PARTS="questions pages" alone, say
 # make public FOLDER=x BATCH=y  ask about the public files of the manifest that lie in FOLDER, checked out as OWNER+NAME; WRITE=1 keeps what is given
@@ -35,30 +35,52 @@ lab:
 	cp results/lab.sh build/lab/
 	tar -C build/lab -cJf build/lab/$(or $(NAME),$(OP)).tar.xz lab.sh $(or $(NAME),$(OP))
 
-# PACKAGES narrows what is tested, SKIP names tests that are left out. What is downloaded and what is compiled goes side by side. With TRIAD_TEST_ALL=1, as in .ci/run, whatever is
-# missing, skipped or over its budget is a failure; otherwise it is told at the end.
+# The fast tier: docs/testing.md. PACKAGES or OP=softmax narrows it, RUN is a pattern of tests. With TRIAD_TEST_ALL=1, as in .ci/run, whatever is missing
+# here or over its budget is a failure, and what only a GPU reaches has to be covered; otherwise it is said at the end.
 PACKAGES ?= ./...
-SKIP ?=
+RUN ?=
+# What only a GPU reaches: .ci/gpu-lines lists the files, and what of them no test need run.
+COVERED = cmd/triad internal/run internal/timing internal/stats internal/report internal/worker cuda cuda/gpuworker
+comma := ,
+empty :=
+space := $(empty) $(empty)
+counted = -cover -coverpkg=$(subst $(space),$(comma),$(COVERED:%=triad/%)) $(COVERED:%=./%) -args -test.gocoverdir='$(CURDIR)/build/cover'
+go_test = $(GO) test -json -vet=off -timeout 60m -exec "'$(CURDIR)/build/testreport' exec" $(if $(RUN),-run '$(RUN)')
+report = tee build/test.json | build/testreport -budgets .ci/budgets -costs build/costs -last build/costs.last -packages build/packages \
+	-keys build/keys $(if $(RUN),,-names .ci/tests -reasons docs/testing.md) $(if $(TRIAD_TEST_ALL),-ci)
+export TRIAD_TEST_COSTS = $(CURDIR)/build/costs
 
-test:
-	@mkdir -p build
-	$(GO) build -o build/ ./cmd/triad ./internal/testreport
-	@$(MAKE) --no-print-directory -j2 vet set-up
-	$(GO) test -json -vet=off -timeout 60m $(if $(SKIP),-skip '$(SKIP)') $(PACKAGES) | tee build/test.json | build/testreport -budgets .ci/budgets $(if $(TRIAD_TEST_ALL),-ci)
+test: $(if $(OP),test-operator,test-packages)
 
-# What only a GPU reaches is run by the tests, on the fake GPU where it takes one: .ci/gpu-lines lists the files, and what of them may be left.
-# Only those tests run that reach it.
-COVERED = triad/cmd/triad,triad/internal/run,triad/internal/timing,triad/internal/stats,triad/internal/report,triad/internal/worker,triad/cuda,triad/cuda/gpuworker
-cover = $(GO) test -vet=off -cover -coverpkg=$(COVERED) $(1) -args -test.gocoverdir=$(CURDIR)/build/cover
-gpu-coverage:
-	@rm -rf build/cover; mkdir -p build/cover
-	TRIAD_TEST_COVER=$(CURDIR)/build/cover $(call cover,./cmd/triad \
-		-run 'FakeGPU$$|GPUIs|GPUBy|GPUFalls|GPURemark|GPUHidden|ForTheGPU|DeviceFlags|Sanitize|Profile|Covered|Clock|PanicIs|Probes')
-	$(call cover,./internal/run ./internal/timing ./internal/stats ./internal/report -skip EveryElementOfATimedCase)
-	$(call cover,./internal/worker ./cuda ./cuda/gpuworker \
-		-run 'Measur|Arm|Step|Rotation|Evened|Timed|Runtime|Time|Ask|Find|Report|Clean|Under')
+test-packages: test-tools
+	@$(GO) list -e -f '{{if not .Error}}{{.ImportPath}} {{.Dir}}{{end}}' $(PACKAGES) >build/packages
+	@test -s build/packages || { echo 'make test: no package matches $(PACKAGES)' >&2; exit 2; }
+ifneq ($(TRIAD_TEST_COVER),)
+	@rm -rf build/cover && mkdir -p build/cover
+	{ $(go_test) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(COVERED:%=./%))"); $(go_test) $(counted); } | $(report)
 	$(GO) tool covdata textfmt -i=build/cover -o build/gpu.cover
 	$(GO) run ./internal/gpucoverage -profile build/gpu.cover -list .ci/gpu-lines
+else
+	$(go_test) $(PACKAGES) | $(report)
+endif
+
+test-tools:
+	@mkdir -p build && { ! test -f build/costs || mv build/costs build/costs.last; }
+	$(GO) build -o build/ ./cmd/triad ./internal/testreport
+	@$(MAKE) --no-print-directory set-up
+
+# One operator: its room, what every operator's truth and kernels are asked, and all its rows on this machine's CPU.
+operator_tests = '^(TestEveryCaseHasATruth|TestLooserContracts|TestRelationsHoldOfTheSimulatedContract|TestRelationsReject|TestOneUlpBreaksWhatHoldsBitForBit|TestContractsAgree|TestTrivialByDesign|TestMarkModerate|TestRelationsArePlanned|TestEveryKernelFileRegisters)$$/^$(OP)$$'
+test-operator: test-tools
+	@test -d 'internal/catalog/$(OP)' || { echo 'make test OP=$(OP): no operator has this name; see triad ops list' >&2; exit 2; }
+	$(GO) test -vet=off ./internal/catalog/$(OP)
+	$(GO) test -vet=off -run $(operator_tests) ./internal/truth ./internal/run ./cuda
+	build/triad compare $(OP) --quick --device cpu --offline --db build/$(OP).db
+	build/triad gradcheck $(OP) --quick --device cpu --offline --db build/$(OP).db || test $$? = 3
+
+# Writes .ci/tests, the list of all tests and cases, from the whole run that came last.
+test-names:
+	build/testreport -names .ci/tests -write-names <build/test.json >/dev/null
 
 vet:
 	$(GO) vet ./...
@@ -104,33 +126,8 @@ mutation:
 		$(GO) test -count=1 -timeout 120m -run '^TestMutation$$' ./internal/catalog/$(or $(OP),...); status=$$?; \
 		TRIAD_MUTATION_PEERS=$(PEERS) $(GO) run ./internal/mutationscore build/mutation | tee build/mutation.txt; exit $$status
 
-# What takes longer: more seeds for the judge, the whole catalogue on this machine's CPU, every kernel for sm_75 to sm_120, the kills of the store again
-# and again, fuzzing.
-test-long:
-	$(MAKE) mutation SEEDS=25
-	@mkdir -p build
-	$(GO) run ./cmd/triad compare all --quick --device cpu --db build/all.db
-	$(GO) run ./cmd/triad gradcheck all --quick --device cpu --db build/all.db
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestKernelsCompile.*|TestEmulatorWarpMatrix|TestEmulatorUnderClang|Test.*AttentionForHopper)$$' ./cuda
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestOwnFiles|TestFakeGPUWrongFiles|TestOwnMutants|TestWrongKernels)$$' ./cmd/triad
-	TRIAD_TEST_LONG=1 TRIAD_TEST_FILES=100 $(GO) test -count=1 -timeout 60m \
-		-run '^(TestFindingsShow|TestSecondTruth|TestManyFiles)$$' ./cmd/triad
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^(TestSanitizersAreSilent|TestZoo(UnderClang)?|TestPrograms)$$' ./internal/check
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'ByRows|InvariantsOfParts|ComplexStepAgrees' ./internal/truth
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPython$$/test_(gpu_code|operators|compile|worker)' ./pybridge
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPackage$$/(tests|documents)$$' ./pybridge/python
-	TRIAD_TEST_PYTHONS="$(PYTHONS)" $(GO) test -count=1 -timeout 60m -run '^TestPackage$$/wheel' ./pybridge/python
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPower$$' -v ./internal/run
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^TestStampedOperator$$' -v ./internal/room
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 120m -run '^TestCheckKernels$$' -v ./cmd/triad
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^(TestSlurm|TestRay)$$' -v ./cmd/triad
-	$(GO) test -timeout 60m -count=5 -run 'KillsLose|CutOften|Writers' ./results
-	TRIAD_TEST_LONG=1 $(GO) test -timeout 120m -count=1 -run 'KillsOfTheCommand|PowerCut' -v ./results
-	$(GO) test -run '^$$' -fuzz '^FuzzSource$$' -fuzztime 30s ./cuda/rewrite
-	$(GO) test -run '^$$' -fuzz '^FuzzExpression$$' -fuzztime 30s ./internal/op
-	$(GO) test -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime 30s ./internal/op
-	$(GO) test -run '^$$' -fuzz '^FuzzCaseKey$$' -fuzztime 30s ./internal/op
-	$(GO) test -run '^$$' -fuzz '^FuzzReadSafetensors$$' -fuzztime 30s ./internal/tensor
+test-long: test-tools
+	.ci/long
 
 bench:
 	$(GO) test -run '^$$' -bench Emulator -benchtime 1x ./cuda
@@ -158,4 +155,5 @@ release: build
 clean:
 	rm -rf bin build dist
 
-.PHONY: generated lint format gpu-coverage build figures wheel release test vet set-up mutation test-long bench database clean
+.PHONY: generated lint format build figures wheel release test test-packages test-tools test-operator test-names vet set-up mutation test-long bench \
+	database public lab clean

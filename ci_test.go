@@ -1,27 +1,23 @@
 package triad_test
 
 import (
-	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// playMake plays make under .ci/run: it tells what it was given, leaves a module cache as Go leaves it, and
+// playMake plays make under .ci/run: it tells what it was given, leaves a file that nobody may remove, and
 // ends as MAKE_ENDS says.
 const playMake = `#!/bin/sh
-mkdir -p "$GOMODCACHE/cache/x@v1" && echo x >"$GOMODCACHE/cache/x@v1/file" && chmod -R a-w "$GOMODCACHE/cache"
+mkdir -p "$TMPDIR/mod/x@v1" && echo x >"$TMPDIR/mod/x@v1/file" && chmod -R a-w "$TMPDIR/mod"
 env >"$PLAYED"
 echo "$@" >"$PLAYED.args"
-pip="$(cat "$XDG_CONFIG_HOME/pip/pip.conf") $(cat "$HOME/.netrc")"
-pip="$pip $(cat "$HOME/.gitconfig") $(cat "$XDG_CONFIG_HOME/go/env")"
-echo "SETTINGS=$pip" >>"$PLAYED"
+cp "$TRIAD_TEST_CHANGED" "$PLAYED.changed"
 case $MAKE_ENDS in
 well) ;;
 badly) exit 7 ;;
@@ -29,34 +25,27 @@ never) touch "$PLAYED.waits"; sleep 60 & wait ;;
 esac
 `
 
-// ciRun is .ci/run with that make, in a home that has settings. TMPDIR is where its folder goes.
+// ciRun is .ci/run with that make. TMPDIR is where its folder goes.
 func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd, played string) {
 	t.Helper()
-	home, tools := t.TempDir(), t.TempDir()
+	tools := t.TempDir()
 	played = filepath.Join(t.TempDir(), "played")
-	for path, text := range map[string]string{
-		filepath.Join(home, ".config", "pip", "pip.conf"): "index", filepath.Join(home, ".netrc"): "login",
-		filepath.Join(home, ".gitconfig"):           "safe",
-		filepath.Join(home, ".config", "go", "env"): "GOFLAGS=-tags=settings",
-		filepath.Join(tools, "make"):                playMake,
-		filepath.Join(tools, "clang++-15"):          "#!/bin/sh\n",
-		filepath.Join(tools, "clang++-16"):          "#!/bin/sh\n",
-		filepath.Join(tools, "clang++-19"):          "#!/bin/sh\n",
-		filepath.Join(tools, "chromium"):            "#!/bin/sh\n",
-		filepath.Join(tools, "gdb"):                 "#!/bin/sh\n",
+	programs := map[string]string{"make": playMake}
+	for _, name := range []string{
+		"clang++-15", "clang++-16", "clang++-19", "chromium", "gdb", "bwrap",
+		"qemu-aarch64", "aarch64-linux-gnu-g++",
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		programs[name] = "#!/bin/sh\n"
+	}
+	for name, text := range programs {
+		if err := os.WriteFile(filepath.Join(tools, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cmd = exec.Command(".ci/run", args...)
-	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "TMPDIR="+temporary, "PATH="+tools+":"+
-		os.Getenv("PATH"), "PLAYED="+played, "MAKE_ENDS="+ends,
-		"TRIAD_PYTHON=/usr/bin/python3", "TORCHINDUCTOR_CACHE_DIR=/warm", "GOPROXY=https://proxy.example",
-		"GOFLAGS=", "PIP_INDEX_URL=https://index.example")
+	cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "PATH="+tools+":"+os.Getenv("PATH"), "PLAYED="+played,
+		"MAKE_ENDS="+ends, "SEVENTH=", "TRIAD_PYTHON=/usr/bin/python3", "TRIAD_TEST_TIER=long",
+		"TORCHINDUCTOR_CACHE_DIR=/warm", "GOFLAGS=-buildvcs=false", "PIP_INDEX_URL=https://index.example")
 	return cmd, played
 }
 
@@ -75,9 +64,10 @@ func environmentOf(t *testing.T, played string) map[string]string {
 	return all
 }
 
-// Every folder that something is kept in is a new one, the user's settings are seen, and nothing is left
-// behind, however the tests end.
-func TestCIStartsFromNothing(t *testing.T) {
+// The tests get a temporary folder of the run, which is gone afterwards however they end, the caches that are
+// here, and nothing that steers triad; they learn the day and what changed.
+func TestCIRun(t *testing.T) {
+	changed := changedInputs(t)
 	for ends, code := range map[string]int{"well": 0, "badly": 7} {
 		temporary := t.TempDir()
 		cmd, played := ciRun(t, ends, temporary, "./internal/stats", "./internal/op")
@@ -86,25 +76,16 @@ func TestCIStartsFromNothing(t *testing.T) {
 			t.Fatalf("make ends %s: exit %d, want %d: %v\n%s", ends, got, code, err, out)
 		}
 		got := environmentOf(t, played)
-		room := filepath.Dir(got["HOME"])
-		if !strings.HasPrefix(filepath.Base(room), "ci.") {
-			t.Errorf("HOME=%s", got["HOME"])
-		}
-		for _, name := range []string{
-			"TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
-			"XDG_RUNTIME_DIR", "GOPATH", "GOMODCACHE", "GOCACHE",
-			"GOTMPDIR", "PIP_CACHE_DIR", "UV_CACHE_DIR",
-		} {
-			if !strings.HasPrefix(got[name], room+"/") {
-				t.Errorf("%s=%s is not in %s", name, got[name], room)
-			}
+		room := got["TMPDIR"]
+		if !strings.HasPrefix(filepath.Base(room), "ci.") || filepath.Dir(room) != temporary {
+			t.Errorf("TMPDIR=%s", room)
 		}
 		for name, want := range map[string]string{
-			"SETTINGS": "index login safe GOFLAGS=-tags=settings", "GOPROXY": "https://proxy.example",
-			"PIP_INDEX_URL": "https://index.example",
-			"GOFLAGS":       "-tags=settings -trimpath", "TRIAD_TEST_ALL": "1",
-			"TRIAD_TEST_CLANG": "clang++-19",
-			"TRIAD_PYTHON":     "", "TORCHINDUCTOR_CACHE_DIR": "",
+			"HOME": os.Getenv("HOME"), "XDG_CACHE_HOME": os.Getenv("XDG_CACHE_HOME"),
+			"PIP_INDEX_URL": "https://index.example", "GOFLAGS": "-buildvcs=false -trimpath",
+			"TRIAD_TEST_ALL": "1", "TRIAD_TEST_CLANG": "clang++-19", "TRIAD_TEST_COVER": "",
+			"TRIAD_TEST_TIER": "", "TRIAD_PYTHON": "", "TORCHINDUCTOR_CACHE_DIR": "",
+			"TRIAD_TEST_DAY": fmt.Sprint(time.Now().Unix() / 86400),
 		} {
 			if got[name] != want {
 				t.Errorf("%s=%s, want %q", name, got[name], want)
@@ -114,8 +95,11 @@ func TestCIStartsFromNothing(t *testing.T) {
 			string(args) != "lint test PACKAGES=./internal/stats ./internal/op\n" {
 			t.Errorf("make was told %q, %v", args, err)
 		}
-		if _, err := os.Stat(room); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("make ends %s: %s is left", ends, room)
+		if got, err := os.ReadFile(played + ".changed"); err != nil || string(got) != changed {
+			t.Errorf("make was told that these changed: %v\n%s\nwant\n%s", err, got, changed)
+		}
+		if !strings.Contains(string(out), "SEVENTH="+got["TRIAD_TEST_DAY"]+" .ci/run repeats it") {
+			t.Errorf("it does not say how the share is repeated:\n%s", out)
 		}
 		if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 			t.Errorf("make ends %s: %d files are left, %v", ends, len(left), err)
@@ -123,64 +107,30 @@ func TestCIStartsFromNothing(t *testing.T) {
 	}
 }
 
-// Without packages all is tested, the dear tests of what a GPU reaches once: where what they reach is
-// counted.
-func TestCICountsWhatTheFakeGPUReaches(t *testing.T) {
+// changedInputs is what changed since the merge base: nothing on a branch that has no commit yet.
+func changedInputs(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "run", "./internal/testinputs").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// The share of another day is repeated, and a whole run counts what only a GPU reaches.
+func TestCISeventh(t *testing.T) {
 	cmd, played := ciRun(t, "well", t.TempDir())
+	cmd.Env = append(cmd.Env, "SEVENTH=3")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	args, err := os.ReadFile(played + ".args")
-	said := regexp.MustCompile(`^lint test gpu-coverage SKIP=(.*\$)\$\n$`).FindSubmatch(args)
-	if err != nil || said == nil {
-		t.Fatalf("make was told %q, %v", args, err)
+	got := environmentOf(t, played)
+	if got["TRIAD_TEST_DAY"] != "3" || !strings.HasSuffix(got["TRIAD_TEST_COVER"], "/build/cover") {
+		t.Errorf("day %s, coverage in %s", got["TRIAD_TEST_DAY"], got["TRIAD_TEST_COVER"])
 	}
-	skipped := regexp.MustCompile(string(said[1]))
-	makefile, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
+	if args, err := os.ReadFile(played + ".args"); err != nil || string(args) != "lint test\n" {
+		t.Errorf("make was told %q, %v", args, err)
 	}
-	run := regexp.MustCompile(`,\./cmd/triad \\\n\s+-run '([^']+)'\)`).FindSubmatch(makefile)
-	if run == nil {
-		t.Fatal("the Makefile counts nothing of ./cmd/triad")
-	}
-	counted := regexp.MustCompile(strings.ReplaceAll(string(run[1]), "$$", "$"))
-	names := 0
-	for folder, tests := range testsByFolder(t) {
-		for _, name := range tests {
-			if !skipped.MatchString(name) {
-				continue
-			}
-			names++
-			if folder != "cmd/triad" || !counted.MatchString(name) {
-				t.Errorf("%s of %s is skipped, and gpu-coverage does not run it", name, folder)
-			}
-		}
-	}
-	if names != 5 {
-		t.Errorf("%d tests are skipped, want 5", names)
-	}
-}
-
-// testsByFolder are the names of the tests in Go.
-func testsByFolder(t *testing.T) map[string][]string {
-	t.Helper()
-	all := map[string][]string{}
-	named := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
-			all[filepath.Dir(path)] = append(all[filepath.Dir(path)], m[1])
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 // A long TMPDIR would make the paths of sockets longer than they can be.

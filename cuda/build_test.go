@@ -329,7 +329,7 @@ func TestAnIncludedDeviceIsRefused(t *testing.T) {
 	_, err := b.Kernels(t.Context(), file)
 	var mistake *BuildError
 	if !errors.As(err, &mistake) || mistake.File != file ||
-		mistake.Message != "it includes /dev/zero, which is no regular file" {
+		mistake.Message != "it includes /dev/zero: it is no regular file (a device)" {
 		t.Errorf("%v, want that it is refused", err)
 	}
 }

@@ -2,15 +2,19 @@ package cuda
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"triad/internal/backend"
 	"triad/internal/lockfile"
+	"triad/internal/subprocess"
 )
 
 // cache keeps built libraries in folders named by a hash of all that went into them. A folder is made under
@@ -23,12 +27,20 @@ type record struct {
 	Flags    []string `json:"flags"`
 	Seconds  float64  `json:"seconds"`
 	Log      string   `json:"log"`
+	// the files that were built, by name: a folder that does not hold them whole is built again
+	Files map[string]builtFile `json:"files"`
+}
+
+// builtFile is what a file of a finished folder was when it was built.
+type builtFile struct {
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
 }
 
 const recordName = "build.json"
 
-// get gives the finished folder for key, made by build where there is none. Two processes that want the same
-// one wait for each other; what an interrupted build left is removed.
+// get gives the finished folder for key, made by build where there is none or a damaged one. Two processes
+// that want the same one wait for each other; what an interrupted build left is removed.
 func (c cache) get(ctx context.Context, key string, build func(folder string) (record, error)) (folder string,
 	r record, cached bool, err error,
 ) {
@@ -66,30 +78,107 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 	if r, err = build(making); err != nil {
 		return "", record{}, false, err
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
+	if r.Files, err = builtFiles(making); err != nil {
+		return "", record{}, false, fmt.Errorf("read what was built: %w", err)
+	}
+	if err := writeRecord(making, r); err != nil {
 		return "", record{}, false, fmt.Errorf("write the record of a build: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(making, recordName), text, 0o644); err != nil {
-		return "", record{}, false, fmt.Errorf("write the record of a build: %w", err)
-	}
-	if err := os.Rename(making, folder); err != nil {
+	if err := errors.Join(syncFolder(making), os.Rename(making, folder), syncFile(c.folder)); err != nil {
 		return "", record{}, false, fmt.Errorf("put a build into the cache: %w", err)
 	}
 	return folder, r, false, nil
 }
 
-// unusable: nothing can be built where nothing can be kept.
-func (c cache) unusable(err error) error {
-	return &backend.Unavailable{Sentence: fmt.Sprintf("compiled kernels cannot be kept in %s (%v): set "+
-		"XDG_CACHE_HOME to a folder that can be written", c.folder, err)}
+func writeRecord(folder string, r record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, recordName), text, 0o644)
 }
 
+// syncFolder has the disk hold the files of a folder before the folder gets its name: after a power cut a
+// name without them would be a library that cannot be loaded.
+func syncFolder(folder string) error {
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		err = errors.Join(err, syncFile(filepath.Join(folder, e.Name())))
+	}
+	return errors.Join(err, syncFile(folder))
+}
+
+func syncFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return file.Sync()
+}
+
+// builtFiles are the files of a folder, its record apart.
+func builtFiles(folder string) (map[string]builtFile, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]builtFile{}
+	for _, e := range entries {
+		if e.Name() == recordName {
+			continue
+		}
+		if all[e.Name()], err = builtFileAt(filepath.Join(folder, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func builtFileAt(path string) (builtFile, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return builtFile{}, err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	bytes, err := io.Copy(hash, file)
+	return builtFile{bytes, hex.EncodeToString(hash.Sum(nil))}, err
+}
+
+// unusable: nothing can be built where nothing can be kept.
+func (c cache) unusable(err error) error {
+	if trouble := backend.TroubleOf(err, subprocess.FailedByHost); trouble != nil {
+		return err
+	}
+	return backend.UnusableCache("compiled kernels", c.folder, err)
+}
+
+// errDamaged says that a folder of the cache does not hold what was built into it.
+var errDamaged = errors.New("it does not hold what was built")
+
+// readRecord reads the record of a finished folder, and compares the folder's files with it.
 func readRecord(folder string) (record, error) {
 	var r record
 	text, err := os.ReadFile(filepath.Join(folder, recordName))
 	if err != nil {
 		return r, err
 	}
-	return r, json.Unmarshal(text, &r)
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, err
+	}
+	if r.Files == nil { // also a record of a triad that wrote none
+		return r, errDamaged
+	}
+	for name, built := range r.Files {
+		path := filepath.Join(folder, name)
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() != built.Bytes {
+			return r, errDamaged
+		}
+		if now, err := builtFileAt(path); err != nil || now != built {
+			return r, errDamaged
+		}
+	}
+	return r, nil
 }

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 // The emulator on a 64-bit Arm processor, which qemu plays: the switch of fibers, barriers and warp functions
 // in every order, and reports with their lines.
 func TestEmulatorOnAArch64(t *testing.T) {
+	need.Covers(t, "", slices.Concat(need.Emulator, testPrograms)...)
 	t.Parallel()
 	qemu := need.Tool(t, "qemu-aarch64")
 	e := newEmulated(t, "aarch64-linux-gnu-g++", "-O1")

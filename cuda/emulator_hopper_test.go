@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"triad"
+	"triad/internal/need"
 )
 
 // hopperBugs: what each bug of hopper_zoo.cu must be reported as, at its line, in all orders or in those that
@@ -113,12 +115,28 @@ func TestBulkZoo(t *testing.T) {
 	bugsAreReported(t, program, "bulk_zoo.cu", bulkBugs)
 }
 
+// ordersOf are those of some orders in which a run asks a program: the fast tier takes the first.
+func ordersOf(t *testing.T, program string, orders []string) []string {
+	t.Helper()
+	var chosen []string
+	for _, order := range orders {
+		if need.Chosen(t, program+" "+order, program, slices.Concat(need.Emulator, testPrograms)...) {
+			chosen = append(chosen, order)
+		}
+	}
+	return chosen
+}
+
+// testPrograms are what the emulator's own tests run.
+var testPrograms = []string{"cuda/testdata/emulator", "cuda/include"}
+
+// bugsAreReported: in every order; the fast tier runs each bug and its twin in one.
 func bugsAreReported(t *testing.T, program, file string, bugs []hopperBug) {
 	t.Helper()
 	pc := regexp.MustCompile(`addr2line -e (\S+) (0x[0-9a-f]+)`)
 	for _, bug := range bugs {
 		where := fmt.Sprintf("%s:%d", file, bugLine(t, file, bug.name))
-		for _, order := range bug.orders {
+		for _, order := range ordersOf(t, bug.name, bug.orders) {
 			out, status := runEmulated(t, order, program, bug.name, "buggy")
 			if at := pc.FindStringSubmatch(out); at != nil {
 				out += addressLine(t, at[1], at[2])
@@ -135,7 +153,7 @@ func bugsAreReported(t *testing.T, program, file string, bugs []hopperBug) {
 func hopperIsRight(t *testing.T, program string, words ...string) {
 	t.Helper()
 	sum := ""
-	for _, order := range allOrders {
+	for _, order := range ordersOf(t, strings.Join(words, " "), allOrders) {
 		out, status := runEmulated(t, order, program, words...)
 		if status != 0 || !strings.HasPrefix(out, "sum=") {
 			t.Errorf("%v, %s: status %d, output\n%s", words, order, status, out)
@@ -149,12 +167,11 @@ func hopperIsRight(t *testing.T, program string, words ...string) {
 }
 
 // TestHopperKernelsAreEmulated: every variant for Hopper that a kernel file registers is there in the
-// emulator, so that compare judges it without a GPU.
+// emulator, so that compare judges it without a GPU. The fast tier asks of one operator.
 func TestHopperKernelsAreEmulated(t *testing.T) {
-	needCompiler(t)
 	registration := regexp.MustCompile(`TRIAD_KERNEL\((\w+), (sm90_\w+), (\w+),`)
 	count := 0
-	for _, operator := range kernelNames(t) {
+	for _, operator := range kernelsBySize(t) {
 		text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+operator+".cu")
 		if err != nil {
 			t.Fatal(err)
@@ -163,23 +180,29 @@ func TestHopperKernelsAreEmulated(t *testing.T) {
 		if len(found) == 0 {
 			continue
 		}
-		_, kernels, err := (&server{device: NewEmulator(triad.Files, testCache), specs: catalogSpec}).open(
-			t.Context(),
-			operator,
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
-		emulated := map[string]bool{}
-		for _, k := range kernels {
-			emulated[fmt.Sprintf("%s %s", k.Name, k.Pass)] = true
-		}
-		for _, m := range found {
-			count++
-			if name := "cuda/" + m[2] + " " + m[3]; !emulated[name] {
-				t.Errorf("%s: %s is not in the emulator", operator, name)
+		count += len(found)
+		t.Run(operator, func(t *testing.T) {
+			key := ""
+			if operator == clusterOperator {
+				key = "a variant for Hopper"
 			}
-		}
+			need.Covers(t, key, kernelInputs(operator)...)
+			needCompiler(t)
+			s := &server{device: NewEmulator(triad.Files, testCache), specs: catalogSpec}
+			_, kernels, err := s.open(t.Context(), operator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			emulated := map[string]bool{}
+			for _, k := range kernels {
+				emulated[fmt.Sprintf("%s %s", k.Name, k.Pass)] = true
+			}
+			for _, m := range found {
+				if name := "cuda/" + m[2] + " " + m[3]; !emulated[name] {
+					t.Errorf("%s: %s is not in the emulator", operator, name)
+				}
+			}
+		})
 	}
 	if count < 7 {
 		t.Errorf("%d registrations for Hopper were found", count)

@@ -1,10 +1,6 @@
 package cuda
 
-import (
-	"testing"
-
-	"triad/internal/need"
-)
+import "testing"
 
 // TestEmulatorMatrices: the warp's matrix instructions give every element, under all orders; of asynchronous
 // copies, a missing wait, a missing barrier, a buffer that is still being read and a copy that no wait covers
@@ -26,83 +22,7 @@ func TestEmulatorMatrices(t *testing.T) {
 	}
 }
 
-// attentionModel compiles a program with a part of attention's kernels changed by one edit, "" for none.
-func attentionModel(t *testing.T, program, part, from, to string, flags ...string) string {
-	t.Helper()
-	return newWatched(t, hopperFlags(editedKernels(t, "flash_attention", part, from, to), flags)...).
-		build(t, program)
-}
-
 // hopperFlags are those by which a program sees a folder of edited kernels, and more.
 func hopperFlags(folder string, flags []string) []string {
 	return append(flags, "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")
-}
-
-// The last copy before the loop over queries, which has no turn where there are none.
-const uncommitted = "(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim);\n"
-
-// TestAttentionForHopper: under models of wgmma, of the copy engine and of its barriers the kernels for
-// Hopper give the bits of those by mma.sync, where no sum is rounded, and zeros where there is nothing to
-// sum.
-func TestAttentionForHopper(t *testing.T) {
-	t.Parallel()
-	all := []string{"greedy:1", "reverse", "random:7", "forward"}
-	for name, orders := range map[string][]string{
-		"attention_wgmma.cu":    {"forward", "greedy:1"},
-		"attention_pipeline.cu": all,
-		"attention_backward.cu": all,
-	} {
-		program := attentionModel(t, name, "sm90_tma.cuh", "", "")
-		for i, order := range orders {
-			if !need.Part(i, 3) {
-				continue
-			}
-			if out, status := runEmulated(t, order, program); status != 0 || out != "ok\n" {
-				t.Errorf("%s in order %s: status %d\n%s", name, order, status, out)
-			}
-		}
-	}
-}
-
-// TestBugsOfAttentionForHopper: what a kernel for Hopper may get wrong shows.
-func TestBugsOfAttentionForHopper(t *testing.T) {
-	t.Parallel()
-	const tma, wgmma, backward = "sm90_tma.cuh", "sm90_wgmma.cuh", "sm90_tma_backward.cuh"
-	const waits = "c.wait_keys();\n\t\t\tc.wait_values();"
-	const released = "\n\t\t\tc.release_keys();"
-	const dsReady = "hopper::named_sync(Plan::ds_ready, Plan::consumers * Plan::warpgroup);\n"
-	const fenced, stored = "hopper::fence_stores();\n\t\t", "hopper::named_arrive(Plan::dq_ready"
-	const arrived = "hopper::barrier_wait(memory + Plan::g_full + 8 * stage, parity);\n"
-	const scores = "hopper::wait_for<1>();\n\t\t\thopper::changed(p);"
-	for i, planted := range []struct{ name, part, from, to string }{
-		{"a panel of another tile's size", wgmma, "d / 64 * PanelB", "d / 64 * PanelA"},
-		{
-			"keys that are waited for with queries only", wgmma, uncommitted + "\tcopies.commit();",
-			uncommitted,
-		},
-		{"values that are not waited for", tma, waits, "c.wait_keys();"},
-		{"keys released while a product reads them", tma, scores + released, released + scores},
-		{"sums rescaled while a product changes them", tma, "hopper::wait_after<0>", "hopper::wait_after<1>"},
-		{"dS that the other warpgroup need not have stored", backward, dsReady, "\n"},
-		{"gradients that are not waited for", backward, arrived, ""},
-		{"grad_q stored while it is added", backward, "hopper::sums_wait_read<0>();", ""},
-		{"grad_q added with no fence", backward, fenced + stored, stored},
-		{"rows beyond the last query that weigh", backward, " || first_query + Plan::queries > s.seq_q", ""},
-		{"the mask of another diagonal", backward, "(row) - query", "(row) - query + 1"},
-	} {
-		if !need.Part(i, 3) {
-			continue
-		}
-		program := "attention_pipeline.cu"
-		switch planted.part {
-		case wgmma:
-			program = "attention_wgmma.cu"
-		case backward:
-			program = "attention_backward.cu"
-		}
-		edited := attentionModel(t, program, planted.part, planted.from, planted.to, "-DONE_PLAN")
-		if out, status := runEmulated(t, "forward", edited); status == 0 {
-			t.Errorf("%s: not found:\n%s", planted.name, out)
-		}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func zooReportsAreMade(t *testing.T, zoo string) {
 }
 
 // zooRacesShow: a race or a read of memory that nobody wrote shows as bits that depend on the order, or as
-// NaN; the fixed twin gives the same bits in all.
+// NaN; the fixed twin gives the same bits in all. The fast tier runs each in one order.
 func zooRacesShow(t *testing.T, zoo string) {
 	fixed := map[string]string{}
 	for _, name := range []string{
@@ -74,7 +75,7 @@ func zooRacesShow(t *testing.T, zoo string) {
 		"plain_add", "missing_if",
 		"dynamic_shared", "divergent_barrier", "divergent_mask", "deadlock", "too_much_shared",
 	} {
-		for _, order := range allOrders {
+		for _, order := range ordersOf(t, name+" fixed", allOrders) {
 			out, status := runEmulated(t, order, zoo, name, "fixed")
 			if status != 0 || !strings.HasSuffix(out, " nans=0\n") {
 				t.Fatalf("%s fixed, %s: status %d, output %q", name, order, status, out)
@@ -92,7 +93,7 @@ func zooRacesShow(t *testing.T, zoo string) {
 		"uninitialised":    allOrders,
 		"static_shared":    allOrders,
 	} {
-		for _, order := range orders {
+		for _, order := range ordersOf(t, name+" buggy", orders) {
 			if out, _ := runEmulated(t, order, zoo, name, "buggy"); out == fixed[name] {
 				t.Errorf("%s, %s: the bug does not show", name, order)
 			}
@@ -100,8 +101,10 @@ func zooRacesShow(t *testing.T, zoo string) {
 	}
 }
 
-// What AddressSanitizer and UBSan must say, with the line, and nothing about the fixed twin.
+// What AddressSanitizer and UBSan must say, with the line, and nothing about the fixed twin. The emulator is
+// compiled for it, which the fast tier leaves to the programs of internal/check.
 func TestEmulatorZooAddressSanitizer(t *testing.T) {
+	need.Covers(t, "", slices.Concat(need.Emulator, testPrograms)...)
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1", "-fsanitize=address,undefined")
 	zoo := e.build(t, "zoo.cu")
@@ -136,6 +139,7 @@ func TestEmulatorZooAddressSanitizer(t *testing.T) {
 }
 
 func TestEmulatorZooThreadSanitizer(t *testing.T) {
+	need.Covers(t, "", slices.Concat(need.Emulator, testPrograms)...)
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1", "-fsanitize=thread")
 	zoo := e.build(t, "zoo.cu")
@@ -161,26 +165,30 @@ func smallMatrix(t *testing.T, e *emulated) {
 	}
 }
 
-// The warp-function matrix under optimisation levels and orders: every time under one in two of each.
+// The warp-function matrix under optimisation levels and orders. The fast tier has -O2, whose emulator other
+// tests need too, in an order that takes threads in turn and one that does not.
 func TestEmulatorWarpMatrix(t *testing.T) {
 	t.Parallel()
-	for i, way := range []struct {
+	for _, way := range []struct {
+		key    string
 		flags  []string
 		orders []string
 	}{
-		{[]string{"-O2"}, allOrders},
-		{[]string{"-O0"}, []string{"greedy:1"}},
-		{[]string{"-O1", "-DCUEMU_UCONTEXT"}, []string{"greedy:3"}},
-		{[]string{"-O3", "-flto"}, []string{"forward", "greedy:2"}},
+		{"warp functions", []string{"-O2"}, allOrders},
+		{"", []string{"-O0"}, []string{"greedy:1"}},
+		{"", []string{"-O1", "-DCUEMU_UCONTEXT"}, []string{"greedy:3"}},
+		{"", []string{"-O3", "-flto"}, []string{"forward", "greedy:2"}},
 	} {
-		if !need.Part(i, 2) {
-			continue
-		}
 		t.Run(strings.Join(way.flags, ""), func(t *testing.T) {
+			need.Covers(t, way.key, slices.Concat(need.Emulator, testPrograms)...)
 			program := newEmulated(t, "g++", way.flags...).build(t, "warp.cu")
 			counts := map[string]bool{}
-			for j, order := range way.orders {
-				if !need.Part(j, 2) {
+			for _, order := range way.orders {
+				kind, _, greedy := strings.Cut(order, ":")
+				if !greedy {
+					kind = "in turn"
+				}
+				if !need.Chosen(t, order, t.Name()+" "+kind, slices.Concat(need.Emulator, testPrograms)...) {
 					continue
 				}
 				out, status := runEmulated(t, order, program)
@@ -197,21 +205,15 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 }
 
 // Every version of clang++ compiles the emulator without a warning; under it warp functions give what they
-// should, every time in two of the orders, and the bugs of the zoo end as they do under g++. Every time that
-// is so of the oldest: the zoo of triad check has the others.
+// should, and the bugs of the zoo end as they do under g++. The fast tier has no second compiler.
 func TestEmulatorUnderClang(t *testing.T) {
 	t.Parallel()
-	for i, version := range need.ClangVersions {
-		if !need.Part(i, len(need.ClangVersions)) {
-			continue
-		}
+	for _, version := range need.ClangVersions {
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			need.Covers(t, "", slices.Concat(need.Emulator, testPrograms)...)
 			e := newEmulated(t, need.ClangOf(t, version), "-O2")
 			program := e.build(t, "warp.cu")
-			for i, order := range allOrders {
-				if !need.Part(i, 3) {
-					continue
-				}
+			for _, order := range allOrders {
 				out, status := runEmulated(t, order, program)
 				if status != 0 || !strings.HasPrefix(out, "ok ") {
 					t.Errorf("warp functions in order %s: status %d\n%s", order, status, out)

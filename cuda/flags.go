@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // flagsLine begins the line of a kernel file that names flags for its compiler, as triad writes it above a
@@ -18,14 +19,52 @@ func FlagsLine(flags []string) string {
 	if len(flags) == 0 {
 		return ""
 	}
-	return flagsLine + strings.Join(flags, " ") + "\n"
+	return flagsLine + JoinFlags(flags) + "\n"
+}
+
+// JoinFlags writes flags as one line: those that hold a space, as the name of a folder may, stand in quotes.
+func JoinFlags(flags []string) string {
+	words := make([]string, len(flags))
+	for i, f := range flags {
+		if words[i] = f; strings.ContainsAny(f, " \t") {
+			words[i] = `"` + f + `"`
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// SplitFlags gives the flags of a line: words, parts of which may stand in quotes, double or single ones.
+func SplitFlags(line string) (flags []string) {
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, c := range line + " " {
+		switch {
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, begun = c, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && unicode.IsSpace(c):
+			if begun {
+				flags = append(flags, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(c)
+			begun = true
+		}
+	}
+	if quote != 0 { // it has no end
+		return append(flags, strings.TrimSpace(word.String()))
+	}
+	return flags
 }
 
 // allowedFlag is what a user may hand to nvcc. What chooses files, architectures or the kind of output is
 // triad's.
 var (
 	allowedFlag = regexp.MustCompile(
-		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|-I[\w./+@=,~-]+|--?use_fast_math|` +
+		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|-I[\p{L}\p{N}\w ./+@=,~()\[\]#%&-]+|--?use_fast_math|` +
 			`--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|` +
 			`--?maxrregcount=\d+|-O[0-3]|--?(restrict|extended-lambda|expt-relaxed-constexpr|lineinfo)|-w|` +
 			`-std=c\+\+(17|20))$`)
@@ -58,7 +97,7 @@ func (s *sourceSet) flags() ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	flags := strings.Fields(words)
+	flags := SplitFlags(words)
 	if _, err := CheckFlags(flags); err != nil {
 		return nil, &BuildError{File: filepath.ToSlash(s.name), Line: 1, Message: err.Error()}
 	}

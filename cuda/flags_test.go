@@ -27,6 +27,28 @@ func TestCheckFlags(t *testing.T) {
 	}
 }
 
+// A flag that holds a space is read as it was written, in the line of a file and on a command line.
+func TestFlagsWithSpaces(t *testing.T) {
+	flags := []string{"-DA=1", "-I/home/me/my kernels (2)/é", "-w"}
+	line := JoinFlags(flags)
+	if got := SplitFlags(line); !slices.Equal(got, flags) {
+		t.Errorf("%q is read as %q", line, got)
+	}
+	if emulated, err := CheckFlags(flags); err != nil || len(emulated) != 2 {
+		t.Errorf("%q, %v", emulated, err)
+	}
+	for text, want := range map[string][]string{
+		`-I"my folder" '-DB=2'`: {"-Imy folder", "-DB=2"},
+		` -w  -O1 `:             {"-w", "-O1"},
+		`-I"my folder`:          {"-Imy folder"},
+		``:                      nil,
+	} {
+		if got := SplitFlags(text); !slices.Equal(got, want) {
+			t.Errorf("%q is read as %q, want %q", text, got, want)
+		}
+	}
+}
+
 // The flags stand in the text of the file that asks for them, so that the caches' hashes tell files with
 // other flags apart.
 func TestFlagsAreRead(t *testing.T) {

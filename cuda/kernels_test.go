@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -31,8 +33,66 @@ func kernelNames(t *testing.T) []string {
 	return names
 }
 
-// TestKernelsCompileForTheEmulator compiles every kernel file with g++, and one in ten with clang++, the one
-// that TRIAD_TEST_CLANG names or any; with TRIAD_TEST_LONG all of them with both.
+// kernelsBySize are the operators that have a kernel file, those with the least text first: a family's first
+// one stands for it where libraries are built.
+func kernelsBySize(t *testing.T) []string {
+	t.Helper()
+	names, bytes := kernelNames(t), map[string]int64{}
+	for _, name := range names {
+		files := []string{"cuda/kernels/" + name + ".cu"}
+		parts, err := fs.Glob(triad.Files, "cuda/kernels/"+name+"/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range append(files, parts...) {
+			info, err := fs.Stat(triad.Files, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes[name] += info.Size()
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(bytes[a], bytes[b]) })
+	return names
+}
+
+var familyImport = regexp.MustCompile(`"triad/internal/truth/(\w+)"`)
+
+// familyOf is the family of an operator, the last package of internal/truth that its own code imports.
+func familyOf(t *testing.T, operator string) string {
+	t.Helper()
+	text, err := os.ReadFile("../internal/catalog/" + operator + "/truth.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	family := "none"
+	for _, m := range familyImport.FindAllStringSubmatch(string(text), -1) {
+		if m[1] != "formula" { // what several families state their operators in
+			family = m[1]
+		}
+	}
+	return family
+}
+
+// coversLibrary asks for a case that needs an operator's library for the emulator, which takes seconds to
+// build: the fast tier builds one of each family.
+func coversLibrary(t *testing.T, operator string) {
+	t.Helper()
+	need.Covers(t, "the family "+familyOf(t, operator), kernelInputs(operator)...)
+}
+
+// kernelInputs are the files that decide what an operator's library does on the emulator.
+func kernelInputs(operator string) []string {
+	return slices.Concat(need.Operator(operator), need.Kernels, need.Emulator)
+}
+
+// gpuInputs are the files that decide what nvcc makes of an operator.
+func gpuInputs(operator string) []string {
+	return slices.Concat(need.Operator(operator), need.Kernels)
+}
+
+// TestKernelsCompileForTheEmulator compiles every kernel file with g++, and with the clang++ that
+// TRIAD_TEST_CLANG names or any. The fast tier compiles one of each family, by g++ alone.
 func TestKernelsCompileForTheEmulator(t *testing.T) {
 	compilers := map[string]func(testing.TB) string{
 		"g++":     func(t testing.TB) string { return need.Tool(t, "g++") },
@@ -40,19 +100,21 @@ func TestKernelsCompileForTheEmulator(t *testing.T) {
 	}
 	for name, find := range compilers {
 		t.Run(name, func(t *testing.T) {
-			compiler, err := inspectHostCompiler(t.Context(), find(t))
-			if err != nil {
-				need.Missing(t, err.Error())
-			}
-			b := Builder{Sources: triad.Files, Cache: testCache, Compiler: compiler}
-			if _, err := b.Emulator(t.Context()); err != nil {
-				t.Error(err)
-			}
-			for i, kernel := range kernelNames(t) {
-				if name == "clang++" && !need.Part(i, 10) {
-					continue
-				}
+			for _, kernel := range kernelsBySize(t) {
 				t.Run(kernel, func(t *testing.T) {
+					if name == "g++" {
+						coversLibrary(t, kernel)
+					} else {
+						need.Covers(t, "", kernelInputs(kernel)...)
+					}
+					compiler, err := inspectHostCompiler(t.Context(), find(t))
+					if err != nil {
+						need.Missing(t, err.Error())
+					}
+					b := Builder{Sources: triad.Files, Cache: testCache, Compiler: compiler}
+					if _, err := b.Emulator(t.Context()); err != nil {
+						t.Error(err)
+					}
 					if _, err := b.Kernels(t.Context(), kernel); err != nil {
 						t.Error(err)
 					}
@@ -78,12 +140,13 @@ func needNVCC(t *testing.T) NVCC {
 }
 
 // TestEveryKernelFileRegisters loads every library: each variant says which operator, pass, contract and
-// outputs it has.
+// outputs it has. The fast tier loads one of each family.
 func TestEveryKernelFileRegisters(t *testing.T) {
 	needCompiler(t)
 	device := NewEmulator(triad.Files, testCache)
-	for _, kernel := range kernelNames(t) {
+	for _, kernel := range kernelsBySize(t) {
 		t.Run(kernel, func(t *testing.T) {
+			coversLibrary(t, kernel)
 			s := &server{device: device, specs: catalogSpec}
 			_, all, err := s.open(t.Context(), kernel)
 			if err != nil {
@@ -111,25 +174,15 @@ func TestEveryKernelFileRegisters(t *testing.T) {
 	}
 }
 
-// TestKernelsCompileForGPUs compiles kernel files with nvcc for sm_90a: those whose loops
-// TestHopperLoops reads anyway, those that have a variant for sm_80, for it too where they are not
-// among the former, and one in three. With TRIAD_TEST_LONG it compiles all of them for both, and for
-// the others. A kernel may spill what its file permits with TRIAD_SPILLS(kernel, bytes, "reason"), and
-// no more.
+// TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_90a, in the long tier for sm_80 too,
+// and for other architectures. The fast tier compiles the file that stands for Hopper's instructions. A
+// kernel may spill what its file permits with TRIAD_SPILLS(kernel, bytes, "reason"), and no more.
 func TestKernelsCompileForGPUs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: nvcc takes minutes for all kernels")
-	}
-	nvcc := needNVCC(t)
-	if os.Getenv("TRIAD_TEST_LONG") != "" {
-		compileForOthers(t, nvcc)
-	}
-	for i, kernel := range kernelNames(t) {
-		if !registers(t, kernel, forHopper) && !registers(t, kernel, forAmpere) && !need.Part(i, 3) {
-			continue
-		}
+	compileForOthers(t)
+	for _, kernel := range kernelsBySize(t) {
 		t.Run(kernel, func(t *testing.T) {
-			b := gpuBuilder(t, nvcc)
+			need.Covers(t, hopperKey(t, kernel), gpuInputs(kernel)...)
+			b := gpuBuilder(needNVCC(t))
 			library, err := b.Kernels(t.Context(), kernel)
 			if err != nil {
 				t.Fatal(err)
@@ -171,20 +224,62 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	}
 }
 
-// forAmpere is what a kernel file says that has a variant for sm_80, forHopper where only Hopper's
-// instructions can run one.
-var (
-	forAmpere = regexp.MustCompile(`, sm80_|capability\("mma", 80`)
-	forHopper = regexp.MustCompile(`, sm90_(wgmma|tma), `)
-)
+// forHopper is what a kernel file says that has a variant which only Hopper's instructions can run.
+var forHopper = regexp.MustCompile(`, sm90_(wgmma|tma), `)
 
-// gpuBuilder compiles a kernel file for sm_90a, and with TRIAD_TEST_LONG for sm_80 too.
-func gpuBuilder(t *testing.T, nvcc NVCC) *GPUBuilder {
+// hopperKey is what a kernel file covers where nvcc compiles it: one with variants for Hopper, whose
+// disassembly TestHopperLoops reads, stands for all.
+func hopperKey(t *testing.T, operator string) string {
+	if operator == hopperWitness(t) {
+		return "wgmma and copies by TMA"
+	}
+	return ""
+}
+
+// hopperWitness is the kernel file that the fast tier compiles with nvcc: of those with variants for Hopper
+// the one with the smallest sources, since it takes the least time.
+func hopperWitness(t *testing.T) string {
 	t.Helper()
+	var witness string
+	var smallest int64
+	for _, name := range kernelNames(t) {
+		if !registers(t, name, forHopper) {
+			continue
+		}
+		if size := sizeOfSources(t, name); witness == "" || size < smallest {
+			witness, smallest = name, size
+		}
+	}
+	return witness
+}
+
+// sizeOfSources is how many bytes a kernel file and the files in its folder have.
+func sizeOfSources(t *testing.T, kernel string) (bytes int64) {
+	t.Helper()
+	add := func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return err
+	}
+	for _, root := range []string{"cuda/kernels/" + kernel + ".cu", "cuda/kernels/" + kernel} {
+		if err := fs.WalkDir(triad.Files, root, add); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	return bytes
+}
+
+// gpuBuilder compiles a kernel file for sm_90a, and in the long tier for sm_80 too.
+func gpuBuilder(nvcc NVCC) *GPUBuilder {
 	b := &GPUBuilder{
 		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_90a"},
 	}
-	if os.Getenv("TRIAD_TEST_LONG") != "" {
+	if need.IsLongTier() {
 		b.Architectures = []string{"sm_80", "sm_90a"}
 	}
 	return b
@@ -206,11 +301,15 @@ var olderAndNewer = []string{"sm_75", "sm_86", "sm_89", "sm_100", "sm_100a", "sm
 
 // compileForOthers compiles every kernel library, and the runtime's, for each other architecture: some have
 // no cp.async, no bf16, no wgmma. Whether the variants run there is asked by their `accepts`.
-func compileForOthers(t *testing.T, nvcc NVCC) {
+func compileForOthers(t *testing.T) {
 	for _, arch := range olderAndNewer {
-		b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{arch}}
 		for _, kernel := range append(kernelNames(t), RuntimeName) {
 			t.Run(arch+"/"+kernel, func(t *testing.T) {
+				need.Long(t, "nvcc compiles every file for seven architectures", need.Operator(kernel)...)
+				b := GPUBuilder{
+					Sources: triad.Files, Cache: testCache, Compiler: needNVCC(t),
+					Architectures: []string{arch},
+				}
 				library, err := b.Kernels(t.Context(), kernel)
 				if err != nil {
 					t.Fatal(err)

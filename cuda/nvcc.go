@@ -138,10 +138,7 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, append(slices.Clone(flags),
 			set.main, "-o", filepath.Join(folder, output)))
 		if err != nil {
-			if ctx.Err() != nil {
-				return record{}, err
-			}
-			return record{}, firstError(set.name, strings.ReplaceAll(log, onDisk+"/", "/"))
+			return record{}, compileFailure(ctx, err, set.name, strings.ReplaceAll(log, onDisk+"/", "/"))
 		}
 		return record{
 			Compiler: "nvcc " + b.Compiler.Version, Flags: flags,

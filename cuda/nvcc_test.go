@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -31,22 +32,46 @@ ptxas info    : Used 255 registers, used 0 barriers, 40 bytes cumulative stack s
 	}
 }
 
-// TestProgramsAreCUDA: nvcc takes what the emulator's tests hold for ordinary programs, host code too, and
-// their inline PTX; every time one in ten, and those whose calls differ between versions of CUDA.
-func TestProgramsAreCUDA(t *testing.T) {
+// Of a file that does not compile here nvcc says whether it is CUDA.
+func TestAccepts(t *testing.T) {
 	nvcc := needNVCC(t)
+	for text, want := range map[string]bool{
+		"__global__ void k(unsigned *y) { *y = __vhaddu4(*y, 1); }\n": true,
+		"__global__ void k(unsigned *y) { *y = __vhaddu9(*y, 1); }\n": false,
+	} {
+		file := filepath.Join(t.TempDir(), "my file.cu")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := nvcc.Accepts(t.Context(), file, []string{"-DA=1"}); got != want {
+			t.Errorf("%s: accepted: %t, want %t", text, got, want)
+		}
+	}
+}
+
+// dependent are the programs whose calls differ between versions of CUDA.
+var dependent = []string{"device_clock", "graphs", "special_registers", "cuda_13"}
+
+// TestProgramsAreCUDA: nvcc takes what the emulator's tests hold for ordinary programs, host code too, and
+// their inline PTX. The fast tier compiles one program whose calls differ between versions of CUDA.
+func TestProgramsAreCUDA(t *testing.T) {
 	folder := filepath.Join("emulator", "testdata", "programs")
 	files, err := filepath.Glob(filepath.Join(folder, "*.cu"))
 	if err != nil || len(files) < 60 {
 		t.Fatalf("%d programs, %v: want at least 60", len(files), err)
 	}
-	for i, file := range files {
+	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".cu")
-		dependent := slices.Contains([]string{"cuda_13", "device_clock", "graphs", "special_registers"}, name)
-		if !dependent && !need.Part(i, 10) || name == "cuda_13" && !nvcc.atLeast(13) {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
+			key := ""
+			if slices.Contains(dependent, name) {
+				key = "calls that differ between versions of CUDA"
+			}
+			need.Covers(t, key, "cuda/"+file)
+			nvcc := needNVCC(t)
+			if name == "cuda_13" && !nvcc.atLeast(13) {
+				t.Skipf("%s is older than CUDA 13, which the program is for", nvcc.Path)
+			}
 			t.Parallel()
 			out, err := exec.CommandContext(t.Context(), nvcc.Path, "-std=c++17", "-arch=sm_90", "-ptx",
 				"-o", filepath.Join(t.TempDir(), "ptx"), file).CombinedOutput()

@@ -106,11 +106,8 @@ func (b *Builder) compileParts(ctx context.Context, author, folder string, files
 		return "", err
 	}
 	for i, err := range failures {
-		if err != nil && ctx.Err() == nil {
-			err = firstError(author, logs[i])
-		}
 		if err != nil {
-			return "", err
+			return "", compileFailure(ctx, err, author, logs[i])
 		}
 	}
 	return strings.Join(logs, ""), nil

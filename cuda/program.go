@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"triad/cuda/rewrite"
+	"triad/internal/userfile"
 )
 
 // ProgramSource is a program of the user's own: a CUDA file with a main, or a folder of files of which one
@@ -40,17 +41,14 @@ type Program struct {
 	Path  string
 	Files []string // the program's own files, absolute
 	Notes []rewrite.Note
+	texts [][]byte // of Files; where the program is a user's, without triad's own headers
 }
 
 // ReturnsEarly says whether a kernel, by its name in a launch, may end before its last line; also of one that
 // is not found in the program's own files.
 func (p Program) ReturnsEarly(kernel string) bool {
 	known := false
-	for _, name := range p.Files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return true
-		}
+	for _, text := range p.texts {
 		found, returns := rewrite.ReturnsEarly(text, kernel)
 		if returns {
 			return true
@@ -176,8 +174,13 @@ func (b *Builder) programWith(
 		return Program{}, err
 	}
 	built := Program{Notes: notes}
+	ofUser := filepath.IsAbs(set.files[set.main].name)
 	for _, at := range set.order() {
-		built.Files = append(built.Files, set.files[at].name)
+		f := set.files[at]
+		built.Files = append(built.Files, f.name)
+		if !ofUser || filepath.IsAbs(f.name) { // macros of triad's are not in the user's kernels
+			built.texts = append(built.texts, f.text)
+		}
 	}
 	for at, text := range headers {
 		if path.Ext(at) != ".cc" {
@@ -253,10 +256,7 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 	flags = append(flags, p.macros()...)
 	for _, unit := range units {
 		at := path.Join(onDisk, filepath.ToSlash(unit))
-		if info, err := os.Stat(unit); err == nil && !info.Mode().IsRegular() { // reading it might never end
-			return nil, nil, &ProgramError{File: unit, Text: "it is no regular file"}
-		}
-		text, err := os.ReadFile(unit)
+		text, err := userfile.Read(unit)
 		if err != nil {
 			return nil, nil, unreadable(unit, err)
 		}
@@ -394,10 +394,7 @@ func (b *Builder) buildProgram(ctx context.Context, set *sourceSet, files map[st
 		args := slices.Concat(flags, units, []string{"-o", filepath.Join(folder, "program")}, link)
 		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
 		if err != nil {
-			if ctx.Err() != nil {
-				return record{}, err
-			}
-			return record{}, firstError(set.name, log)
+			return record{}, compileFailure(ctx, err, set.name, log)
 		}
 		if e := set.arrayOnDevice(log); e != nil {
 			return record{}, e

@@ -28,11 +28,8 @@ func (b *GPUBuilder) Program(ctx context.Context, p ProgramSource, folder string
 	}
 	flags = append(flags, p.macros()...)
 	log, err := compile(ctx, folder, b.Compiler.Path, append(flags, units...))
-	if ctx.Err() != nil {
-		return "", err
-	}
 	if err != nil {
-		return "", firstError(units[0], log)
+		return "", compileFailure(ctx, err, units[0], log)
 	}
 	return target, nil
 }

@@ -48,11 +48,8 @@ func (b *GPUBuilder) Registers(ctx context.Context, p ProgramSource) ([]backend.
 			b.Compiler.Path,
 			append(flags[:len(flags):len(flags)], unit, "-o", cubin),
 		)
-		if ctx.Err() != nil {
-			return nil, err
-		}
 		if err != nil {
-			return nil, firstError(unit, log)
+			return nil, compileFailure(ctx, err, unit, log)
 		}
 		all = append(all, ptxasFacts(log)...)
 	}

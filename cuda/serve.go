@@ -16,6 +16,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/subprocess"
+	"triad/internal/userfile"
 )
 
 // ServeCatalog serves a driver's requests with a device, the operators of the catalog and, where spec is a
@@ -51,7 +52,7 @@ func ownSpec(path string) (*op.Spec, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := userfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the spec: %w", err)
 	}
@@ -204,8 +205,11 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 	library, all, err := s.open(ctx, file)
 	var build *BuildError
 	var missing *backend.Unavailable
+	trouble := backend.TroubleOf(err, subprocess.FailedByHost)
 	failed := backend.LoadFailure{Implementation: "cuda", Status: op.StatusBuildFail}
 	switch {
+	case trouble != nil:
+		failed.Status, failed.Message, failed.Log = op.StatusInterrupted, trouble.Sentence, trouble.Log
 	case errors.As(err, &build):
 		failed.Message, failed.Log = build.Error(), build.Log
 	case errors.As(err, &missing):

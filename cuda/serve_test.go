@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -351,16 +352,31 @@ func TestSecondEmulatorIsRefused(t *testing.T) {
 	if _, err := first.Library(t.Context(), "scale"); err != nil {
 		t.Fatal(err)
 	}
-	second := NewEmulator(testSources(), t.TempDir())
+	second := NewEmulator(testSources(), cacheWithEmulator(t))
 	if _, err := second.Library(t.Context(), "scale"); err == nil ||
 		!strings.Contains(err.Error(), "another build") {
 		t.Errorf("a second emulator: %v", err)
 	}
 }
 
+// cacheWithEmulator is a new cache that holds the emulator alone, copied since it takes seconds to compile.
+func cacheWithEmulator(t *testing.T) string {
+	t.Helper()
+	b := Builder{Sources: testSources(), Cache: testCache, Compiler: needCompiler(t)}
+	library, err := b.Emulator(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, fresh := filepath.Dir(library.Path), t.TempDir()
+	if err := os.CopyFS(filepath.Join(fresh, filepath.Base(built)), os.DirFS(built)); err != nil {
+		t.Fatal(err)
+	}
+	return fresh
+}
+
 // TestWorkersBuildOnce: two processes that need the same library at once get it from one build.
 func TestWorkersBuildOnce(t *testing.T) {
-	fresh := t.TempDir()
+	fresh := cacheWithEmulator(t)
 	defer func(shared string) { testCache = shared }(testCache)
 	testCache = fresh
 	first, second := startWorker(t, false), startWorker(t, false)

@@ -6,8 +6,12 @@ import (
 
 	"triad"
 	"triad/internal/backend"
+	"triad/internal/need"
 	"triad/internal/op"
 )
+
+// clusterOperator is the operator whose rows lie in clusters. Its library is built in every run.
+const clusterOperator = "softmax"
 
 // clusterProgram compiles softmax_cluster.cu with the kernel changed by one edit, "" for none. The next one
 // replaces it.
@@ -21,28 +25,37 @@ func clusterProgram(t *testing.T, e *emulated, from, to string) string {
 // another block's belong show.
 func TestSoftmaxCluster(t *testing.T) {
 	t.Parallel()
-	e := newEmulated(t, "g++", "-O1")
-	program := clusterProgram(t, e, "", "")
-	for _, order := range []string{"forward", "reverse", "greedy:1"} {
-		if out, status := runEmulated(t, order, program); status != 0 || out != "right\n" {
-			t.Errorf("order %s: status %d\n%s", order, status, out)
+	t.Run("right", func(t *testing.T) {
+		need.Covers(t, "rows in clusters", kernelInputs(clusterOperator)...)
+		program := clusterProgram(t, newEmulated(t, "g++", "-O1"), "", "")
+		for _, order := range ordersOf(t, "right", []string{"forward", "reverse", "greedy:1"}) {
+			if out, status := runEmulated(t, order, program); status != 0 || out != "right\n" {
+				t.Errorf("order %s: status %d\n%s", order, status, out)
+			}
 		}
-	}
-	for name, edit := range map[string][2]string{
-		"sums merged before they came":            {"\t\tinbox.wait();\n", ""},
-		"sums sent to a block that has not begun": {"\t\thopper::cluster_wait();\n", ""},
-		"sums in another block's slots":           {"hopper::cluster_rank() * warps + warp", "warp"},
+	})
+	for _, planted := range []struct{ name, key, from, to string }{
+		{"sums merged before they came", "a wait left out", "\t\tinbox.wait();\n", ""},
+		{
+			"sums sent to a block that has not begun", "a wait left out",
+			"\t\thopper::cluster_wait();\n", "",
+		},
+		{"sums in another block's slots", "", "hopper::cluster_rank() * warps + warp", "warp"},
 	} {
-		program := clusterProgram(t, e, edit[0], edit[1])
-		if out, status := runEmulated(t, "random:1", program, "short"); status == 0 {
-			t.Errorf("%s does not show:\n%s", name, out)
-		}
+		t.Run(planted.name, func(t *testing.T) {
+			need.Covers(t, planted.key, kernelInputs(clusterOperator)...)
+			program := clusterProgram(t, newEmulated(t, "g++", "-O1"), planted.from, planted.to)
+			if out, status := runEmulated(t, "random:1", program, "short"); status == 0 {
+				t.Errorf("it does not show:\n%s", out)
+			}
+		})
 	}
 }
 
 // TestSoftmaxClusterRaces: an inbox orders what was sent before what waits for it; without the wait
 // ThreadSanitizer tells.
 func TestSoftmaxClusterRaces(t *testing.T) {
+	need.Covers(t, "", kernelInputs(clusterOperator)...)
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1", "-fsanitize=thread")
 	out, status := runEmulated(t, "greedy:1", clusterProgram(t, e, "", ""), "short")

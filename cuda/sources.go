@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"triad/cuda/rewrite"
+	"triad/internal/userfile"
 )
 
 // sourceSet is a kernel file with all that it includes by quotes, each under the path that it gets in a build
@@ -36,6 +36,9 @@ type sourceFile struct {
 	name string
 	text []byte
 }
+
+// mostHeaderBytes is how large a file may be that is compiled: some hold the data of a test.
+const mostHeaderBytes = 64 << 20
 
 // onDisk is the folder of a build folder under which files from outside the embedded tree keep their absolute
 // paths, so that their relative includes still find each other.
@@ -73,6 +76,9 @@ func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) error {
 		}
 		for _, folder := range folders {
 			at := path.Join(folder, include.Name)
+			if onto, disk := strings.CutPrefix(folder+"/", onDisk+"/"); disk {
+				at = path.Join(onDisk, path.Join("/", onto, include.Name)) // nothing lies above the root
+			}
 			if filepath.IsAbs(include.Name) {
 				at = path.Join(onDisk, include.Name)
 			}
@@ -105,11 +111,13 @@ func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) error {
 
 func (s *sourceSet) read(embedded fs.FS, at string) ([]byte, error) {
 	if file, ok := strings.CutPrefix(at, onDisk+"/"); ok {
-		if info, err := os.Stat("/" + file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			message := "it includes /" + file + ", which is no regular file"
+		text, err := userfile.ReadUpTo("/"+file, mostHeaderBytes)
+		var refused *userfile.RefusedError
+		if errors.As(err, &refused) {
+			message := fmt.Sprintf("it includes /%s: %v", file, refused)
 			return nil, &BuildError{File: s.name, Message: message, Log: message}
 		}
-		return os.ReadFile("/" + file)
+		return text, err
 	}
 	if header, ok := specHeaderAt(at, s.home); ok {
 		return header, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/userfile"
 )
 
 // specFolder is where a kernel file finds the header of its operator's spec: #include "spec/<op>.cuh".
@@ -36,7 +37,7 @@ func specHeaderAt(at, home string) (text []byte, ok bool) {
 // specBeside reads the spec of an operator in a folder of its own; nil where there is none.
 func specBeside(folder, name string) (*op.Spec, error) {
 	file := filepath.Join(folder, name+".toml")
-	text, err := os.ReadFile(file)
+	text, err := userfile.Read(file)
 	if folder == "" || os.IsNotExist(err) {
 		return nil, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/internal/backend"
 	"triad/internal/worker"
 )
 
@@ -163,29 +165,26 @@ func unpack(files fs.FS, cacheDir string) (string, error) {
 		return root, nil
 	}
 	// A kernel may have written into it: what is there runs with the next worker, and judges the next kernel.
-	if err := os.RemoveAll(root); err != nil {
-		return "", fmt.Errorf("unpack the Python files: %w", err)
-	}
-	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
-		return "", fmt.Errorf("unpack the Python files: %w", err)
+	if err := errors.Join(os.RemoveAll(root), os.MkdirAll(cacheDir, 0o755)); err != nil {
+		return "", backend.UnusableCache("Python files", cacheDir, err)
 	}
 	partial, err := os.MkdirTemp(cacheDir, "python-partial-")
 	if err != nil {
-		return "", fmt.Errorf("unpack the Python files: %w", err)
+		return "", backend.UnusableCache("Python files", cacheDir, err)
 	}
 	defer os.RemoveAll(partial)
 	for name, text := range content {
 		path := filepath.Join(partial, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return "", fmt.Errorf("unpack the Python files: %w", err)
+			return "", backend.UnusableCache("Python files", cacheDir, err)
 		}
 		if err := os.WriteFile(path, text, 0o444); err != nil {
-			return "", fmt.Errorf("unpack the Python files: %w", err)
+			return "", backend.UnusableCache("Python files", cacheDir, err)
 		}
 	}
 	if err := os.Rename(partial, root); err != nil && !holds(root, content) {
 		// where it exists another process was first, with the same content
-		return "", fmt.Errorf("unpack the Python files: %w", err)
+		return "", backend.UnusableCache("Python files", cacheDir, err)
 	}
 	return root, nil
 }

@@ -49,9 +49,12 @@ type Environment struct {
 	GPU     bool
 	// Consent is asked before anything is fetched, with a sentence that says what, how much and where. Nil:
 	// yes.
-	Consent func(question string) bool
-	Log     io.Writer // progress for a person
-	Getenv  func(string) string
+	Consent func(ctx context.Context, question string) bool
+	// Interruptible gives a context that also ends what is fetched, and what ends its use; nil: ctx alone
+	// ends it.
+	Interruptible func(ctx context.Context) (context.Context, func())
+	Log           io.Writer // progress for a person
+	Getenv        func(string) string
 	// Space is the free space in bytes of the file system that holds a folder.
 	Space func(dir string) (uint64, error)
 }
@@ -196,15 +199,42 @@ func (e *Environment) provide(ctx context.Context, p parcel, question string, wh
 	if err != nil {
 		return err
 	}
-	if e.Consent != nil && !e.Consent(question+e.describe(p, dir)) {
-		return &backend.Unavailable{Sentence: "making " + p.name +
-			" was declined; triad setup makes it, --impl cuda does without"}
+	return e.fetch(ctx, p, dir, fetching{
+		question: question + e.describe(p, dir), declined: "triad setup makes it, --impl cuda does without",
+		install: func(ctx context.Context, dir string) error { return e.install(ctx, p, python, dir) },
+		whole:   whole,
+	})
+}
+
+// fetching is how a parcel is asked for and installed.
+type fetching struct {
+	question string // "": none is asked
+	declined string // what to do where the answer is no
+	install  func(ctx context.Context, dir string) error
+	whole    func(ctx context.Context, dir string) bool // whether what is there can be used
+}
+
+// fetch asks for consent and makes a parcel. Both end where Interruptible says so; that is no fault, and
+// nothing of it stays.
+func (e *Environment) fetch(ctx context.Context, p parcel, dir string, f fetching) error {
+	within, done := ctx, func() {}
+	if e.Interruptible != nil {
+		within, done = e.Interruptible(ctx)
 	}
-	install := func(dir string) error { return e.install(ctx, p, python, dir) }
-	if err := e.make(ctx, p, dir, install, whole); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	defer done()
+	agreed := f.question == "" || e.Consent == nil || e.Consent(within, f.question)
+	var err error
+	if agreed && within.Err() == nil {
+		err = e.make(within, p, dir, func(dir string) error { return f.install(within, dir) }, f.whole)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case within.Err() != nil:
+		return &backend.Unavailable{Sentence: "making " + p.name + " was stopped; " + f.declined}
+	case !agreed:
+		return &backend.Unavailable{Sentence: "making " + p.name + " was declined; " + f.declined}
+	case err != nil:
 		return &backend.Unavailable{Sentence: err.Error()}
 	}
 	return nil

@@ -135,7 +135,7 @@ func installs(t *testing.T) int {
 func TestEnsureMakesOnce(t *testing.T) {
 	e, log := fakeEnvironment(t)
 	asked := ""
-	e.Consent = func(q string) bool { asked += q; return true }
+	e.Consent = func(_ context.Context, q string) bool { asked += q; return true }
 	for range 2 {
 		i, err := e.Ensure(t.Context())
 		if err != nil || i.Source != "private environment" || i.Torch != "2.11.0" {
@@ -197,6 +197,40 @@ func TestEnsureInterrupted(t *testing.T) {
 	}
 }
 
+// What ends the question or the download, and nothing else, leaves no environment and is no fault: the reason
+// is said.
+func TestEnsureStoppedByTheUser(t *testing.T) {
+	for _, at := range []string{"the question", "the download"} {
+		e, log := fakeEnvironment(t)
+		t.Setenv("FAKE_PIP", "slow")
+		stop, interrupt := context.WithCancel(t.Context())
+		ended := false
+		e.Interruptible = func(context.Context) (context.Context, func()) {
+			return stop, func() { ended = true }
+		}
+		e.Consent = func(ctx context.Context, _ string) bool {
+			if at == "the question" {
+				interrupt()
+				<-ctx.Done()
+				return false
+			}
+			time.AfterFunc(300*time.Millisecond, interrupt)
+			return true
+		}
+		began := time.Now()
+		_, err := e.Ensure(t.Context())
+		var u *backend.Unavailable
+		says := "was stopped; triad setup makes it"
+		if !errors.As(err, &u) || !strings.Contains(err.Error(), says) || !ended {
+			t.Errorf("at %s: %v\n%s", at, err, log)
+		}
+		dir, _ := e.dir(pythonParcel)
+		if exists(dir) || exists(dir+".partial") || time.Since(began) > 30*time.Second {
+			t.Errorf("at %s: after %v something is left", at, time.Since(began))
+		}
+	}
+}
+
 // Every reason why there is no environment is a sentence that says what to do, and leaves nothing behind.
 func TestEnsureUnavailable(t *testing.T) {
 	for _, c := range []struct {
@@ -209,16 +243,14 @@ func TestEnsureUnavailable(t *testing.T) {
 			[]string{"no torch", "--offline forbids fetching"},
 		},
 		{
-			"declined", func(_ *testing.T, e *Environment) { e.Consent = func(string) bool { return false } },
+			"declined", func(_ *testing.T, e *Environment) {
+				e.Consent = func(context.Context, string) bool { return false }
+			},
 			[]string{"declined", "--impl cuda"},
 		},
 		{
 			"no space", func(_ *testing.T, e *Environment) {
-				e.Space = func(string) (uint64,
-					error,
-				) {
-					return 1e9, nil
-				}
+				e.Space = func(string) (uint64, error) { return 1e9, nil }
 			},
 			[]string{"needs about 4.6 GB", "1.0 GB are free", "make room"},
 		},

@@ -57,6 +57,7 @@ class Implementation:
                        optional output that is not given. Outputs are contiguous. What they raise is a CRASH,
                        NotImplementedError too.
     outputs, gradients the names that forward and backward give.
+    perhaps            outputs behind these that forward may give, or None for.
     contract           a name, or a dict by (pass, dtype) with "fp32" for what it leaves out.
     dtypes             the case dtypes it takes; backward_dtypes where those of its backward are others.
     recomputes         the backward cannot take saved tensors: it gets all inputs of the operator, then the
@@ -89,6 +90,7 @@ class Implementation:
     compiled: bool = False
     module: str = ""
     remark: str = ""
+    perhaps: tuple[str, ...] = ()
 
     def ready(self) -> None:
         """Imports what its functions import: that takes seconds, and must not meet the allocations that a
@@ -101,8 +103,8 @@ class Implementation:
         return self.forward if direction == "forward" else self.backward
 
     def gives(self, direction: str) -> tuple[str, ...]:
-        """The names of what a pass gives."""
-        return self.outputs if direction == "forward" else self.gradients
+        """The names of what a pass gives, and after them of what it may give."""
+        return self.outputs + self.perhaps if direction == "forward" else self.gradients
 
     def dtypes_of(self, direction: str) -> tuple[str, ...]:
         """The case dtypes that a pass takes."""

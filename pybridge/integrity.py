@@ -18,6 +18,8 @@ from typing import Any
 
 import torch
 
+import tensors
+
 HELD_BYTES = 16 << 20
 """The answers of an earlier call are kept until the next has returned, where they have at most so many bytes:
 peak memory is reported."""
@@ -173,5 +175,5 @@ def _sum(tensor: torch.Tensor) -> int:
     """crc32 of a tensor's elements."""
     if not tensor.numel():
         return 0
-    flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    flat = tensors.bytes_of(tensor.cpu())
     return zlib.crc32((ctypes.c_char * flat.numel()).from_address(flat.data_ptr()))

@@ -13,6 +13,7 @@ import torch
 
 import implementation as implementation_module
 import tensors
+from calls import RecordedCalls
 from described import described
 from implementation import Implementation
 from integrity import Earlier, Watch
@@ -34,6 +35,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     inputs = [tensor for _, tensor in loaded]
     allocations = tensors.PoisonedAllocations(request["poison"])
     implementation_module.ONE_BY_ONE = request.get("order") == "one by one"
+    recorded = RecordedCalls() if request.get("order") == "recorded" else None
     outcome: dict[str, Any] = {}
     returned: tuple = ()
     own: dict[str, torch.Tensor] = {}
@@ -48,7 +50,8 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
         # What torch.compile traces must be torch's own functions.
         sizes = implementation_module.sizes_alone(run.get("sizes_alone", False))
         with torch.no_grad(), counted(device), sizes, judged() as own, \
-                contextlib.nullcontext() if implementation.compiled else allocations:
+                contextlib.nullcontext() if implementation.compiled else allocations, \
+                recorded or contextlib.nullcontext():
             value = function(*inputs, **attributes)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
@@ -65,6 +68,8 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     named = dict(zip(implementation.gives(direction), returned))
     guards = [entry for buffer, _ in loaded for entry in buffer.report()] + allocations.report(named)
     reply: dict[str, Any] = {"inputs": [tensors.checksum(buffer) for buffer, _ in loaded]}
+    if recorded:
+        reply["calls"] = sorted(recorded.names)
     if not outcome:
         try:
             outputs = _outputs(implementation.gives(direction), returned, request["outputs"], memory, device)

@@ -281,7 +281,7 @@ def _unlike(a: Any, b: Any) -> int:
         return int(a is not b)
     if not a.numel():
         return 0
-    a, b = (t.detach().contiguous().view(-1).view(torch.uint8) for t in (a, b))
+    a, b = (tensors.bytes_of(t) for t in (a, b))
     return int((a != b).sum())
 
 

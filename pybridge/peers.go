@@ -63,21 +63,15 @@ func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (
 			"takes them from a folder"}
 	}
 	question := "triad will install Liger-Kernel, quack-kernels and flash-attn-4, whose rows stand beside " +
-		"its own:\n"
-	if wheels == "" && e.Consent != nil && !e.Consent(question+e.describe(peersParcel, dir)) {
-		return "", &backend.Unavailable{
-			Sentence: "installing the peers was declined; nothing else needs them",
-		}
+		"its own:\n" + e.describe(peersParcel, dir)
+	if wheels != "" {
+		question = "" // nothing is downloaded
 	}
-	install := func(dir string) error { return e.installPeers(ctx, i, wheels, dir) }
-	if err := e.make(ctx, peersParcel, dir, install,
-		func(context.Context, string) bool { return true }); err != nil {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		return "", &backend.Unavailable{Sentence: err.Error()}
-	}
-	return dir, nil
+	return dir, e.fetch(ctx, peersParcel, dir, fetching{
+		question: question, declined: "nothing else needs them",
+		install: func(ctx context.Context, dir string) error { return e.installPeers(ctx, i, wheels, dir) },
+		whole:   func(context.Context, string) bool { return true },
+	})
 }
 
 // installPeers installs the pinned, hashed wheels into a folder, by uv where it is there, else by the pip of

@@ -77,11 +77,13 @@ def _laid_out(value: Any) -> Any:
 
 
 def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[int, ...],
-           device: torch.device, is_forward: bool, keeps_dtypes: bool = False) -> Any:
+           device: torch.device, is_forward: bool, keeps_dtypes: bool = False,
+           perhaps: tuple[Wanted, ...] = ()) -> Any:
     """What a function returned, each value with the shape of its output: those at the places that its names
     say, else the first ones. Values that are the outputs in another order alone are put in theirs. What fits
     no output stays as it is. keeps_dtypes: fp32 is not rounded to the 16 bits of an output; the user
-    said the dtype, or these are gradients."""
+    said the dtype, or these are gradients. perhaps: outputs that need not be given; behind the others stands
+    the one further value that fits, or None."""
     values = list(value) if isinstance(value, tuple) else [value]
     if is_forward and len(values) < len(wanted):  # it is another function than the operator
         raise ReturnedOtherwise(f"{function} returns {len(values)} of the {len(wanted)} outputs that are "
@@ -92,16 +94,31 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
         order = _kept(places, (function, len(values)), wanted)
     else:
         order = _order(values, function, wanted, is_forward) or (places if named else None)
-    if len(values) > len(wanted):
+    taken = order or tuple(range(len(wanted)))
+    further = _further([v for i, v in enumerate(values) if i not in taken], perhaps)
+    if len(values) > len(wanted) + sum(v is not None for v in further):
         _say(f"what {function} returns besides {_names(wanted)} is not judged")
-    values = [values[i] for i in order] if order else values
-    if is_forward and len(wanted) == 1:
+    if order or perhaps:
+        values = [values[i] for i in taken if i < len(values)] + further
+        wanted += perhaps
+    if is_forward and len(wanted) - len(perhaps) == 1:
         _not_chosen(values[0], function, wanted[0])
     if _own is not None:
         _own.update({w[0]: next((own for copy, own in _copies if copy is v), v)
                      for v, w in zip(values, wanted) if type(v) is torch.Tensor})
-    values = [_fit(v, w, device, keeps_dtypes) for v, w in zip(values, wanted)]
+    values = [v if v is None else _fit(v, w, device, keeps_dtypes) for v, w in zip(values, wanted)]
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _further(values: list, perhaps: tuple[Wanted, ...]) -> list:
+    """Of further values, for each output that need not be given the one that fits it and no other; else
+    None. They are tensors of whole numbers, as these outputs are: other numbers may mean anything."""
+    found = []
+    for w in perhaps:
+        fitting = [v for v in values if type(v) is torch.Tensor and _fits(v, w)
+                   and (v.dtype is torch.bool) is (w[4] is torch.bool)]
+        found.append(fitting[0] if len(fitting) == 1 else None)
+    return found
 
 
 def _not_chosen(value: Any, function: str, wanted: Wanted) -> None:

@@ -111,8 +111,14 @@ def store(memory: Memory, ref: dict[str, Any], tensor: torch.Tensor) -> int:
                         f"{tensor.nbytes}")
     if not len(view):
         return 0
-    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    return pieces.copy_out(view, plain.reshape(-1).view(torch.uint8))
+    return pieces.copy_out(view, bytes_of(tensor.resolve_conj().resolve_neg()))
+
+
+def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a tensor's elements in row-major order. What torch calls contiguous may have any stride
+    along a dim of one element, 0 where it was expanded, and torch views no bytes behind such a one."""
+    dense = tensor.detach().contiguous()
+    return dense.as_strided((dense.numel(),), (1,)).view(torch.uint8)
 
 
 def row_major(shape) -> list[int]:

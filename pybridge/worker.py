@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import errno
 import functools
 import hashlib
 import importlib
@@ -198,9 +199,10 @@ class Worker:
             for dtype in i.dtypes_of(direction):
                 contracts.setdefault(i.contract_of(direction, dtype), []).append(dtype)
             for contract, dtypes in contracts.items():
-                given = i.gives(direction)
+                given = [name for name in i.gives(direction)
+                         if direction == "backward" or name not in i.perhaps]
                 entry = {"name": i.name, "op": op, "pass": direction, "dtypes": dtypes, "contract": contract,
-                         "outputs": list(given),
+                         "outputs": given,
                          "device": self._device_of(i.name), "source": source}
                 if direction == "backward":
                     entry.update(forward=i.name, recomputes=i.recomputes)
@@ -346,8 +348,15 @@ def _import(op: str, path: Path, rows_needed: bool = True) -> ModuleType | dict[
     except BaseException as e:
         if isinstance(e, KeyboardInterrupt):
             raise
-        return failed("BUILD_FAIL", _first_message(e, path), traceback.format_exc()[-8000:])
+        status = "INTERRUPTED" if host_trouble(e) else "BUILD_FAIL"
+        return failed(status, _first_message(e, path), traceback.format_exc()[-8000:])
     return module
+
+
+def host_trouble(e: BaseException) -> bool:
+    """Whether an exception is about this machine's memory, disks or tables, and not about the file."""
+    return isinstance(e, MemoryError) or isinstance(e, OSError) and e.errno in (
+        errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 def _first_message(e: BaseException, path: Path) -> str:

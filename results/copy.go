@@ -60,10 +60,9 @@ func (s *Store) keep(ctx context.Context, f Filter) error {
 		"DELETE FROM difference WHERE run_a_id " + gone + " OR run_b_id " + gone,
 		"DELETE FROM timing WHERE run_id " + gone,
 		"DELETE FROM run WHERE run_id " + gone, // verdicts, relations and what is newest go with it
-		"INSERT OR REPLACE INTO newest (case_id, implementation, run_id) " +
-			"SELECT case_id, name, run_id FROM (" +
-			"SELECT r.case_id, i.name, r.run_id, max(r.run_ulid) FROM run r JOIN implementation i " +
-			"USING (implementation_id) WHERE r.status <> 'INTERRUPTED' GROUP BY r.case_id, i.name)",
+		"INSERT OR REPLACE INTO newest (case_id, implementation, device, run_id) " +
+			"SELECT case_id, name, device, run_id FROM run JOIN implementation USING (implementation_id) " +
+			"WHERE run_id IN (" + newestOf("SELECT r.* FROM run r WHERE r.status <> 'INTERRUPTED'") + ")",
 		"DELETE FROM plan WHERE plan_id NOT IN (SELECT plan_id FROM run)",
 		"DELETE FROM ruler WHERE session_id NOT IN (SELECT session_id FROM run)",
 		"DELETE FROM session WHERE session_id NOT IN (SELECT session_id FROM run)",

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/record"
 )
@@ -224,7 +225,7 @@ func TestAPlanThatIsCutOftenIsCompletedOnce(t *testing.T) {
 func TestWritersSideBySide(t *testing.T) {
 	const writers = 8
 	each := 60
-	if os.Getenv("TRIAD_TEST_LONG") != "" {
+	if need.IsLongTier() {
 		each = 1000
 	}
 	path := filepath.Join(t.TempDir(), "r.db")
@@ -252,7 +253,7 @@ func TestWritersSideBySide(t *testing.T) {
 // were acknowledged.
 func fillRole(arguments []string) error {
 	signal.Ignore(syscall.SIGXFSZ)
-	limit := syscall.Rlimit{Cur: 400 << 10, Max: 400 << 10}
+	limit := syscall.Rlimit{Cur: 600 << 10, Max: 600 << 10}
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}

@@ -10,10 +10,13 @@ import (
 )
 
 // nextID makes an ID for a row of table that sorts after every ID there, also when the clock went backwards:
-// the newest run is the one that was recorded last. Call it inside the transaction that inserts the row.
+// the newest run is the one that was recorded last. IDs of a far future are left out. Call it inside the
+// transaction that inserts the row.
 func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	var newest sql.NullString
-	if err := tx.QueryRow("SELECT max(" + column + ") FROM " + table).Scan(&newest); err != nil {
+	// what lies after tomorrow, or is no ID, is not of a triad's clock: it must not stop what is recorded now
+	if err := tx.QueryRow("SELECT max("+column+") FROM "+table+" WHERE "+column+" <= ?",
+		newestID(now)).Scan(&newest); err != nil {
 		return "", err
 	}
 	id, err := ulid.New(ulid.Timestamp(now), rand.Reader)
@@ -22,7 +25,7 @@ func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	}
 	last, err := ulid.ParseStrict(newest.String)
 	if err != nil {
-		return "", err
+		return id.String(), nil
 	}
 	return following(last)
 }

@@ -203,10 +203,10 @@ func kill(cmd *exec.Cmd, random *rand.Rand, planned bool) (childFirst bool) {
 
 // The real command is killed at random instants, alone or with its workers, again and again, from the
 // creation of its database on. What another process had read of it is there afterwards, the database is
-// sound, and --resume completes the plan: each entry once. With TRIAD_TEST_LONG there are 1,000 kills.
+// sound, and --resume completes the plan: each entry once. The long tier kills 1,000 times.
 func TestKillsOfTheCommand(t *testing.T) {
-	kills := 6
-	if os.Getenv("TRIAD_TEST_LONG") != "" {
+	kills := 3
+	if need.IsLongTier() {
 		kills = 1000
 	}
 	d := buildCommand(t)

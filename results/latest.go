@@ -6,8 +6,20 @@ import (
 	"triad/internal/record"
 )
 
-// Latest gives the newest ended run of each implementation on each case among those that the filter asks
-// for, on a GPU and elsewhere apart, in the order in which they ran. Of more than the filter's limit it gives
+// newestOf is a query of the newest of some runs, which a query gives with all columns of run: of each
+// implementation, by its name, on each case and device. A run that reached no device, whose build failed for
+// example, is among them until there is a newer one. It is the definition of what is latest, which the
+// triggers of the table newest follow.
+func newestOf(runs string) string {
+	return `SELECT run_id FROM (SELECT run_id, run_ulid, device,
+			max(run_ulid) OVER (PARTITION BY case_id, name) AS newest_ulid
+		FROM (SELECT run_id, case_id, name, device, max(run_ulid) AS run_ulid
+			FROM (` + runs + `) JOIN implementation USING (implementation_id) GROUP BY case_id, name, device))
+		WHERE device <> '' OR run_ulid = newest_ulid`
+}
+
+// Latest gives the newest ended run of each implementation on each case and device among those that the
+// filter asks for (see newestOf), in the order in which they ran. Of more than the filter's limit it gives
 // the bad ones and then the newest; total says how many there are.
 func (s *Store) Latest(ctx context.Context, f Filter) (records []record.Record, total int, err error) {
 	tx, err := s.read(ctx)
@@ -16,11 +28,8 @@ func (s *Store) Latest(ctx context.Context, f Filter) (records []record.Record, 
 	}
 	defer tx.Rollback()
 	where, args := f.where()
-	newest := `SELECT run_id FROM (SELECT r.run_id, r.run_ulid, r.status,
-		row_number() OVER (PARTITION BY r.case_id, p.implementation, r.device = 'gpu'
-		ORDER BY r.run_ulid DESC) AS age
-		FROM ` + runTables + ` WHERE r.status IS NOT NULL AND r.status <> 'INTERRUPTED' AND ` + where + `)
-		WHERE age = 1`
+	newest := "SELECT run_id, run_ulid, status FROM run WHERE run_id IN (" + newestOf("SELECT r.* FROM "+
+		runTables+" WHERE r.status IS NOT NULL AND r.status <> 'INTERRUPTED' AND "+where) + ")"
 	if err := tx.QueryRow("SELECT count(*) FROM ("+newest+")", args...).Scan(&total); err != nil {
 		return nil, 0, s.explain("read the newest runs", err)
 	}
@@ -28,7 +37,7 @@ func (s *Store) Latest(ctx context.Context, f Filter) (records []record.Record, 
 	if limit == 0 {
 		limit = 100
 	}
-	records, _, err = selectRuns(tx, "r.run_id IN ("+newest+
+	records, _, err = selectRuns(tx, "r.run_id IN (SELECT run_id FROM ("+newest+")"+
 		" ORDER BY status IN (SELECT status FROM status WHERE weight = 'bad') DESC, run_ulid DESC LIMIT ?) "+
 		"ORDER BY r.run_ulid", append(args, limit)...)
 	return records, total, s.explain("read the newest runs", err)

@@ -3,11 +3,83 @@ package results
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"triad/internal/op"
 	"triad/internal/record"
 )
+
+// The view, the pages and the sides of a comparison agree on what is latest: the newest run on each device,
+// and one that reached no device until there is a newer one.
+func TestLatestIsOneDefinition(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	ctx := context.Background()
+	x, err := s.Start(ctx, record.Session{Request: "one"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Finish(ctx, true, 0); err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]string{} // the newest ID by device
+	for _, c := range []struct {
+		device string
+		want   []string // devices
+	}{
+		{"", []string{""}},
+		{"emulator", []string{"emulator"}},
+		{"gpu", []string{"emulator", "gpu"}},
+		{"", []string{"emulator", "gpu", ""}},
+		{"interpreter", []string{"emulator", "gpu", "interpreter"}},
+		{"emulator", []string{"gpu", "interpreter", "emulator"}},
+	} {
+		x, err := s.Start(ctx, record.Session{Request: c.device}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := passed(0, "mine/a.cu")
+		r.Device = c.device
+		if err := x.Record(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Finish(ctx, true, 0); err != nil {
+			t.Fatal(err)
+		}
+		of[c.device] = r.ID
+		var want []string
+		for _, device := range c.want {
+			want = append(want, of[device])
+		}
+		slices.Sort(want)
+		agreeOnLatest(t, s, want)
+	}
+}
+
+// agreeOnLatest compares what each way of asking for the newest runs gives.
+func agreeOnLatest(t *testing.T, s *Store, want []string) {
+	t.Helper()
+	latest, _, err := s.Latest(ctx, Filter{Limit: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, latest, want)
+	side, err := s.Side(ctx, "all", Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ofSide []string
+	for _, e := range side.Entries {
+		ofSide = append(ofSide, e.Run)
+	}
+	ofView, err := column[string](s.reader, "SELECT run_ulid FROM latest ORDER BY run_ulid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(ofSide, want) || !slices.Equal(ofView, want) {
+		t.Errorf("the side has %v, the view %v, want %v", ofSide, ofView, want)
+	}
+}
 
 // The newest run of each implementation on each case is given, in the order in which they ran; those of a GPU
 // and those of no GPU do not hide each other.

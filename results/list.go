@@ -242,7 +242,7 @@ func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	id = strings.ToUpper(strings.TrimSpace(id))
 	if id == "" || strings.Trim(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" || len(id) > 26 {
 		return record.Run{}, fmt.Errorf("show run %q: %w: an ID has up to 26 digits and letters; `triad "+
-			"results list` shows them", id, ErrNotFound)
+			"results list%s` shows them", id, ErrNotFound, s.flag)
 	}
 	tx, err := s.read(ctx)
 	if err != nil {
@@ -256,8 +256,8 @@ func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	}
 	switch len(records) {
 	case 0:
-		return record.Run{}, fmt.Errorf("show run %s in %s: %w; `triad results list` shows what there is", id,
-			s.path, ErrNotFound)
+		return record.Run{}, fmt.Errorf("show run %s in %s: %w; `triad results list%s` shows what there is",
+			id, s.path, ErrNotFound, s.flag)
 	case 2:
 		return record.Run{}, fmt.Errorf("show run %s in %s: %w (%s, %s): give more of the ID", id, s.path,
 			ErrAmbiguous, records[0].ID, records[1].ID)

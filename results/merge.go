@@ -43,6 +43,9 @@ func (s *Store) Merge(ctx context.Context, from string) (Merged, error) {
 	if err := snapshot(ctx, from, copied); err != nil {
 		return Merged{}, err
 	}
+	if err := checkValues(ctx, copied, from, s.now()); err != nil {
+		return Merged{}, err
+	}
 	conn, err := s.writer.Conn(ctx)
 	if err != nil {
 		return Merged{}, s.explain("merge into", err)
@@ -89,7 +92,7 @@ func snapshot(ctx context.Context, from, to string) error {
 	}
 	// query_only would refuse the copy, which is another file
 	dsn := strings.Replace(readDSN(from, MergePatience), "&_query_only=on", "", 1)
-	db, err := sql.Open("sqlite3", dsn)
+	db, err := sql.Open(boundedDriver, dsn)
 	if err != nil {
 		return explain("merge", from, err)
 	}

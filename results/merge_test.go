@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/record"
 )
@@ -224,9 +225,9 @@ func TestMergeOfDamagedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := 500
-	if testing.Short() {
-		files = 50
+	files := 100
+	if need.IsLongTier() {
+		files = 500
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	into := filepath.Join(folder, "into.db")

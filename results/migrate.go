@@ -62,14 +62,22 @@ func migrate(ctx context.Context, db *sql.DB, steps []migration, copyTo func(ver
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err
 	}
+	copyPath := ""
 	if version > 0 && version < len(steps) && copyTo != nil {
-		copyPath := copyTo(version)
+		copyPath = copyTo(version)
 		if _, err := db.ExecContext(ctx, "VACUUM INTO ?", copyPath); err != nil {
+			_ = os.Remove(copyPath) // a part of it may be there
 			return fmt.Errorf("copy the database to %s before migrating it: %w", copyPath, err)
 		}
 	}
 	for _, step := range steps {
 		if err := apply(ctx, db, step); err != nil {
+			var now int
+			row := db.QueryRowContext(context.WithoutCancel(ctx), "PRAGMA user_version")
+			unchanged := row.Scan(&now) == nil && now == version
+			if unchanged && copyPath != "" { // else each command would leave one more
+				_ = os.Remove(copyPath)
+			}
 			return fmt.Errorf("migrate to version %d (%s): %w", step.version, step.name, err)
 		}
 	}

@@ -28,6 +28,7 @@ type Options struct {
 	ReadOnly    bool             // never write, never create
 	BusyTimeout time.Duration    // how long to wait for another process's lock; 0: 5 s
 	Now         func() time.Time // the clock; nil: the system's
+	Flag        string           // ends the commands that errors name: " --db FILE"; "" where none is needed
 }
 
 // Store is an open database. Its methods may be called from several goroutines.
@@ -36,6 +37,7 @@ type Store struct {
 	writer *sql.DB // one connection; nil where the store is read-only
 	reader *sql.DB
 	notice string
+	flag   string
 	now    func() time.Time
 
 	mu   sync.Mutex // guards live
@@ -75,7 +77,7 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{path: path, now: o.Now, patience: o.BusyTimeout}
+	s := &Store{path: path, flag: o.Flag, now: o.Now, patience: o.BusyTimeout}
 	found, err := inspect(ctx, path, o.BusyTimeout)
 	if err != nil {
 		return nil, err
@@ -132,7 +134,8 @@ func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) er
 		return fmt.Errorf("make the folder of the database: %w: %s", err, elsewhere)
 	}
 	var err error
-	if s.writer, err = sql.Open("sqlite3", writeDSN(s.path, o.BusyTimeout, onNetwork(s.path))); err != nil {
+	dsn := writeDSN(s.path, o.BusyTimeout, onNetwork(s.path))
+	if s.writer, err = sql.Open(boundedDriver, dsn); err != nil {
 		return explain("open", s.path, err)
 	}
 	s.writer.SetMaxOpenConns(1)
@@ -199,7 +202,7 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 		return facts{}, fmt.Errorf("open %s: %w: it is no regular file; give another file with --db",
 			path, ErrForeign)
 	}
-	db, err := sql.Open("sqlite3", readDSN(path, patience))
+	db, err := sql.Open(boundedDriver, readDSN(path, patience))
 	if err != nil {
 		return facts{}, explain("open", path, err)
 	}
@@ -240,7 +243,7 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 // that makes the database or has it on a network file system. SQLite does so by itself at the first look, but
 // not through a connection that may only read.
 func rollBack(ctx context.Context, path string, patience time.Duration) error {
-	db, err := sql.Open("sqlite3", fmt.Sprintf("%s?mode=rw&_busy_timeout=%d", fileURI(path),
+	db, err := sql.Open(boundedDriver, fmt.Sprintf("%s?mode=rw&_busy_timeout=%d", fileURI(path),
 		patience.Milliseconds()))
 	if err != nil {
 		return err

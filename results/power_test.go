@@ -224,7 +224,7 @@ func powerRole(arguments []string) error {
 
 // powerCuts is how many cuts a test makes.
 func powerCuts(short int) int {
-	if os.Getenv("TRIAD_TEST_LONG") != "" {
+	if need.IsLongTier() {
 		return 300
 	}
 	return short
@@ -256,8 +256,8 @@ func cutSomewhere(t *testing.T, steps []diskStep, cuts int, chance *rand.Rand,
 }
 
 // The power of the disk goes at random instants. Every result that was acknowledged before is there whole,
-// the database is sound, and the plan can be completed: each entry once. With TRIAD_TEST_LONG there are 300
-// cuts.
+// the database is sound, and the plan can be completed: each entry once. The long tier cuts 300
+// times.
 func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 	const items = 240
 	path := filepath.Join(t.TempDir(), "r.db")

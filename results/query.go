@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"triad/internal/panics"
+
 	"github.com/mattn/go-sqlite3"
 )
 
@@ -70,18 +72,45 @@ func Query(ctx context.Context, path, statement string, params map[string]any, l
 		return nil, fmt.Errorf("query %s: %w: record something first, or give another file with --db", path,
 			missing(path))
 	}
+	return queryUntil(ctx, path, statement, params, l)
+}
+
+// overrun is how long a statement may take to notice its deadline. SQLite looks for it between the steps of
+// its program, and a call of one function is one step, however long it takes.
+const overrun = 250 * time.Millisecond
+
+// queryUntil runs a statement until its deadline. One that does not notice it is left behind, with its
+// connection: the process that asked has nothing else to do, and takes it along when it ends.
+func queryUntil(ctx context.Context, path, statement string, params map[string]any, l Limits,
+) (*Answer, error) {
 	db := sql.OpenDB(typedConnector{readDSN(path, time.Second), l})
-	defer db.Close()
 	db.SetMaxOpenConns(1)
 	conn, err := db.Conn(ctx)
 	if err != nil {
+		db.Close()
 		return nil, explain("query", path, err)
 	}
-	defer conn.Close()
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, l.Deadline)
 	defer cancel()
-	answer, err := collect(bounded, conn, statement, named(params), l)
+	var answer *Answer
+	ended := make(chan error, 1)
+	panics.Go(func() {
+		var failed error
+		answer, failed = collect(bounded, conn, statement, named(params), l)
+		conn.Close()
+		db.Close()
+		ended <- failed
+	}, func(fault error) { ended <- fault })
+	select {
+	case err = <-ended:
+	case <-bounded.Done():
+		select {
+		case err = <-ended:
+		case <-time.After(overrun):
+			return nil, refusal(bounded, path, l, bounded.Err())
+		}
+	}
 	if err != nil {
 		return nil, refusal(bounded, path, l, err)
 	}

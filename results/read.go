@@ -70,9 +70,9 @@ func (c *caseRow) read() (op.Case, record.Members[op.DType], error) {
 // runColumns are a record without its verdicts, in the order of scanRun, from runTables.
 const (
 	runColumns = `r.run_id, r.run_ulid, s.session_ulid, ` + caseColumns + `, r.seed, p.implementation,
-	coalesce(i.backend, ''), coalesce(i.variant, ''), coalesce(i.source_hash, ''), i.build_json, r.device,
-	r.gpu, coalesce(r.status, ''), r.contract, r.message, r.where_json, r.log_tail, r.launches,
-	r.harness_wall_ns, r.peak_memory_bytes, r.started_utc`
+	coalesce(i.backend, ''), coalesce(i.variant, ''), coalesce(i.source_hash, ''), coalesce(i.flags, ''),
+	i.build_json, r.device, r.gpu, coalesce(r.status, ''), r.contract, r.message, r.where_json, r.log_tail,
+	r.launches, r.harness_wall_ns, r.peak_memory_bytes, r.started_utc, r.diagnosis_json`
 	runTables = `run r JOIN session s USING (session_id) JOIN plan p USING (plan_id)
 	JOIN test_case c ON c.case_id = r.case_id
 	LEFT JOIN implementation i USING (implementation_id)`
@@ -82,15 +82,16 @@ const (
 func scanRun(rows *sql.Rows) (id int64, r record.Record, err error) {
 	var c caseRow
 	var seed, status, started string
-	var build, where sql.NullString
+	var build, where, diagnosis sql.NullString
 	var wall int64
 	targets := append([]any{&id, &r.ID, &r.Session}, c.targets()...)
-	targets = append(targets, &seed, &r.Impl, &r.Backend, &r.Variant, &r.Source, &build, &r.Device, &r.GPU,
-		&status, &r.Contract, &r.Message, &where,
-		&r.LogTail, &r.Launches, &wall, &r.PeakBytes, &started)
+	targets = append(targets, &seed, &r.Impl, &r.Backend, &r.Variant, &r.Source, &r.Flags, &build, &r.Device,
+		&r.GPU, &status, &r.Contract, &r.Message, &where,
+		&r.LogTail, &r.Launches, &wall, &r.PeakBytes, &started, &diagnosis)
 	if err = rows.Scan(targets...); err != nil {
 		return 0, r, err
 	}
+	r.Source = sourceIn(r.Source)
 	if r.Case, r.DTypes, err = c.read(); err != nil {
 		return 0, r, err
 	}
@@ -102,20 +103,26 @@ func scanRun(rows *sql.Rows) (id int64, r record.Record, err error) {
 			return 0, r, fmt.Errorf("read run %s: %w", r.ID, err)
 		}
 	}
-	if build.Valid {
-		r.Build = new(record.Build)
-		if err = json.Unmarshal([]byte(build.String), r.Build); err != nil {
-			return 0, r, fmt.Errorf("read run %s: build: %w", r.ID, err)
-		}
+	if r.Build, err = fromJSON[record.Build](build); err != nil {
+		return 0, r, fmt.Errorf("read run %s: build: %w", r.ID, err)
 	}
-	if where.Valid {
-		r.Where = new(record.Where)
-		if err = json.Unmarshal([]byte(where.String), r.Where); err != nil {
-			return 0, r, fmt.Errorf("read run %s: where: %w", r.ID, err)
-		}
+	if r.Where, err = fromJSON[record.Where](where); err != nil {
+		return 0, r, fmt.Errorf("read run %s: where: %w", r.ID, err)
+	}
+	if r.Diagnosis, err = fromJSON[record.Diagnosis](diagnosis); err != nil {
+		return 0, r, fmt.Errorf("read run %s: diagnosis: %w", r.ID, err)
 	}
 	r.Wall, r.Started = time.Duration(wall), parseUTC(started)
 	return id, r, nil
+}
+
+// fromJSON reads what jsonOrNull wrote.
+func fromJSON[T any](text sql.NullString) (*T, error) {
+	if !text.Valid {
+		return nil, nil
+	}
+	v := new(T)
+	return v, json.Unmarshal([]byte(text.String), v)
 }
 
 // loadVerdicts reads the verdicts of a run in the order of the spec; related says whether it has relations.

@@ -106,7 +106,7 @@ func (s *Store) readers(ctx context.Context) (*sql.DB, error) {
 
 // openReader opens connections that only read.
 func openReader(dsn string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite3", dsn)
+	db, err := sql.Open(boundedDriver, dsn)
 	if err == nil {
 		db.SetMaxOpenConns(2)
 	}

@@ -1,12 +1,15 @@
 package results
 
 import (
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -123,6 +126,22 @@ func upsertToolchain(tx *sql.Tx, t record.Toolchain) (id int64, err error) {
 	return id, tx.QueryRow("SELECT toolchain_id FROM toolchain WHERE content_hash = ?", t.Hash()).Scan(&id)
 }
 
+// sourceKey is what tells the sources of an implementation apart in the database: their hash and, where flags
+// were given, a + and a hash of those.
+func sourceKey(r record.Record) string {
+	if r.Flags == "" {
+		return r.Source
+	}
+	sum := sha256.Sum256([]byte(r.Flags))
+	return r.Source + "+" + hex.EncodeToString(sum[:4])
+}
+
+// sourceIn is the hash of the sources in what sourceKey gave.
+func sourceIn(key string) string {
+	source, _, _ := strings.Cut(key, "+")
+	return source
+}
+
 func upsertImplementation(tx *sql.Tx, r record.Record) (id int64, err error) {
 	build, err := jsonOrNull(r.Build)
 	if err != nil {
@@ -131,12 +150,16 @@ func upsertImplementation(tx *sql.Tx, r record.Record) (id int64, err error) {
 	if _, err = tx.Exec(`INSERT INTO implementation (op, name, backend, variant, source_hash, build_json)
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET build_json = excluded.build_json WHERE implementation.build_json IS NULL`,
-		r.Case.Op, r.Impl, r.Backend, r.Variant, r.Source, build); err != nil {
+		r.Case.Op, r.Impl, r.Backend, r.Variant, sourceKey(r), build); err != nil {
 		return 0, err
 	}
-	return id, tx.QueryRow("SELECT implementation_id FROM implementation WHERE op = ? AND name = ? AND "+
+	err = tx.QueryRow("SELECT implementation_id FROM implementation WHERE op = ? AND name = ? AND "+
 		"source_hash = ?",
-		r.Case.Op, r.Impl, r.Source).Scan(&id)
+		r.Case.Op, r.Impl, sourceKey(r)).Scan(&id)
+	if err == nil && r.Flags != "" {
+		_, err = tx.Exec("UPDATE implementation SET flags = ? WHERE implementation_id = ?", r.Flags, id)
+	}
+	return id, err
 }
 
 // upsertCase stores a case; dtypes, known when it is recorded, fill an empty object.

@@ -306,6 +306,31 @@ func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseI
 	return plan, caseID, err
 }
 
+// Replan takes items out of the plan that nothing was recorded of, and adds others behind the rest.
+func (x *Session) Replan(ctx context.Context, gone, added []record.Item) error {
+	return x.store.write(ctx, "change the plan of a session", func(tx *sql.Tx) error {
+		for _, item := range gone {
+			plan, _, err := x.planned(tx, item, nil)
+			if err != nil {
+				return err
+			}
+			_, err = tx.Exec("DELETE FROM run WHERE plan_id = ? AND status = 'INTERRUPTED'", plan)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec("DELETE FROM plan WHERE plan_id = ?", plan); err != nil {
+				return err
+			}
+		}
+		for _, item := range added {
+			if _, _, err := x.planned(tx, item, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // AddDifferences stores how far implementations lie apart, in one transaction, and fills in Session. RunA and
 // RunB name records that are stored. What a resumed session finds again replaces what it had.
 func (x *Session) AddDifferences(ctx context.Context, differences []record.Difference) error {

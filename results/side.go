@@ -26,8 +26,8 @@ type Selection struct {
 	Impl    []string  // only implementations with these prefixes
 }
 
-// Side gives the newest run of each implementation on each case among those selected, without interrupted
-// ones, and their times. It is ErrNotFound where there is none.
+// Side gives the newest run of each implementation on each case and device among those selected, without
+// interrupted ones, and their times. It is ErrNotFound where there is none.
 func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdiff.Side, error) {
 	side := resultdiff.Side{Name: name}
 	tx, err := s.read(ctx)
@@ -47,12 +47,12 @@ func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdif
 	}
 	if len(side.Entries) == 0 {
 		return side, fmt.Errorf(
-			"read %s in %s: %w: nothing is recorded of %s; `triad results sessions` shows "+
-				"what is",
+			"read %s in %s: %w: nothing is recorded of %s; `triad results sessions%s` shows what is",
 			name,
 			s.path,
 			ErrNotFound,
 			chosen.words,
+			s.flag,
 		)
 	}
 	for i := range side.Entries {
@@ -83,7 +83,7 @@ func (s *Store) choose(q querier, sel Selection) (c chosen, err error) {
 	c.words, c.index = "all runs of "+s.path, "INDEXED BY run_by_case"
 	f := Filter{Op: sel.Op, Impl: sel.Impl}
 	if sel.Session != "" || sel.Last > 0 {
-		info, err := oneSession(q, sel)
+		info, err := s.oneSession(q, sel)
 		if err != nil {
 			return c, err
 		}
@@ -112,7 +112,7 @@ func (s *Store) choose(q querier, sel Selection) (c chosen, err error) {
 }
 
 // oneSession finds the session that a selection names.
-func oneSession(q querier, sel Selection) (record.Session, error) {
+func (s *Store) oneSession(q querier, sel Selection) (record.Session, error) {
 	var ids []int64
 	var err error
 	if sel.Last > 0 {
@@ -132,9 +132,9 @@ func oneSession(q querier, sel Selection) (record.Session, error) {
 		return record.Session{}, err
 	case len(ids) == 0:
 		return record.Session{}, fmt.Errorf(
-			"%w: no session has this ID; `triad results sessions` shows what "+
-				"there is",
+			"%w: no session has this ID; `triad results sessions%s` shows what there is",
 			ErrNotFound,
+			s.flag,
 		)
 	case len(ids) > 1:
 		return record.Session{}, fmt.Errorf(
@@ -145,14 +145,13 @@ func oneSession(q querier, sel Selection) (record.Session, error) {
 	return loadSession(q, ids[0])
 }
 
-// newest is the FROM of a query on the newest run r of each implementation on each case among the
+// newest is the FROM of a query on the newest run r of each implementation on each case and device among the
 // runs that fit a condition on run AS r, with its session s, case c and implementation i; join is joined to
 // them. The newest of each source is found in the order of an index, the newest of those by name.
 func (c chosen) newest(join string) string {
-	return ` FROM (SELECT run_id, max(run_ulid) FROM (
-			SELECT r.run_id, r.case_id, r.implementation_id, max(r.run_ulid) AS run_ulid
-			FROM run r ` + c.index + ` WHERE ` + c.where + ` GROUP BY r.case_id, r.implementation_id)
-		JOIN implementation USING (implementation_id) GROUP BY case_id, name) newest
+	return ` FROM (` + newestOf(`SELECT r.run_id, r.case_id, r.implementation_id, r.device,
+			max(r.run_ulid) AS run_ulid FROM run r `+c.index+` WHERE `+c.where+`
+			GROUP BY r.case_id, r.implementation_id, r.device`) + `) newest
 		JOIN run r USING (run_id) JOIN session s USING (session_id) JOIN test_case c ON c.case_id = r.case_id
 		JOIN implementation i USING (implementation_id) ` + join
 }
@@ -160,7 +159,7 @@ func (c chosen) newest(join string) string {
 // selectEntries fills the entries of a side, in the order in which they ran, and gives their rows' numbers.
 func selectEntries(q querier, side *resultdiff.Side, from chosen) (map[int64]int, error) {
 	rows, err := q.Query(
-		"SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, i.name, i.source_hash, "+
+		"SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, i.name, i.source_hash, i.flags, "+
 			"r.device, r.status, r.message, "+caseColumns+from.newest("")+" ORDER BY r.run_ulid",
 		from.args...)
 	if err != nil {
@@ -175,7 +174,7 @@ func selectEntries(q querier, side *resultdiff.Side, from chosen) (map[int64]int
 		var status string
 		var c caseRow
 		targets := append([]any{
-			&id, &e.Run, &e.Session, &e.CaseKey, &e.Impl, &e.Source, &e.Device, &status,
+			&id, &e.Run, &e.Session, &e.CaseKey, &e.Impl, &e.Source, &e.Flags, &e.Device, &status,
 			&e.Message,
 		}, c.targets()...)
 		if err := rows.Scan(targets...); err != nil {
@@ -184,6 +183,7 @@ func selectEntries(q querier, side *resultdiff.Side, from chosen) (map[int64]int
 		if e.Status, err = op.ParseStatus(status); err != nil {
 			return nil, err
 		}
+		e.Source = sourceIn(e.Source)
 		known, again := cases[e.CaseKey]
 		if !again {
 			if known, _, err = c.read(); err != nil {
@@ -289,6 +289,6 @@ func (s *Store) SessionID(ctx context.Context, sel Selection) (string, error) {
 		return "", s.explain("find the session", err)
 	}
 	defer tx.Rollback()
-	info, err := oneSession(tx, sel)
+	info, err := s.oneSession(tx, sel)
 	return info.ID, s.explain("find the session", err)
 }

@@ -19,7 +19,7 @@ type Table struct {
 
 // holds says what the names do not.
 var holds = map[string]string{
-	"latest":  "the newest run of each implementation on each case",
+	"latest":  "the newest run of each implementation on each case and device",
 	"history": "every run that ended, newest last by run_ulid",
 	"disagreements": "latest runs that end bad, and pairs of good ones of which one alone gives NaN or an " +
 		"infinity",
@@ -27,7 +27,7 @@ var holds = map[string]string{
 	"session":    "one command",
 	"plan":       "what a session is to run",
 	"run":        "one implementation on one case",
-	"newest":     "which run latest shows of each implementation on each case",
+	"newest":     "which run latest shows of each implementation on each case and device",
 	"test_case":  "what is computed, on which sizes, from which kind of data",
 	"verdict":    "what the judge says of one output of a run",
 	"relation":   "what must hold of an output whatever the inputs are, and whether it does",

@@ -56,11 +56,12 @@ type visitKey struct{ session, impl string }
 // selectVisits counts the runs of each implementation in each session. What a run became is told by the
 // newest run before it of the same implementation on the same case.
 func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[visitKey]int, error) {
-	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), sum(weight = 'good'),
-		sum(weight = 'neutral'), sum(weight = 'bad'), sum(weight = 'bad' AND was <> 'bad'),
-		sum(weight <> 'bad' AND was = 'bad'), min(headroom) FROM (
-		SELECT s.session_ulid, s.started_utc, i.name, i.source_hash AS source, w.weight,
-			lag(w.weight) OVER (PARTITION BY r.case_id, i.name ORDER BY r.run_ulid) AS was,
+	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), max(flags),
+		sum(weight = 'good'), sum(weight = 'neutral'), sum(weight = 'bad'),
+		sum(weight = 'bad' AND was <> 'bad'), sum(weight <> 'bad' AND was = 'bad'),
+		CASE WHEN sum(weight = 'bad') = 0 THEN min(headroom) END FROM (
+		SELECT s.session_ulid, s.started_utc, i.name, i.source_hash AS source, i.flags, w.weight,
+			lag(w.weight) OVER (PARTITION BY r.case_id, i.name, r.device ORDER BY r.run_ulid) AS was,
 			(SELECT min(headroom) FROM verdict v INDEXED BY verdict_extremes
 				WHERE v.run_id = r.run_id) AS headroom
 		FROM run r JOIN session s USING (session_id) JOIN implementation i USING (implementation_id)
@@ -77,11 +78,11 @@ func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[
 		var started string
 		var wrong, right sql.NullInt64
 		var headroom sql.NullFloat64
-		if err := rows.Scan(&v.Session, &started, &v.Impl, &v.Source, &v.Good, &v.Neutral, &v.Bad, &wrong,
-			&right,
-			&headroom); err != nil {
+		if err := rows.Scan(&v.Session, &started, &v.Impl, &v.Source, &v.Flags, &v.Good, &v.Neutral, &v.Bad,
+			&wrong, &right, &headroom); err != nil {
 			return nil, nil, err
 		}
+		v.Source = sourceIn(v.Source)
 		v.Started, v.Headroom = parseUTC(started), floatOf(headroom)
 		v.BecameWrong, v.BecameRight = int(wrong.Int64), int(right.Int64)
 		at[visitKey{v.Session, v.Impl}] = len(visits)

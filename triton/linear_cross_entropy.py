@@ -6,7 +6,7 @@ Layout   hidden [tokens, dim], weight [classes, dim], with any strides; target [
          loss, grad_loss: [tokens], or [1] for a sum or a mean, fp32. fp32 (products in IEEE fp32), fp16 and
          bf16, where logits and their gradients are stored in the dtype; added in fp32.
 Limits   a token whose target is ignore_index has loss and gradient 0 and adds nothing to grad_weight,
-         whatever it holds; so has a mean over no token.
+         whatever number it holds; so has a mean over no token.
 Source   Hsu et al. 2024, arXiv:2410.10989 (chunks)
   triton/chunked  never more logits than those of CHUNK tokens; one pass over the chunks either way
   torch/chunked   the same in torch's products

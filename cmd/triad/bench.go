@@ -80,7 +80,7 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	o.addStrict(cmd)
 	fs.BoolVar(&o.json, "json", false,
 		"one JSON object a line for each implementation and bench point (docs/json.md)")
-	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
+	fs.StringVar(&o.db, "db", "", databaseUsage)
 	o.addPlan(cmd)
 	o.addShard(cmd)
 	o.on.add(cmd)

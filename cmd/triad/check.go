@@ -211,10 +211,7 @@ func (a *app) checkOnce(ctx context.Context, file string, args []string, input [
 	if err != nil {
 		return err
 	}
-	folder, err := os.Getwd()
-	if err != nil {
-		folder = "" // files keep their whole names
-	}
+	folder := workingFolder()
 	if o.sarif != "" {
 		text, err := check.SARIF(found, folder, triad.Version)
 		if err == nil {

@@ -115,7 +115,7 @@ func (w *watchedBackend) Unwrap() backend.Backend { return w.Backend }
 
 // Run watches the call of a job, then has it run for the judge.
 func (w *watchedBackend) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
-	found, err := w.calls.run(ctx, job.Implementation.Op, job, nil)
+	found, err := w.calls.run(ctx, cudaFileOf(w.Backend, job), job, nil)
 	if err != nil {
 		return backend.Outcome{}, err
 	}
@@ -157,7 +157,8 @@ func (a *app) checkOperator(ctx context.Context, name string, o *checkOptions) (
 	began := time.Now()
 	result, err := runner.Compare(ctx, run.Request{
 		Operators: []*truth.Operator{operator}, Options: options, Seed: 1, Single: true,
-		Keep: func(c op.Case, _ string) bool { return chosen[c.Key()] },
+		Impls: kernels.Families(),
+		Keep:  func(c op.Case, _ string) bool { return chosen[c.Key()] },
 	})
 	if err != nil {
 		return nil, err

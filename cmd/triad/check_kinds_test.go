@@ -1,13 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"triad"
 	"triad/internal/catalog"
+	"triad/internal/need"
 )
 
 // product is a solve() without a main(); its kernel reads a as if it had K rows.
@@ -168,21 +174,28 @@ func TestCheckFolder(t *testing.T) {
 	}
 }
 
-// The share of the catalog whose kernels are checked always: every so many, from one on that has barriers.
-const (
-	checkedFirst = 4
-	checkedEvery = 11
-)
-
 // TestCheckKernels: nothing is found in the CUDA kernels of the project, every access of which is watched in
 // every order, and all their results are right.
 func TestCheckKernels(t *testing.T) {
-	all := os.Getenv("TRIAD_TEST_LONG") != ""
-	for i, name := range catalog.Names() {
-		if !all && i%checkedEvery != checkedFirst {
-			continue
+	sources := map[string]string{}
+	for _, name := range catalog.Names() {
+		source, err := fs.ReadFile(triad.Files, "cuda/kernels/"+name+".cu")
+		if err != nil {
+			t.Fatal(err)
 		}
+		sources[name] = string(source)
+	}
+	// the fast tier runs the first ones, and short ones cost it less
+	byLength := slices.SortedFunc(maps.Keys(sources), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(sources[a]), len(sources[b])), strings.Compare(a, b))
+	})
+	for _, name := range byLength {
 		t.Run(name, func(t *testing.T) {
+			key := "kernels without barriers"
+			if strings.Contains(sources[name], "__syncthreads") {
+				key = "kernels with barriers"
+			}
+			need.Covers(t, key, slices.Concat(need.Emulator, need.Programs, need.Operator(name))...)
 			text, code := runTriad(t, "check", name)
 			var calls int
 			_, err := fmt.Sscanf(text, "%d calls", &calls)

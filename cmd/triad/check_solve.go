@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"triad/internal/check"
 	"triad/internal/kernelfile"
+	"triad/internal/userfile"
 )
 
 // solveCall is a file without a main() whose extern "C" function launches its kernels, and how check calls
@@ -44,12 +44,8 @@ var (
 
 // readSolve reads a file that is no program; nil where it is one, or has nothing to call.
 func readSolve(file string, o *checkOptions) (*solveCall, error) {
-	var text []byte
-	info, err := os.Stat(file)
-	if err == nil && info.Mode().IsRegular() { // a pipe might never end
-		text, err = os.ReadFile(file)
-	}
-	if text == nil || err != nil { // a folder, or nothing: who builds it says so
+	text, err := userfile.Read(file)
+	if err != nil { // a folder, or nothing: who builds it says so
 		return nil, withoutSizes(o)
 	}
 	read := kernelfile.ReadCUDA(string(text))

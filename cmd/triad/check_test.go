@@ -4,15 +4,19 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"triad/internal/check"
+	"triad/internal/need"
 )
 
 // doubling is a right program; %s stands for what else its main does.
@@ -253,8 +257,10 @@ func stillRunning(t *testing.T, value string) []string {
 // TestCheckBadInput: whatever file comes, check ends with one clear sentence and its exit code, and leaves
 // nothing running.
 func TestCheckBadInput(t *testing.T) {
-	for name, c := range badInputs {
+	for _, name := range slices.Sorted(maps.Keys(badInputs)) {
+		c := badInputs[name]
 		t.Run(name, func(t *testing.T) {
+			need.Covers(t, fmt.Sprint("exit ", c.code), slices.Concat(need.Emulator, need.Programs)...)
 			file := checkFile(t, c.text)
 			t.Setenv(startedBy, file)
 			text, code := runTriad(t, append([]string{"check", file}, c.flags...)...)

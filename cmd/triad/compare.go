@@ -10,11 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/internal/catalog"
-	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
-	"triad/internal/shrink"
 )
 
 // compareOptions are what a compare needs to know.
@@ -94,7 +92,7 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	o.addStrict(cmd)
 	cmd.Flags().StringVar(&o.dump, "dump", "",
 		"write inputs, outputs, truth and allowance of every case as safetensors into this folder")
-	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
+	cmd.Flags().StringVar(&o.db, "db", "", databaseUsage)
 }
 
 func (o *compareOptions) addStrict(cmd *cobra.Command) {
@@ -136,25 +134,35 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	return a.judge(ctx, request, o)
 }
 
-// judge runs a request, records and prints what it finds, and turns that into an exit code.
-func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
+// sessionNeeds completes a request by what this machine has, and says what its session is opened with.
+func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *compareOptions) (
+	sessionOptions, error,
+) {
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
-		return err
+		return sessionOptions{}, err
 	}
 	if err := errors.Join((dumper{o.dump}).ready(), o.readyForCI()); err != nil {
-		return err
+		return sessionOptions{}, err
 	}
 	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
 	if err != nil {
-		return err
+		return sessionOptions{}, err
 	}
 	if request.Explain = o.explain; onGPU != nil && !o.untimed && o.verb == "compare" {
 		request.Timing = comparePlan()
 	}
-	needs := sessionOptions{
+	return sessionOptions{
 		compareOptions: o, gpu: onGPU, workers: options,
 		words: slices.Concat([]string{o.verb}, o.ownFlags.words(), o.shardWords()),
+	}, nil
+}
+
+// judge runs a request, records and prints what it finds, and turns that into an exit code.
+func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
+	needs, err := a.sessionNeeds(ctx, &request, o)
+	if err != nil {
+		return err
 	}
 	if o.planOnly {
 		return a.printPlan(ctx, request, needs, (*run.Runner).PlanCompare)
@@ -169,17 +177,22 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	defer twins.Close()
-	a.lookCloser(s.Runner, o.dump, onGPU == nil || twins != nil)
+	var calls *watchedCalls
+	if !o.ownFlags.confined() { // a watched call runs outside of the sandbox
+		calls = a.watchedCalls()
+	}
+	a.lookCloser(s.Runner, o.dump, calls, needs.gpu == nil || twins != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
 	}
-	var smallest []shrink.Finding
+	var smallest []diagnosed
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
-		if !o.json {
-			smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result)
+		if smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result, s.Info.Added,
+			calls); err != nil {
+			return err
 		}
-		return err
+		return keepDiagnoses(smallest, result.Records, s.Diagnose)
 	})
 	for _, look := range []func(run.Result){o.after, a.partRan} {
 		if look != nil {
@@ -190,8 +203,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return end.Failure(err)
 	}
 	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
-	a.tellBesides(result, o)
-	err = errors.Join(err, a.tellSmallest(smallest, s.Info.Added))
+	if !o.json {
+		a.tellBesides(result)
+		err = errors.Join(err, a.tellSmallest(smallest))
+	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	return end.Failure(err)
 }
@@ -209,22 +224,18 @@ func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
 	if o.json || len(result.Records) == 0 {
 		return nil
 	}
-	line := "Look at it: triad results report " + id
-	if o.db != "" {
-		line += " --db " + record.ShellQuote(o.db)
-	}
-	_, err := fmt.Fprintln(a.out, line)
+	_, err := fmt.Fprintln(a.out, "Look at it: triad results report "+id+a.inDatabase)
 	return err
 }
 
 // lookCloser sets what a run makes beside its verdicts: dumps into a folder, "" for none, and in the emulator
 // the lines of races.
-func (a *app) lookCloser(r *run.Runner, dump string, emulated bool) {
+func (a *app) lookCloser(r *run.Runner, dump string, calls *watchedCalls, emulated bool) {
 	if dump != "" {
 		r.Dumper = dumper{dump}
 	}
-	if emulated {
-		r.Races = a.raceLines().find
+	if emulated && calls != nil {
+		r.Races = newRaceLines(calls).find
 	}
 }
 

@@ -271,6 +271,7 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 	result, err := runner.Compare(ctx, request)
 	switch {
 	case result.Interrupted && panics.In(err) == nil:
+		r.keptFrom(text, result.Open)
 		return nil, nil
 	case errors.As(err, &u):
 		return append(records, r.neither(text, op.StatusUnsupported, err)...), nil
@@ -285,6 +286,16 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 			"it takes"))
 	}
 	return records, nil
+}
+
+// keptFrom notes why this machine kept a file from being judged, where it did.
+func (r *filesRun) keptFrom(text string, why []string) {
+	if len(why) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.why = fmt.Sprintf("This machine kept %s from being judged: %s", text, strings.Join(why, "; "))
 }
 
 // isUsage says whether an error is one that the user can correct.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -90,14 +89,17 @@ func filesJudged(t *testing.T, args ...string) (out, errors string, code int) {
 	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// manyFiles is how many files TestManyFiles judges every time; TRIAD_TEST_FILES says another number.
-const manyFiles = 50
+// manyFiles and longFiles are how many files TestManyFiles judges, in the fast tier and in the long one.
+const manyFiles, longFiles = 20, 100
 
 // Of many files, right and wrong, each is judged once and ends as it should, although the driver and a worker
 // are killed on the way.
 func TestManyFiles(t *testing.T) {
 	need.Tool(t, "g++")
-	n := filesToTest(t, manyFiles)
+	n := manyFiles
+	if need.IsLongTier() {
+		n = longFiles
+	}
 	folder := t.TempDir()
 	right := candidatesOf(t, folder, n)
 	db := filepath.Join(t.TempDir(), "r.db")
@@ -117,20 +119,6 @@ func buildEmulator(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("a right file: exit %d\n%s", code, said)
 	}
-}
-
-// filesToTest is how many files a test of many judges.
-func filesToTest(t *testing.T, usual int) int {
-	t.Helper()
-	text := os.Getenv("TRIAD_TEST_FILES")
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // judgedAsTheyAre proves of files, of which right says which are right, that each was judged and recorded
@@ -154,7 +142,7 @@ func judgedAsTheyAre(t *testing.T, db, lines string, right map[string]bool) {
 			"GROUP BY r.session_id, p.implementation"),
 	)
 	for file := range right {
-		name := "mine/" + strings.TrimSuffix(filepath.Base(file), ".cu")
+		name := "mine/" + filepath.Base(file)
 		if !slices.Contains(recorded, name) {
 			t.Errorf("nothing is recorded of %s", name)
 		}
@@ -243,8 +231,9 @@ func TestFilesOfEveryKind(t *testing.T) {
 		ends[v.Impl] = v.Verdict
 	}
 	want := map[string]string{
-		"mine/a/k": "PASS", "mine/b/k": "PASS", "mine/blank_name": "PASS", "mine/two:softmax": "PASS",
-		"mine/two:softmax_off": "FAIL", "mine/none": "NOT_UNDERSTOOD", "mine/broken": "BUILD_FAIL",
+		"mine/a/k.cu": "PASS", "mine/b/k.cu": "PASS", "mine/blank_name.cu": "PASS",
+		"mine/two.cu:softmax":     "PASS",
+		"mine/two.cu:softmax_off": "FAIL", "mine/none.cu": "NOT_UNDERSTOOD", "mine/broken.cu": "BUILD_FAIL",
 	}
 	for impl, verdict := range want {
 		if ends[impl] != verdict {
@@ -270,7 +259,7 @@ func TestFilesOfEveryKind(t *testing.T) {
 	}
 	table, errors, _ := filesJudged(t, append(args, "--github")...)
 	for _, words := range []string{
-		"mine/two:softmax_off", "4 PASS, 1 FAIL, 1 BUILD_FAIL, 1 NOT_UNDERSTOOD", "Exit 1", "6 files in",
+		"mine/two.cu:softmax_off", "4 PASS, 1 FAIL, 1 BUILD_FAIL, 1 NOT_UNDERSTOOD", "Exit 1", "6 files in",
 	} {
 		if !strings.Contains(table, words) {
 			t.Errorf("the table does not have %q:\n%s", words, table)
@@ -286,14 +275,14 @@ func TestFilesOfEveryKind(t *testing.T) {
 func repeated(t *testing.T, ends map[string]string) {
 	t.Helper()
 	id := strings.Fields(queried(t, "r.db", "SELECT r.run_ulid FROM run r JOIN plan p USING (plan_id) WHERE "+
-		"p.implementation = 'mine/two:softmax_off' LIMIT 1"))[0]
+		"p.implementation = 'mine/two.cu:softmax_off' LIMIT 1"))[0]
 	shown, err := exec.Command("triad", "results", "show", id, "--db", "r.db").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, command, _ := strings.Cut(string(shown), "Run it again on the same bits:\n")
 	again, err := exec.Command("sh", "-c", strings.TrimSpace(command)+" --db again.db").CombinedOutput()
-	if !strings.Contains(string(again), "FAIL") || strings.Contains(string(again), "mine/a/k") {
+	if !strings.Contains(string(again), "FAIL") || strings.Contains(string(again), "mine/a/k.cu") {
 		t.Errorf("%s: %v\n%s", command, err, again)
 	}
 }
@@ -315,7 +304,7 @@ func TestShardsOfFiles(t *testing.T) {
 		}
 	}
 	slices.Sort(all)
-	if strings.Join(all, " ") != "mine/b mine/c/a mine/d/a" {
+	if strings.Join(all, " ") != "mine/b.cu mine/c/a.cu mine/d/a.cu" {
 		t.Errorf("judged: %v", all)
 	}
 	if _, errors, code := filesJudged(t, "--add", "c", "--shard", "4/4"); code != 2 ||

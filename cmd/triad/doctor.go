@@ -65,12 +65,12 @@ func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Findi
 	if a.driverHere() {
 		findings = append(findings, a.clockFindings(ctx)...)
 	}
-	data, err := a.dataDir()
+	database, err := a.databasePath("")
 	if err != nil {
 		return nil, err
 	}
 	findings = append(findings,
-		folder("database", filepath.Join(data, "results.db")),
+		folder("database", database),
 		folder("kernel cache", cache))
 	for _, name := range worker.LimitNames() {
 		findings = append(findings, report.Finding{

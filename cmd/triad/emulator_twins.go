@@ -130,10 +130,7 @@ func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
 }
 
 // tellBesides says in a line for each file what the emulator said of it.
-func (a *app) tellBesides(result run.Result, o *compareOptions) {
-	if o.json {
-		return
-	}
+func (a *app) tellBesides(result run.Result) {
 	to := a.style().Wrap(a.out)
 	for _, s := range result.Besides {
 		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl,

@@ -14,9 +14,6 @@ import (
 // stand for what the file's first line says, and it passes.
 func TestExercises(t *testing.T) {
 	need.Tool(t, "g++")
-	if testing.Short() {
-		t.Skip("-short: it compiles every file")
-	}
 	files, err := filepath.Glob("testdata/exercises/*.cu")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d exercises, %v", len(files), err)
@@ -47,9 +44,6 @@ func TestExercises(t *testing.T) {
 // wrong: what is said of them matches the file's first line.
 func TestWrongExercises(t *testing.T) {
 	need.Tool(t, "g++")
-	if testing.Short() {
-		t.Skip("-short: it compiles every file")
-	}
 	files, err := filepath.Glob("testdata/wrong_exercises/*/*.cu")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d wrong exercises, %v", len(files), err)

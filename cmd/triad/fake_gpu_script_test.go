@@ -146,10 +146,8 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 			continue
 		}
 		tried++
-		if !need.Part(tried, 6) {
-			continue
-		}
 		t.Run(c.File, func(t *testing.T) {
+			need.Covers(t, c.covers(t), append(c.inputs(), need.Timing...)...)
 			text, code := onMachine(t, "", append([]string{
 				"compare", c.Operator, "--impl", "mine", "--quick",
 				"--device", "gpu", "--add", filepath.Join("testdata", "own", c.File),
@@ -167,10 +165,10 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(wrong)) {
 		bugs := wrong[name]
 		tried++
-		if !need.Part(tried, 3) {
-			continue
-		}
 		t.Run("wrong/"+name, func(t *testing.T) {
+			need.Covers(t, "a kernel of ours", slices.Concat(need.Judge, need.Timing, []string{
+				"cmd/triad/testdata/wrong/" + name + ".cu",
+			})...)
 			files := map[string]string{"cuda/kernels/" + name + ".cu": "wrong/" + name + ".cu"}
 			text, code := onMachine(t, plant(t, files), "compare", name, "--quick", "--dtype", bugs.DTypes[0],
 				"--impl", "cuda", "--device", "gpu")

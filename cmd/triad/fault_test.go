@@ -130,7 +130,7 @@ func TestFaultBesideARun(t *testing.T) {
 	a := newApp(strings.NewReader(""), &said, &said)
 	b := &plantedBackend{}
 	a.around = func([]backend.Backend) []backend.Backend {
-		p := session.NewProgress(nil, true, a.broke) // writing to it panics
+		p := session.NewProgress(session.NewScreen(nil, true), a.broke) // writing to it panics
 		p.Preparing("planting")
 		for a.fault.get() == nil {
 			time.Sleep(10 * time.Millisecond)

@@ -54,7 +54,7 @@ func TestNewOperator(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, text)
 	}
 	text, code = runTriad(t, "compare", folder, "--quick", "--device", "cpu", "--pass", "forward")
-	for _, want := range []string{`mine/my_norm +PASS`, `mine/my_norm +PASS`, `torch/fp32 +PASS`} {
+	for _, want := range []string{`mine/my_norm\.cu +PASS`, `mine/my_norm\.cu +PASS`, `torch/fp32 +PASS`} {
 		if code != 0 || !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("exit %d, want %q in\n%s", code, want, text)
 		}
@@ -81,7 +81,7 @@ func TestNewOperatorWithAMistake(t *testing.T) {
 	text, code := runTriad(t, "compare", folder, "--quick", "--device", "cpu", "--pass", "forward", "--dtype",
 		"fp32", "--add", other)
 	for _, want := range []string{
-		`mine/my_norm +FAIL`, `mine/other +PASS`,
+		`mine/my_norm\.cu +FAIL`, `mine/other\.py +PASS`,
 		regexp.QuoteMeta("triad compare " + folder + " --full"),
 	} {
 		if code != 1 || !regexp.MustCompile(want).MatchString(text) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"triad/cuda"
 	"triad/cuda/gpuworker"
@@ -153,6 +154,23 @@ func (a *app) findNVCC(ctx context.Context, f environmentFlags, fetch bool) (cud
 		return cuda.NVCC{}, err
 	}
 	return cuda.FindNVCC(ctx, folder)
+}
+
+// nvccAccepts asks nvcc, where it is on this machine, whether it compiles a file: once each.
+func (a *app) nvccAccepts(e environmentFlags) func(ctx context.Context, file string, flags []string) bool {
+	var mu sync.Mutex
+	said := map[string]bool{}
+	return func(ctx context.Context, file string, flags []string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		key := file + " " + cuda.JoinFlags(flags)
+		if known, asked := said[key]; asked {
+			return known
+		}
+		nvcc, err := a.findNVCC(ctx, e, false)
+		said[key] = err == nil && nvcc.Accepts(ctx, file, flags)
+		return said[key]
+	}
 }
 
 // buildForGPU builds the worker and the kernel libraries for GPUs, of all operators or of these, into a

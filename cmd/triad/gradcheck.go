@@ -20,8 +20,8 @@ func (a *app) gradcheckCommand() *cobra.Command {
 		Short: "judge every gradient of an operator",
 		Long: `gradcheck judges every gradient of every implementation of one operator, of several, or of
 all, element by element: behind saved tensors that triad makes and behind the implementation's own forward,
-with ordinary, one-hot, zero and huge upstream gradients in every memory layout. It takes the flags of
-compare. Beyond compare it
+with ordinary, one-hot, zero and huge upstream gradients in every memory layout, expanded as the backward of
+a sum gives them too. It takes the flags of compare. Beyond compare it
 
   * proves the truth: the closed form of every gradient against the complex step of a plain forward;
   * launches one moderate case of each implementation and dtype 5 times, 250 times with --full: the bits may

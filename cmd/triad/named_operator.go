@@ -11,6 +11,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/truth"
+	"triad/internal/userfile"
 )
 
 // operatorNamed is the operator of the catalog called name, or the one in the folder of that path. Where a
@@ -54,7 +55,7 @@ func fileForOperator(word string, beside ...string) error {
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(r.Path)
+	text, err := userfile.Read(r.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return usage("there is no file %s; one of your own is judged with triad compare OP --add FILE, "+

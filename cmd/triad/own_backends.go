@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/ownkernels"
@@ -44,7 +45,7 @@ func (o *ownFiles) versions(ctx context.Context) map[string]string {
 	all := o.Backend.Versions(ctx)
 	if f := o.folder; f != nil {
 		all["operator "+f.Spec.Name] = f.Dir + fileversion.Commit(ctx, f.TOML)
-		all["reference of "+f.Spec.Name] = "sha256 " + fileversion.Hash(f.TOML, f.Python)
+		all["reference of "+f.Spec.Name] = "sha256 " + fileversion.Hash(nil, f.TOML, f.Python)
 	}
 	return all
 }
@@ -98,7 +99,9 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 	truth := func(dir string) *worker.Adapter {
 		return reserved(pybridge.OwnTruthBackend(environment, cache, dir, o))
 	}
-	workers := ownkernels.Workers{CUDA: kernels, Python: python, Cache: cache, GPU: g != nil}
+	workers := ownkernels.Workers{
+		CUDA: kernels, Python: python, Cache: cache, GPU: g != nil, Accepts: a.nvccAccepts(e),
+	}
 	return ownWorkers{workers, truth}, nil
 }
 
@@ -160,7 +163,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	operator := request.Operators[0]
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
-		Workers: workers.Workers,
+		Workers: workers.Workers, Flags: strings.Join(f.words()[len(f.add):], " "),
 	}
 	all := &ownFiles{folder: folder}
 	var refused []error
@@ -308,6 +311,24 @@ func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder
 	// Torch is imported while kernels are built; a request for a truth reports what went wrong.
 	panics.Go(func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }, a.broke)
 	return truth
+}
+
+// leftOut says of every file whose backward is not judged why.
+func (o *ownFiles) leftOut() (sentences []string) {
+	if o == nil {
+		return nil
+	}
+	for _, f := range o.Files {
+		for _, b := range f.Bindings {
+			for _, note := range b.Notes {
+				if why, is := strings.CutPrefix(note, kernelfile.NoBackward); is {
+					sentences = append(sentences, fmt.Sprintf("The backward of %s was not judged: %s.",
+						f.Name, strings.TrimSuffix(why, ".")))
+				}
+			}
+		}
+	}
+	return sentences
 }
 
 // tellMatched says what was understood of every file, and which files were not understood.

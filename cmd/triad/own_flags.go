@@ -78,7 +78,7 @@ func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 
 // compilerFlags are the words of --nvcc-flags. Folders of headers are absolute, and there.
 func (f *ownFlags) compilerFlags() ([]string, error) {
-	words := strings.Fields(strings.Join(f.nvccFlags, " "))
+	words := cuda.SplitFlags(strings.Join(f.nvccFlags, " "))
 	var flags []string
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -141,7 +141,7 @@ func (f *ownFlags) words() []string {
 		all = append(all, "--map="+m)
 	}
 	if flags, err := f.compilerFlags(); err == nil && len(flags) > 0 {
-		all = append(all, "--nvcc-flags="+strings.Join(flags, " "))
+		all = append(all, "--nvcc-flags="+cuda.JoinFlags(flags))
 	}
 	for name, value := range map[string]string{
 		"grid": f.grid, "block": f.block, "shared": f.shared, "contract": f.contract,

@@ -9,10 +9,10 @@ import (
 func TestWordsOfFile(t *testing.T) {
 	added := []string{"/a/ladder.cu", "/a/other.cu:f", "--map=N=cols"}
 	for impl, want := range map[string]string{
-		"mine/ladder":          "/a/ladder.cu --map=N=cols",
-		"mine/ladder:forward2": "/a/ladder.cu:forward2 --map=N=cols",
-		"mine/other:f":         "/a/other.cu:f --map=N=cols",
-		"mine/nothing":         "--map=N=cols",
+		"mine/ladder.cu":          "/a/ladder.cu --map=N=cols",
+		"mine/ladder.cu:forward2": "/a/ladder.cu:forward2 --map=N=cols",
+		"mine/other.cu:f":         "/a/other.cu:f --map=N=cols",
+		"mine/nothing.cu":         "--map=N=cols",
 	} {
 		if got := strings.Join(wordsOfFile(impl, added), " "); got != want {
 			t.Errorf("%s: %s, want %s", impl, got, want)

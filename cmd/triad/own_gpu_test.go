@@ -124,7 +124,7 @@ func TestRefusedLaunchesOnAGPU(t *testing.T) {
 		// there is no driver
 		{
 			"softmax_thread_a_column.cu", "softmax", "rows=2,cols=1024", "CRASH",
-			`the launch of mine/softmax_thread_a_column returned CUDA error (35|100)\b`,
+			`the launch of mine/softmax_thread_a_column\.cu returned CUDA error (35|100)\b`,
 		},
 	} {
 		if c.status == "CRASH" && nvidiaDriver() {

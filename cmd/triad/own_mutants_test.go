@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,12 +19,9 @@ type ownMutants struct {
 }
 
 // A mutant that is written as a file of one's own ends FAIL, or another bad status, or NOT_UNDERSTOOD: no
-// other reading of it is taken. The file itself passes. Every time one in two is tried.
+// other reading of it is taken. The file itself passes.
 func TestOwnMutants(t *testing.T) {
 	need.Tool(t, "g++")
-	if testing.Short() {
-		t.Skip("-short: it compiles five dozen files")
-	}
 	for name, mutants := range readPlanted[ownMutants](t, "mutants") {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("testdata", "mutants", name+".cu"))
@@ -41,11 +39,16 @@ func TestOwnMutants(t *testing.T) {
 			}
 			add("right", string(text))
 			asked := mutants.Mutants[:0:0]
-			for i, m := range mutants.Mutants {
-				if !need.Part(i, 2) {
-					continue
-				}
-				asked = append(asked, m)
+			for _, m := range mutants.Mutants {
+				t.Run(m.Name, func(t *testing.T) { // judged below, in one command
+					need.Covers(t, name, slices.Concat(need.UserFiles, need.Judge, need.Emulator, []string{
+						"cmd/triad/testdata/mutants/" + name + ".cu",
+						"cmd/triad/testdata/mutants/" + name + ".toml",
+					})...)
+					asked = append(asked, m)
+				})
+			}
+			for _, m := range asked {
 				if strings.Count(string(text), m.Old) != 1 {
 					t.Fatalf("%s: %q is not there once", m.Name, m.Old)
 				}
@@ -53,11 +56,11 @@ func TestOwnMutants(t *testing.T) {
 			}
 			out, _ := runTriad(t, args...)
 			ends := worstOf(out)
-			if w := ends["mine/right"]; w != op.StatusPass {
+			if w := ends["mine/right.cu"]; w != op.StatusPass {
 				t.Errorf("right: %v, want PASS\n%s", w, out)
 			}
 			for _, m := range asked {
-				w := ends["mine/"+m.Name]
+				w := ends["mine/"+m.Name+".cu"]
 				if w.Weight() != op.Bad && w != op.StatusNotUnderstood || w == op.StatusUnknown ||
 					w == op.StatusBuildFail {
 					t.Errorf("%s ends %v", m.Name, w)

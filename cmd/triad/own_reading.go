@@ -148,7 +148,7 @@ func (a *app) settleFile(
 func (t *readingTrial) doubt(s kernelfile.Settled) {
 	if s.Doubt != "" {
 		t.file.Matched = append(t.file.Matched, fmt.Sprintf("%v: %s", t.pass, s.Doubt))
-		t.file.Doubt(t.pass, backend.Doubt{Why: s.Doubt})
+		t.file.Doubt(t.pass, backend.Doubt{Why: s.Doubt, Races: s.Races})
 		return
 	}
 	b := t.file.Bindings[slices.IndexFunc(t.file.Bindings, func(b *kernelfile.Binding) bool {
@@ -430,11 +430,13 @@ func tallyOf(
 			if !same {
 				telling.Right++
 			}
-		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail,
+		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail && r.Device != "",
 			r.Status == op.StatusNotUnderstood:
 			all.Wrong++
 			if strings.Contains(r.Message, hostReaches) {
 				all.Reached++
+			} else if r.Status == op.StatusRace {
+				all.Raced++
 			}
 			if why := b.NoNumbers(r.Message, raisedOutside(b, r)); why != kernelfile.GaveNumbers {
 				all.Raised++

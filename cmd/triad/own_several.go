@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"triad/internal/kernelfile"
+	"triad/internal/userfile"
 )
 
 // expand puts files in the place of the folders, patterns and lists of --add, and notes that there were any.
@@ -62,7 +63,9 @@ func listedFiles(in io.Reader) ([]string, error) {
 	return files, nil
 }
 
-// matchedFiles are the files that a folder or a pattern stands for; several is false where text is neither.
+// matchedFiles are the files that a folder or a pattern stands for; several is false where text is neither. A
+// link to a file stands for it where that lies below the pattern's own folder; one to a folder is not
+// followed.
 func matchedFiles(text string) (files []string, several bool, err error) {
 	pattern, suffix := text, ""
 	if r, err := kernelfile.ParseRequest(text); err == nil {
@@ -79,7 +82,13 @@ func matchedFiles(text string) (files []string, several bool, err error) {
 			pattern,
 			doublestar.WithFilesOnly(),
 			doublestar.WithFailOnIOErrors(),
+			doublestar.WithNoFollow(),
 		)
+		base, _ := doublestar.SplitPattern(pattern)
+		below := userfile.Within(base)
+		files = slices.DeleteFunc(files, func(path string) bool {
+			return !userfile.IsRegular(path) || !below.Hold(path)
+		})
 	}
 	if err != nil {
 		return nil, true, usage("--add %s: %w", text, err)

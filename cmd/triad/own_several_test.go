@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"triad/internal/session"
 )
 
@@ -27,7 +29,13 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, ".", "", "c/b.cu", "c/a.py", "c/deep/er/d.cu", "c/head.cuh", "c/notes.txt", "c/.git/x.cu",
 		"c/.hidden.cu", "c/odd[1].cu", "empty/none.txt")
-	if err := os.Symlink("b.cu", filepath.Join("c", "link.cu")); err != nil {
+	writeFiles(t, "out", "", "side.cu")
+	if err := errors.Join(
+		os.Symlink("b.cu", filepath.Join("c", "link.cu")),
+		os.Symlink("../out/side.cu", filepath.Join("c", "out.cu")),
+		os.Symlink(".", filepath.Join("c", "deep", "again")),
+		unix.Mkfifo(filepath.Join("c", "pipe.cu"), 0o600),
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ add, in, want, refused string }{

@@ -54,12 +54,12 @@ var unjudged = []struct {
 		"several kernels", "mine.cu",
 		rightRow + strings.Replace(rightRow, "void softmax", "void softmax2", 1),
 		"softmax", nil, 0,
-		`(?s)mine/mine:softmax +PASS.*mine/mine:softmax2 +PASS`,
+		`(?s)mine/mine\.cu:softmax +PASS.*mine/mine\.cu:softmax2 +PASS`,
 	},
 	{
 		"one of several", "mine.cu:other",
 		rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax",
-		nil, 0, "mine/mine:other +PASS",
+		nil, 0, "mine/mine.cu:other +PASS",
 	},
 	{
 		"no such function", "mine.cu:nothing", rightRow, "softmax", nil, 2,
@@ -68,7 +68,7 @@ var unjudged = []struct {
 	{
 		"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n",
 		"softmax", nil, 3,
-		`mine/mine was not understood: .*rows is 1. If it is meant so, say --dims rows=1;`,
+		`mine/mine\.cu was not understood: .*rows is 1. If it is meant so, say --dims rows=1;`,
 	},
 	{
 		"wrong type", "mine.cu", "extern \"C\" void solve(const long long* x, long long* y, int rows, int " +
@@ -153,7 +153,7 @@ var unjudged = []struct {
 	},
 	{
 		"other flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax",
-		words("--nvcc-flags", "-DSCALE=2"), 1, "mine/mine +FAIL",
+		words("--nvcc-flags", "-DSCALE=2"), 1, "mine/mine.cu +FAIL",
 	},
 	{
 		"empty tensors", "mine.cu", "__global__ void k(const float* x, float* y, int n) { y[blockIdx.x] = " +
@@ -275,11 +275,11 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	}
 	text, code := runTriad(t, args...)
 	for _, want := range []string{
-		`mine/good +PASS`,
+		`mine/good\.cu +PASS`,
 		`Exit 2: the request cannot be understood: --add \S*nowhere.cu: cannot read the file: no such ` +
 			`file or directory \(and 3 more, above the table\)`, `nowhere.cu: cannot read the file: no ` +
 			`such file`, `empty.cu: it has no function to judge`, `program.cu: it has a main\(\)`,
-		`whole.cu: (?s:.*)x is int64`, `mine/several:softmax +PASS`, `mine/several:softmax2 +PASS`,
+		`whole.cu: (?s:.*)x is int64`, `mine/several\.cu:softmax +PASS`, `mine/several\.cu:softmax2 +PASS`,
 	} {
 		if code != 2 || !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("exit %d, want 2 and %q in\n%s", code, want, text)
@@ -294,7 +294,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	text, code = runTriad(t, "compare", "softmax", "--device", "cpu", "--impl", "mine", "--add",
 		filepath.Join(folder, "good.cu"), "--add", filepath.Join(folder, "odd.cu"),
 		"--map", "p=rows,q=cols", "--dims", "rows=3,cols=5", "--quick")
-	if code != 0 || !regexp.MustCompile(`mine/good +PASS(.*\n)+.*mine/odd +PASS`).MatchString(text) {
+	if code != 0 || !regexp.MustCompile(`mine/good\.cu +PASS(.*\n)+.*mine/odd\.cu +PASS`).MatchString(text) {
 		t.Errorf("exit %d\n%s", code, text)
 	}
 	// What is wrong goes before what was not understood, and so does what does not compile.
@@ -304,8 +304,8 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, code = runTriad(t, append(args, "--add", filepath.Join(folder, "wrong.cu"))...)
-		if code != 1 || !regexp.MustCompile(`mine/wrong +`+name).MatchString(text) ||
-			!regexp.MustCompile(`mine/good +PASS`).MatchString(text) {
+		if code != 1 || !regexp.MustCompile(`mine/wrong\.cu +`+name).MatchString(text) ||
+			!regexp.MustCompile(`mine/good\.cu +PASS`).MatchString(text) {
 			t.Errorf("exit %d, want 1 and %s\n%s", code, name, text)
 		}
 	}
@@ -328,8 +328,8 @@ func TestVersionsOfAFileAreListed(t *testing.T) {
 	}
 	text, _ := runTriad(t, "results", "list", "--db", db, "--impl", "mine")
 	versions := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)mine/mine .*PASS.* ([0-9a-f]{8})$`).FindAllStringSubmatch(text,
-		-1) {
+	version := regexp.MustCompile(`(?m)mine/mine\.cu .*PASS.* ([0-9a-f]{8})$`)
+	for _, m := range version.FindAllStringSubmatch(text, -1) {
 		versions[m[1]] = true
 	}
 	if len(versions) != 3 {

@@ -23,27 +23,40 @@ type raceLines struct {
 	known map[string]*run.Race // by implementation and pass; nil: none was found
 }
 
-// raceLines makes it for the comparisons of a session.
-func (a *app) raceLines() *raceLines {
+// newRaceLines makes it for the comparisons of a session.
+func newRaceLines(calls *watchedCalls) *raceLines {
+	return &raceLines{calls: calls, folder: workingFolder(), known: map[string]*run.Race{}}
+}
+
+// watchedCalls makes calls for a comparison, which takes less time for them than a check.
+func (a *app) watchedCalls() *watchedCalls {
 	o := &checkOptions{}
-	o.run, o.stall, o.all = 20*time.Second, 10*time.Second, time.Minute
+	o.run, o.stall, o.all = 20*time.Second, 10*time.Second, 20*time.Second
+	return &watchedCalls{builder: a.programBuilder, options: o}
+}
+
+// workingFolder is that of this process; "" where it is not known, and files keep their whole names.
+func workingFolder() string {
 	folder, err := os.Getwd()
 	if err != nil {
-		folder = "" // files keep their whole names
+		return ""
 	}
-	return &raceLines{
-		calls: &watchedCalls{builder: a.programBuilder, options: o}, folder: folder,
-		known: map[string]*run.Race{},
+	return folder
+}
+
+// cudaFileOf is the kernel file, as cuda.Builder names it, that holds the implementation of a job; "" where
+// it is no CUDA.
+func cudaFileOf(b backend.Backend, job backend.Job) string {
+	if own, is := backend.As[interface{ CUDAFile(string) string }](b); is {
+		return own.CUDAFile(job.Implementation.Name)
 	}
+	return job.Implementation.Op
 }
 
 // find gives the race of an implementation, which is looked for on the first of its calls that had one; nil:
 // none is found, such as where sums by atomic operations differ. It costs a build, and is no reason to fail.
 func (l *raceLines) find(ctx context.Context, b backend.Backend, job backend.Job) *run.Race {
-	file := job.Implementation.Op
-	if own, is := backend.As[interface{ CUDAFile(string) string }](b); is {
-		file = own.CUDAFile(job.Implementation.Name)
-	}
+	file := cudaFileOf(b, job)
 	if job.Implementation.Device != "emulator" || file == "" {
 		return nil
 	}

@@ -80,7 +80,7 @@ func TestRayFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	right := candidatesOf(t, folder, filesToTest(t, 60))
+	right := candidatesOf(t, folder, 60)
 	header, err := os.ReadFile(filepath.Join("testdata", "candidates", "block.cu"))
 	if err != nil {
 		t.Fatal(err)

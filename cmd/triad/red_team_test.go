@@ -139,14 +139,17 @@ var redTeam = map[string]map[string]rejection{
 // process that it runs in or to those who come after it there.
 func TestRedTeamInPython(t *testing.T) {
 	testPython(t)
-	for file, args := range map[string][]string{
+	asked := map[string][]string{
 		"softmax.py":   {"--distribution", "normal,shifted"},
 		"declines.py":  {"--distribution", "normal,extremes"},
 		"layernorm.py": {"--distribution", "normal,shifted"},
 		// one of them never answers
 		"ends_process.py": {"--distribution", "normal", "--limit", "first-cpu=10s"},
-	} {
+	}
+	for _, file := range slices.Sorted(maps.Keys(asked)) {
+		args := asked[file]
 		t.Run(file, func(t *testing.T) {
+			need.Covers(t, "Python", slices.Concat(need.Judge, need.Python, []string{"internal/run", "internal/worker"})...)
 			t.Parallel()
 			name := "softmax"
 			if file == "layernorm.py" {

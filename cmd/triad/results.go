@@ -28,7 +28,7 @@ func (a *app) resultsCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&db, "db", "",
-		"the database (default: results.db in the user's data directory)")
+		databaseUsage)
 	cmd.AddCommand(
 		a.resultsList(&db),
 		a.resultsSessions(&db),
@@ -230,12 +230,12 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 
 // readStore opens the database for reading; one that is not there yet is a sentence, not a new file.
 func (a *app) readStore(ctx context.Context, path string) (*results.Store, error) {
-	named := path != ""
+	named := a.databaseNamed(path)
 	path, err := a.databasePath(path)
 	if err != nil {
 		return nil, err
 	}
-	store, err := results.Open(ctx, path, results.Options{ReadOnly: true})
+	store, err := results.Open(ctx, path, results.Options{ReadOnly: true, Flag: a.inDatabase})
 	if err != nil {
 		return nil, session.ReadFailure(err, named)
 	}

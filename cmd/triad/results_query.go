@@ -137,7 +137,7 @@ func (a *app) query(ctx context.Context, db string, args []string, o *queryOptio
 	answer, err := results.Query(ctx, path, statement, params,
 		results.Limits{Deadline: o.deadline, Rows: o.rows})
 	if err != nil {
-		return session.ReadFailure(err, db != "")
+		return session.ReadFailure(err, a.databaseNamed(db))
 	}
 	if err := show(answer); err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"triad"
 	"triad/internal/backend"
 	"triad/internal/panics"
+	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/session"
 	"triad/internal/worker"
@@ -62,6 +63,9 @@ type app struct {
 	began time.Time
 
 	atOnce *atomic.Bool // the verb ends at the first interrupt: it has nothing to finish
+	// inDatabase ends printed commands that read what was recorded: " --db FILE" where a flag names it
+	inDatabase string
+	screen     *session.Screen // where progress is drawn and questions are asked: err
 }
 
 // newApp is triad as people run it.
@@ -70,6 +74,8 @@ func newApp(in io.Reader, out, errOut io.Writer) *app {
 		fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in,
 		out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv,
 		parent: &pybridge.Parent{}, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml,
+		screen: session.NewScreen(errOut, isTerminal(errOut)), stop: context.Background(),
+		atOnce: &atomic.Bool{},
 	}
 }
 
@@ -81,11 +87,17 @@ func (a *app) execute(args []string) session.ExitCode {
 	defer a.parent.Close()
 	stop, cancelStop := context.WithCancel(ctx)
 	defer cancelStop()
-	a.stop, a.atOnce = stop, &atomic.Bool{}
+	a.stop = stop
+	a.atOnce.Store(false)
 	defer a.catchInterrupts(cancelStop, cancel)()
 
 	root, begun := a.root(), false
-	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		begun = true
+		if db := cmd.Flags().Lookup("db"); db != nil && db.Value.String() != "" {
+			a.inDatabase = " --db " + record.ShellQuote(db.Value.String())
+		}
+	}
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -119,9 +131,9 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 						waited = " (" + waited + ")"
 					}
 					if a.atOnce.Load() {
-						fmt.Fprintln(a.err, "triad: stopping")
+						fmt.Fprintln(a.screen, "triad: stopping")
 					} else {
-						fmt.Fprintf(a.err,
+						fmt.Fprintf(a.screen,
 							"triad: finishing what is running%s; interrupt again to stop at once\n", waited)
 					}
 					first()
@@ -137,7 +149,21 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 	return func() { signal.Stop(signals); close(done) }
 }
 
+// atFirstInterrupt has what is done until the returned function is called end at the first Ctrl-C: there is
+// nothing in it to finish.
+func (a *app) atFirstInterrupt(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	before := a.atOnce.Swap(true)
+	undo := context.AfterFunc(a.stop, cancel)
+	return ctx, func() {
+		undo()
+		cancel()
+		a.atOnce.Store(before)
+	}
+}
+
 func (a *app) root() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "triad",
 		Short: "know whether a GPU kernel is right",
@@ -154,15 +180,18 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if version {
+				return a.printVersion(cmd.Context())
+			}
 			if len(args) > 0 {
 				return usage("unknown verb %q: want %s", args[0], strings.Join(verbs(cmd), ", "))
 			}
 			return cmd.Help()
 		},
 	}
+	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%s: %w (triad %s --help lists the flags)", cmd.Name(), err,
-			strings.TrimPrefix(cmd.CommandPath(), "triad "))
+		return usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})
 	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
 		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(),

@@ -100,8 +100,38 @@ func (o overlay) Open(name string) (fs.File, error) {
 	return o.below.Open(name)
 }
 
-// Each verb tells its story in testdata/script.
-func TestScript(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
+// Each verb tells its story in testdata/script. The fast tier leaves out those of whatever can go wrong on its way.
+func TestScript(t *testing.T) {
+	p := scripts(t, "testdata/script")
+	stories, err := filepath.Glob(filepath.Join(p.Dir, "*.txtar"))
+	if err != nil || len(stories) < 20 {
+		t.Fatalf("%d stories, %v", len(stories), err)
+	}
+	p.Dir = ""
+	for _, file := range stories {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		inputs, dear := dearScripts[name]
+		inputs = append(inputs, "cmd/triad/"+file)
+		if !dear || need.Chosen(t, name, "", inputs...) {
+			p.Files = append(p.Files, file)
+			continue
+		}
+		t.Run(name, func(t *testing.T) { need.Covers(t, "", inputs...) }) // says that it is left out
+	}
+	testscript.Run(t, p)
+}
+
+// dearScripts are what the stories that the fast tier leaves out depend on.
+var dearScripts = map[string][]string{
+	"build":         {"cuda/build.go", "cuda/cache.go", "cuda/compiler.go", "internal/run"},
+	"faults_cuda":   {"internal/run", "internal/worker", "internal/subprocess", "cuda"},
+	"faults_python": {"internal/run", "internal/worker", "internal/subprocess", "pybridge"},
+	"no_tools":      {"cmd/triad", "cuda/compiler.go", "pybridge"},
+	"own_faults":    {"internal/ownkernels", "internal/advice", "internal/worker"},
+	"resume":        {"internal/run", "internal/session", "results"},
+	"slurm":         {"internal/fleet", "cmd/triad", "results"},
+	"torch_rows":    {"pybridge", "triton", "requirements.txt"},
+}
 
 // scripts are those of a folder, with the commands and conditions of all.
 func scripts(t *testing.T, dir string) testscript.Params {

@@ -32,7 +32,7 @@ Ctrl-C ends it.`,
 			return a.serve(cmd.Context(), db, port, cmd.Flags().Changed("port"))
 		},
 	}
-	cmd.Flags().StringVar(&db, "db", "", "the database (default: results.db in the user's data directory)")
+	cmd.Flags().StringVar(&db, "db", "", databaseUsage)
 	cmd.Flags().
 		IntVar(&port, "port", usualPort, "the port; 0: any that is free, as where the usual one is taken")
 	return cmd

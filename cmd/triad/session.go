@@ -45,8 +45,8 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 	}
 	c := session.Config{
 		Doing: o.doing, Request: *request, Backends: backends, Refused: refused, Resume: o.resume,
-		Strict: o.strict,
-		Store:  o.store, KeepOpen: o.store != nil, Progress: o.progress, Part: o.part, Stop: a.stop,
+		Strict: o.strict, LeftOut: mine.leftOut(),
+		Store: o.store, KeepOpen: o.store != nil, Progress: o.progress, Part: o.part, Stop: a.stop,
 		Fault: a.fault.get, Began: a.began, Ending: o.ending,
 	}
 	defer func() {
@@ -113,7 +113,7 @@ func (a *app) workerOptions(f *caseFlags) (worker.Options, error) {
 
 // progress shows how far a run is, on stderr.
 func (a *app) progress() *session.Progress {
-	return session.NewProgress(a.err, isTerminal(a.err), a.broke)
+	return session.NewProgress(a.screen, a.broke)
 }
 
 // summaryOf is what stands below every table.
@@ -124,14 +124,14 @@ func summaryOf(s *session.Session, result run.Result, end session.Ending) report
 	}
 }
 
-// openStore opens the database that a flag names, or the user's own.
+// openStore opens the database of databasePath.
 func (a *app) openStore(ctx context.Context, path string) (*results.Store, error) {
-	named := path != ""
+	named := a.databaseNamed(path)
 	path, err := a.databasePath(path)
 	if err != nil {
 		return nil, err
 	}
-	store, err := results.Open(ctx, path, results.Options{})
+	store, err := results.Open(ctx, path, results.Options{Flag: a.inDatabase})
 	if err != nil {
 		return nil, session.StoreFailure(err, named)
 	}
@@ -141,20 +141,32 @@ func (a *app) openStore(ctx context.Context, path string) (*results.Store, error
 	return store, nil
 }
 
-// databasePath is the file that a flag names, or the user's own.
+// databaseVariable names the database where no --db does.
+const databaseVariable = "TRIAD_DB"
+
+// databaseUsage is the help of --db.
+const databaseUsage = "the database (default: TRIAD_DB, else results.db in the user's data directory)"
+
+// databaseNamed says whether the user names the database.
+func (a *app) databaseNamed(flag string) bool { return flag != "" || a.getenv(databaseVariable) != "" }
+
+// databasePath is the file that --db names, else TRIAD_DB, or the user's own.
 func (a *app) databasePath(path string) (string, error) {
-	if path != "" {
-		folder := filepath.Dir(path)
-		info, err := os.Stat(folder)
-		switch {
-		case err != nil:
-			return "", usage("--db %s: its folder cannot be used: %w; make it, or give another file", path,
-				err)
-		case !info.IsDir():
-			return "", usage("--db %s: %s is no folder; give another file", path, folder)
-		}
-		return path, nil
+	by := "--db"
+	if path == "" {
+		by, path = databaseVariable, a.getenv(databaseVariable)
 	}
-	data, err := a.dataDir()
-	return filepath.Join(data, "results.db"), err
+	if path == "" {
+		data, err := a.dataDir()
+		return filepath.Join(data, "results.db"), err
+	}
+	folder := filepath.Dir(path)
+	info, err := os.Stat(folder)
+	switch {
+	case err != nil:
+		return "", usage("%s %s: its folder cannot be used: %w; make it, or give another file", by, path, err)
+	case !info.IsDir():
+		return "", usage("%s %s: %s is no folder; give another file", by, path, folder)
+	}
+	return path, nil
 }

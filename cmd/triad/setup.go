@@ -12,6 +12,7 @@ import (
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/catalog"
+	"triad/internal/panics"
 	"triad/internal/session"
 	"triad/pybridge"
 )
@@ -34,24 +35,36 @@ func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, 
 		return nil, err
 	}
 	return &pybridge.Environment{
-		Files: a.files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: a.err,
+		Files: a.files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: a.screen,
 		Getenv:  a.getenv,
-		Consent: a.consent(f.yes), Space: a.space,
+		Consent: a.consent(f.yes), Space: a.space, Interruptible: a.atFirstInterrupt,
 	}, nil
 }
 
-// consent asks on a terminal. Elsewhere nobody can answer: what will be done is said, and done.
-func (a *app) consent(yes bool) func(string) bool {
-	return func(question string) bool {
-		fmt.Fprint(a.err, question)
+// consent asks on a terminal, until the first Ctrl-C. Elsewhere nobody can answer: what will be done is said,
+// and done.
+func (a *app) consent(yes bool) func(context.Context, string) bool {
+	return func(ctx context.Context, question string) bool {
 		if yes || !isTerminal(a.in) {
+			fmt.Fprint(a.screen, question)
 			return true
 		}
-		fmt.Fprint(a.err, "Go ahead? [Y/n] ")
-		answer, err := bufio.NewReader(a.in).ReadString('\n')
-		if err != nil {
-			return false
-		}
+		answer := a.screen.Ask(question+"Go ahead? [Y/n] ", func() string {
+			answered := make(chan string, 1)
+			panics.Go(func() { // it goes on reading after Ctrl-C, and takes nothing that anybody else reads
+				line, err := bufio.NewReader(a.in).ReadString('\n')
+				if err != nil {
+					line = "no"
+				}
+				answered <- line
+			}, a.broke)
+			select {
+			case line := <-answered:
+				return line
+			case <-ctx.Done():
+				return "no"
+			}
+		})
 		answer = strings.ToLower(strings.TrimSpace(answer))
 		return answer == "" || answer == "y" || answer == "yes"
 	}

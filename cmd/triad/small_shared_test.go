@@ -3,13 +3,14 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"triad/internal/need"
 )
 
 // On a GPU whose blocks may have 99 KB of shared memory (sm_86, sm_89, sm_120) the kernels that keep rows
 // there keep less of them, or leave it to others; on one with 64 KB (sm_75) even less.
 func TestSmallSharedMemory(t *testing.T) {
 	for _, bytes := range []string{"101376", "65536"} {
-		t.Setenv("CUEMU_SHARED_BYTES", bytes)
 		for _, args := range [][]string{
 			{
 				"compare", "layernorm", "--pass", "backward", "--impl", "cuda/partials", "--dims",
@@ -25,10 +26,14 @@ func TestSmallSharedMemory(t *testing.T) {
 				"batch=1,heads_q=1,heads_kv=1,seq_q=70,seq_kv=70,head_dim=256",
 			},
 		} {
-			if text, code := runTriad(t, append(args, "--distribution", "normal", "--layout",
-				"contiguous")...); code != 0 {
-				t.Errorf("%v with %s bytes: exit %d\n%s", args, bytes, code, text)
-			}
+			t.Run(bytes+" "+strings.Join(args[1:], " "), func(t *testing.T) {
+				need.Covers(t, args[1], append(need.Emulator, need.Operator(args[1])...)...)
+				t.Setenv("CUEMU_SHARED_BYTES", bytes)
+				if text, code := runTriad(t, append(args, "--distribution", "normal", "--layout",
+					"contiguous")...); code != 0 {
+					t.Errorf("exit %d\n%s", code, text)
+				}
+			})
 		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/ownkernels"
@@ -24,13 +24,14 @@ const shrinkLimit = 6 * time.Second
 
 // smallestCases searches, for every pass of every added file that is wrong, the smallest case that shows it.
 // What the emulator found beside a GPU is asked of the emulator.
+// calls watch the smallest cases; nil: none is watched.
 func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulatorTwins, request run.Request,
-	result run.Result,
-) ([]shrink.Finding, error) {
+	result run.Result, added []string, calls *watchedCalls,
+) ([]diagnosed, error) {
 	if mine == nil || result.Interrupted {
 		return nil, nil
 	}
-	var all []shrink.Finding
+	var all []diagnosed
 	for _, suspect := range shrink.Suspects(result.Records, ownkernels.Family) {
 		i := slices.IndexFunc(mine.Files,
 			func(f *ownkernels.File) bool { return f.Name == suspect.Record.Impl })
@@ -44,6 +45,9 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulator
 		p := &prober{
 			ctx: ctx, backends: []backend.Backend{asked}, request: request,
 			base: suspect.Record, file: file,
+			shim: cudaFileOf(asked, backend.Job{
+				Implementation: backend.Implementation{Name: file.Name},
+			}),
 			until: time.Now().Add(shrinkLimit),
 		}
 		search := &shrink.Search{
@@ -51,7 +55,13 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulator
 			Fixed: request.Options.Dims, Equal: file.Covers.Equal, Assumed: file.Assumed(),
 			Shares: file.Shares, NoBarrier: file.NoBarrier, Python: file.IsPython(),
 		}
-		all = append(all, search.Find())
+		if search.Python {
+			search.Masks = advice.MaskedLoads(file.Text())
+		}
+		found, d := search.Find(), record.Diagnosis{}
+		p.watch(calls, &found, &d)
+		repeat := record.Repeat(found.Record, wordsOfFile(found.Record.Impl, added))
+		all = append(all, diagnosed{found, suspect.Record.ID, diagnosisOf(found, d, repeat)})
 		if p.fault != nil {
 			return nil, p.fault
 		}
@@ -66,6 +76,7 @@ type prober struct {
 	request  run.Request
 	base     record.Record // the wrong one
 	file     *ownkernels.File
+	shim     string // what is compiled; "" where the file is no CUDA
 	until    time.Time
 	fault    error // an internal error of a probe
 }
@@ -85,12 +96,17 @@ func (p *prober) run(probe shrink.Probe) *record.Record {
 		defer file.Close() // what it judged stands
 		backends = []backend.Backend{&ownkernels.Backend{Files: []*ownkernels.File{file}}}
 	}
+	return p.runOn(backends[0], probe)
+}
+
+// runOn judges one case on a backend; nil where it cannot be run.
+func (p *prober) runOn(b backend.Backend, probe shrink.Probe) *record.Record {
 	request := p.request
 	request.Impls, request.Single = []string{p.base.Impl}, !probe.Relations
 	request.Explain, request.Gradients = false, false
 	request.Timing = nil // the time of a probe is of no use to anybody
 	request.Options = p.options(probe)
-	runner := &run.Runner{Backends: backends, Recorder: discard{}, Stop: p.ctx}
+	runner := &run.Runner{Backends: []backend.Backend{b}, Recorder: discard{}, Stop: p.ctx}
 	result, err := runner.Compare(p.ctx, request)
 	if panics.In(err) != nil {
 		p.fault = err
@@ -111,8 +127,8 @@ func (p *prober) options(probe shrink.Probe) op.Options {
 		Dims: p.sizes(probe), Attributes: map[string]string{}, Distributions: []string{probe.Distribution},
 		Layouts: []string{base.Layout}, Device: p.request.Options.Device, Memory: p.request.Options.Memory,
 	}
-	if base.Upstream != "" {
-		o.Upstreams = []string{base.Upstream}
+	if probe.Upstream != "" {
+		o.Upstreams = []string{probe.Upstream}
 	}
 	if base.Saved != "" {
 		o.Saved = []string{base.Saved}
@@ -149,9 +165,9 @@ func (discard) Done(record.Item) bool                         { return false }
 func (discard) Append(*record.Record) error                   { return nil }
 func (discard) AppendDifferences(d []record.Difference) error { return nil }
 
-// tellSmallest prints the smallest wrong case of every added file, what that usually means and the command
-// that repeats it.
-func (a *app) tellSmallest(all []shrink.Finding, added []string) error {
+// tellSmallest prints the smallest wrong case of every added file, what the emulator reports of it, what that
+// usually means, and the command that repeats it.
+func (a *app) tellSmallest(all []diagnosed) error {
 	for _, f := range all {
 		r := f.Record
 		_, err := fmt.Fprintf(a.out, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl)
@@ -162,13 +178,8 @@ func (a *app) tellSmallest(all []shrink.Finding, added []string) error {
 		if err := report.Bad(a.out, a.style(), r); err != nil {
 			return err
 		}
-		advice := f.Advice
-		if advice != "" {
-			advice = "        " + strings.ToUpper(advice[:1]) + advice[1:] + ".\n"
-		}
-		repeat := record.Repeat(r, wordsOfFile(r.Impl, added))
-		if _, err := fmt.Fprintf(a.style().Wrap(a.out), "%s        %s\n", advice, repeat); err != nil {
-			return fmt.Errorf("print the result: %w", err)
+		if err := report.Diagnosis(a.out, a.style(), f.diagnosis); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -11,9 +11,11 @@ import (
 // style is how output looks: coloured and as wide as the window on a terminal, plain in a pipe.
 func (a *app) style() report.Style {
 	if !isTerminal(a.out) {
-		return report.Style{}
+		return report.Style{InDatabase: a.inDatabase}
 	}
-	s := report.Style{Color: a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"}
+	s := report.Style{
+		InDatabase: a.inDatabase, Color: a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb",
+	}
 	if size, err := unix.IoctlGetWinsize(int(a.out.(*os.File).Fd()), unix.TIOCGWINSZ); err == nil {
 		s.Width = int(size.Col)
 	}

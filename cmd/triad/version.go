@@ -46,14 +46,16 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "print the version",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			text := "triad " + triad.Version
-			if c := commit(cmd.Context()); c != "" {
-				text += " (" + c + ")"
-			}
-			_, err := fmt.Fprintf(a.out, "%s %s %s/%s\n", text, runtime.Version(), runtime.GOOS,
-				runtime.GOARCH)
-			return err
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.printVersion(cmd.Context()) },
 	}
+}
+
+// printVersion prints the version of triad with its commit, and that of Go.
+func (a *app) printVersion(ctx context.Context) error {
+	text := "triad " + triad.Version
+	if c := commit(ctx); c != "" {
+		text += " (" + c + ")"
+	}
+	_, err := fmt.Fprintf(a.out, "%s %s %s/%s\n", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }

@@ -69,7 +69,7 @@ func TestWatch(t *testing.T) {
 	out.wait(t, "Waiting for the next save", 1)
 	write(rightRow)
 	out.wait(t, "Waiting for the next save", 2)
-	if want := "mine/mine forward fp32 was FAIL, is PASS"; !strings.Contains(out.String(), want) {
+	if want := "mine/mine.cu forward fp32 was FAIL, is PASS"; !strings.Contains(out.String(), want) {
 		t.Errorf("it does not say %q:\n%s", want, &out)
 	}
 	write(rightRow + "garbage\n")

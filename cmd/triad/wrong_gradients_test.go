@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/session"
 )
@@ -35,8 +38,21 @@ func TestWrongGradients(t *testing.T) {
 	python := testPython(t)
 	for name, planted := range readPlanted[wrongGradients](t, "wrong_gradients") {
 		t.Run(name, func(t *testing.T) {
-			expected := planted.Rows
-			records := gradcheckPlanted(t, name, python, planted.Sizes)
+			expected := map[string]wrongGradient{}
+			for _, impl := range slices.Sorted(maps.Keys(planted.Rows)) {
+				t.Run(impl, func(t *testing.T) { // judged in one command with the others
+					need.Covers(t, name, slices.Concat(need.Judge, []string{
+						"pybridge", "cmd/triad/testdata/wrong_gradients/" + name + ".py",
+						"cmd/triad/testdata/wrong_gradients/" + name + ".toml",
+					})...)
+					expected[impl] = planted.Rows[impl]
+				})
+			}
+			if len(expected) == 0 {
+				return
+			}
+			impls := append(slices.Sorted(maps.Keys(expected)), "triton/right", "torch/function")
+			records := gradcheckPlanted(t, name, python, impls, planted.Sizes)
 			seen := map[string]bool{}
 			for _, r := range records {
 				want, wrong := expected[r.Impl]
@@ -80,7 +96,7 @@ func messages(r result) string {
 }
 
 // gradcheckPlanted runs triad gradcheck with the planted gradients of an operator in place of its own.
-func gradcheckPlanted(t *testing.T, name, python string, sizes []string) []result {
+func gradcheckPlanted(t *testing.T, name, python string, impls, sizes []string) []result {
 	t.Helper()
 	overlay := t.TempDir()
 	text, err := os.ReadFile(filepath.Join("testdata", "wrong_gradients", name+".py"))
@@ -93,12 +109,11 @@ func gradcheckPlanted(t *testing.T, name, python string, sizes []string) []resul
 	if err := os.WriteFile(filepath.Join(overlay, "triton", name+".py"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	impls := "triton"
-	if bytes.Contains(text, []byte(`"torch/`)) {
-		impls += ",torch"
+	if !bytes.Contains(text, []byte(`"torch/function`)) {
+		impls = slices.DeleteFunc(impls, func(impl string) bool { return impl == "torch/function" })
 	}
 	args := append([]string{
-		"gradcheck", name, "--impl", impls, "--distribution", "normal", "--json", "--db",
+		"gradcheck", name, "--impl", strings.Join(impls, ","), "--distribution", "normal", "--json", "--db",
 		filepath.Join(t.TempDir(), "r.db"),
 	},
 		sizes...)

@@ -4,6 +4,7 @@
 #define CUEMU_CUDA_BF16_H
 
 #include "cuda_runtime.h"
+#include "cuemu/half_conversions.h"
 #include "cuemu/half_functions.h"
 #include "cuemu/number_formats.h"
 
@@ -37,14 +38,10 @@ typedef __nv_bfloat162 nv_bfloat162;
 inline __nv_bfloat16 bfloat16_bits(unsigned bits) { return __nv_bfloat16(__nv_bfloat16_raw{static_cast<unsigned short>(bits)}); }
 
 // ---- conversions
+CUEMU_HALF_CONVERSIONS(__nv_bfloat16, bfloat16)
 inline __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }
-inline __nv_bfloat16 __float2bfloat16_rn(float x) { return __nv_bfloat16(x); }
 inline __nv_bfloat16 __double2bfloat16(double x) { return __nv_bfloat16(x); }
 inline float __bfloat162float(__nv_bfloat16 x) { return static_cast<float>(x); }
-inline __nv_bfloat16 __int2bfloat16_rn(int x) { return __nv_bfloat16(x); }
-inline __nv_bfloat16 __uint2bfloat16_rn(unsigned x) { return __nv_bfloat16(x); }
-inline int __bfloat162int_rn(__nv_bfloat16 x) { return __float2int_rn(x); }
-inline int __bfloat162int_rz(__nv_bfloat16 x) { return __float2int_rz(x); }
 inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) { return x.__x; }
 inline short __bfloat16_as_short(__nv_bfloat16 x) { return static_cast<short>(x.__x); }
 inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) { return bfloat16_bits(bits); }
@@ -143,6 +140,7 @@ CUEMU_FUNCTION(rint, nearbyintf(x))
 #undef CUEMU_FUNCTION
 
 CUEMU_HALF_FUNCTIONS(__nv_bfloat16, __nv_bfloat162)
+CUEMU_UNORDERED(__nv_bfloat16, __nv_bfloat162)
 
 // ---- atomics
 inline __nv_bfloat16 atomicAdd(__nv_bfloat16 *p, __nv_bfloat16 v) { return cuemu::update(p, [=](__nv_bfloat16 old) { return old + v; }); }

@@ -4,6 +4,7 @@
 #define CUEMU_CUDA_FP16_H
 
 #include "cuda_runtime.h"
+#include "cuemu/half_conversions.h"
 #include "cuemu/half_functions.h"
 #include "cuemu/number_formats.h"
 
@@ -38,22 +39,10 @@ typedef __half __nv_half;
 inline __half half_bits(unsigned bits) { return __half(__half_raw{static_cast<unsigned short>(bits)}); }
 
 // ---- conversions
+CUEMU_HALF_CONVERSIONS(__half, half)
 inline __half __float2half(float x) { return __half(x); }
-inline __half __float2half_rn(float x) { return __half(x); }
 inline __half __double2half(double x) { return __half(x); }
 inline float __half2float(__half x) { return static_cast<float>(x); }
-inline __half __int2half_rn(int x) { return __half(x); }
-inline __half __uint2half_rn(unsigned x) { return __half(x); }
-inline int __half2int_rn(__half x) { return __float2int_rn(x); }
-inline int __half2int_rd(__half x) { return __float2int_rd(x); }
-inline int __half2int_ru(__half x) { return __float2int_ru(x); }
-inline unsigned __half2uint_rn(__half x) { return static_cast<unsigned>(rintf(x)); }
-inline unsigned __half2uint_rz(__half x) { return static_cast<unsigned>(truncf(x)); }
-inline short __half2short_rn(__half x) { return static_cast<short>(rintf(x)); }
-inline __half __short2half_rn(short x) { return __half(x); }
-inline __half __ushort2half_rn(unsigned short x) { return __half(x); }
-inline __half __ll2half_rn(long long x) { return __half(x); }
-inline int __half2int_rz(__half x) { return __float2int_rz(x); }
 inline unsigned short __half_as_ushort(__half x) { return x.__x; }
 inline short __half_as_short(__half x) { return static_cast<short>(x.__x); }
 inline __half __ushort_as_half(unsigned short bits) { return half_bits(bits); }
@@ -151,6 +140,7 @@ CUEMU_FUNCTION(rint, nearbyintf(x))
 #undef CUEMU_FUNCTION
 
 CUEMU_HALF_FUNCTIONS(__half, __half2)
+CUEMU_UNORDERED(__half, __half2)
 
 // ---- atomics
 inline __half atomicAdd(__half *p, __half v) { return cuemu::update(p, [=](__half old) { return old + v; }); }

@@ -14,8 +14,19 @@
 #define __CUDA_RUNTIME_H__
 #define __DRIVER_TYPES_H__
 
+// what nvcc includes before the first line of a file
 #include <cassert>
+#include <cctype>
+#include <climits>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
 
 #include "cuemu/keywords.h"
 #include "cuemu/vector_types.h"

@@ -36,7 +36,13 @@ func Build(ctx context.Context, module, headers, out string) error {
 	if err := stub(ctx, module, folder, env); err != nil {
 		return err
 	}
-	env = append(env, "CGO_LDFLAGS=-L"+folder)
+	// The compiler's own search path, and no -L: a flag with a folder of another name each time would make Go
+	// compile cu anew.
+	libraries := folder
+	if others := os.Getenv("LIBRARY_PATH"); others != "" {
+		libraries += string(os.PathListSeparator) + others
+	}
+	env = append(env, "LIBRARY_PATH="+libraries)
 	_, err = command(ctx, module, env, "go", "build", "-tags", "cuda", "-o", out, "./cmd/"+Binary)
 	return err
 }

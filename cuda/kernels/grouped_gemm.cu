@@ -16,12 +16,16 @@
 //               groups, so that it walks along the offsets once. Costs: registers, and tiles that small groups leave mostly empty
 //   sm80_mma    fp16 and bf16 on tensor cores, 128 x 128 elements a block, copies beside the products; hopper/mma_product.cuh says how. A
 //               warp looks at 32 groups at once for its tile. Costs: a newer GPU, and inputs whose rows are whole vectors of 16 bytes
+//   sm90_tma    wgmma of tiles of 128 x 128 that the copy engine brings, by the pipeline of gemm's sm90_tma; see grouped_gemm/sm90_tma.cuh. Costs: a
+//               GPU of 9.0
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "capability.cuh"
 #include "element.cuh"
 #include "group_walk.cuh"
+#include "grouped_gemm/product.cuh"
+#include "grouped_gemm/sm90_tma.cuh"
 #include "hopper/mma_product.cuh"
 #include "register.cuh"
 #include "rows.cuh"
@@ -30,55 +34,14 @@
 namespace {
 
 using triad::from_float;
+using triad::grouped_gemm::Group;
+using triad::grouped_gemm::Matrix;
+using triad::grouped_gemm::Product;
+using triad::grouped_gemm::each_product;
+using triad::grouped_gemm::most_tiles;
 using triad::to_float;
 
 constexpr int threads = 256;
-
-// Matrix is an operand: element (row, k) lies at row * row_stride + k * k_stride.
-template <class T> struct Matrix {
-	const T *data;
-	int64_t row_stride, k_stride;
-
-	__device__ float operator()(int64_t row, int64_t k) const { return to_float(data[row * row_stride + k * k_stride]); }
-};
-
-// Group is the product of one group: y[i,j] = sum_k a[i,k] b[j,k], of rows x cols elements; y is contiguous.
-template <class T> struct Group {
-	Matrix<T> a, b;
-	T *y;
-	int64_t rows, depth;
-};
-
-// Product is those of all groups.
-template <class T> struct Product {
-	Matrix<T> a, b;
-	T *y;
-	const int64_t *offsets;
-	int64_t offset_stride;
-	int64_t groups, b_group; // elements from one group's b to the next, where each has one
-	int64_t rows, cols, depth;
-	bool by_depth; // the offsets cut the sum and not the rows
-
-	// begins is where group g begins, or the last one ends.
-	__device__ int64_t begins(int64_t g) const { return offsets[g * offset_stride]; }
-
-	__device__ int64_t rows_of(int64_t g) const { return by_depth ? rows : begins(g + 1) - begins(g); }
-
-	__device__ Group<T> group(int64_t g) const {
-		const int64_t first = begins(g), size = begins(g + 1) - first;
-		if (by_depth)
-			return {{a.data + first * a.k_stride, a.row_stride, a.k_stride},
-			        {b.data + first * b.k_stride, b.row_stride, b.k_stride},
-			        y + g * rows * cols,
-			        rows,
-			        size};
-		return {{a.data + first * a.row_stride, a.row_stride, a.k_stride},
-		        {b.data + g * b_group, b.row_stride, b.k_stride},
-		        y + first * cols,
-		        size,
-		        depth};
-	}
-};
 
 // ---- naive --------------------------------------------------------------------------------------------------------------------------------
 
@@ -101,12 +64,6 @@ template <class T> __global__ void grouped_gemm_naive_kernel(Product<T> p, int64
 		for (int64_t k = 0; k < of.depth; k++) sum += of.a(own, k) * of.b(col, k);
 		of.y[own * p.cols + col] = from_float<T>(sum);
 	}
-}
-
-// most_tiles is how many tiles there are at most, whatever the offsets: each group but one may end in a tile that has a single row.
-template <int Rows, int Cols, class T> int64_t most_tiles(const Product<T> &p) {
-	const int64_t across = (p.cols + Cols - 1) / Cols, down = (p.rows + Rows - 1) / Rows;
-	return across * (p.by_depth ? p.groups * down : down + std::min(p.groups, p.rows));
 }
 
 // ---- tiled --------------------------------------------------------------------------------------------------------------------------------
@@ -205,47 +162,6 @@ template <class T, bool AlongKA, bool AlongKB> __global__ void __launch_bounds__
 
 // ---- launchers ----------------------------------------------------------------------------------------------------------------------------
 
-// matrix_of reads a tensor with its rows along one of its last two dims, and the sum along the other.
-template <class T> Matrix<T> matrix_of(const triad_tensor &t, bool turned) {
-	const int64_t *last = t.stride + t.rank - 2;
-	return {static_cast<const T *>(t.data), last[turned ? 1 : 0], last[turned ? 0 : 1]};
-}
-
-// product_of is the i-th product of a call.
-template <class T> Product<T> product_of(const triad_call *call, int i) {
-	const triad_tensor &x = call->in[0], &w = call->in[1];
-	Product<T> p = {};
-	p.y = static_cast<T *>(call->out[i].data);
-	p.offsets = static_cast<const int64_t *>(call->in[2].data);
-	p.offset_stride = call->in[2].stride[0];
-	p.groups = w.shape[0], p.b_group = w.stride[0];
-	const int64_t tokens = x.shape[0], k = w.shape[1], n = w.shape[2];
-	if (call->n_out == 1) {
-		p.a = matrix_of<T>(x, false), p.b = matrix_of<T>(w, true);
-		p.rows = tokens, p.cols = n, p.depth = k;
-		return p;
-	}
-	const triad_tensor &dy = call->in[3];
-	if (i == 0) {
-		p.a = matrix_of<T>(dy, false), p.b = matrix_of<T>(w, false);
-		p.rows = tokens, p.cols = k, p.depth = n;
-	} else {
-		p.a = matrix_of<T>(x, true), p.b = matrix_of<T>(dy, true);
-		p.rows = k, p.cols = n, p.depth = tokens, p.by_depth = true;
-	}
-	return p;
-}
-
-// each_product launches every product of a call that is wanted and has elements.
-template <class T, class Launch> int each_product(const triad_call *call, Launch launch) {
-	for (int i = 0; i < call->n_out; i++) {
-		const Product<T> p = product_of<T>(call, i);
-		if (p.y == nullptr || p.groups == 0 || p.rows == 0 || p.cols == 0) continue;
-		if (const int status = launch(p, triad::stream_of(call)); status != TRIAD_OK) return status;
-	}
-	return TRIAD_OK;
-}
-
 template <class T> int grouped_gemm_naive(const triad_call *call) {
 	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
 		const int64_t all = (p.by_depth ? p.groups : 1) * p.rows * p.cols;
@@ -284,19 +200,31 @@ template <class T> int grouped_gemm_sm80_mma(const triad_call *call) {
 
 void check_tiles(triad::Check &check, const triad_call *call) {
 	for (int i = 0; i < call->n_out; i++) {
-		const int64_t tiles = most_tiles<tile, tile>(product_of<float>(call, i));
+		const int64_t tiles = most_tiles<tile, tile>(triad::grouped_gemm::product_of<float>(call, i));
 		check.that(tiles <= INT32_MAX, "%lld tiles are too many blocks", static_cast<long long>(tiles));
 	}
 }
 
 const triad::Limit few_tiles = triad::limit("at most 2^31 - 1 tiles", check_tiles);
 
-// Of the operands sm80_mma copies 16 bytes of a row at once, and so it stores.
-template <class... Name> triad::Limits mma(Name... operands) {
-	return {triad::capability("mma", 80, true),      few_tiles,
-	        triad::multiple_of("k", 8),              triad::multiple_of("n", 8),
-	        triad::contiguous_columns(operands...), triad::stepped(8, operands...),
+// Of the operands tensor cores get 16 bytes of a row at once, and so they are stored.
+template <class... Name> triad::Limits vectors(triad::Limit gpu, Name... operands) {
+	return {gpu,
+	        few_tiles,
+	        triad::multiple_of("k", 8),
+	        triad::multiple_of("n", 8),
+	        triad::contiguous_columns(operands...),
+	        triad::stepped(8, operands...),
 	        triad::aligned(16)};
+}
+
+template <class... Name> triad::Limits mma(Name... operands) { return vectors(triad::capability("mma", 80, true), operands...); }
+
+template <class... Name> triad::Limits tma(Name... operands) {
+	triad::Limits limits = vectors(triad::wgmma_capability(), operands...);
+	limits.push_back(triad::limit("operands that the copy engine can read: no size 0, at most 2^30 tokens, strides above 0",
+	                              triad::grouped_gemm::check_tma));
+	return limits;
 }
 
 } // namespace
@@ -317,3 +245,8 @@ TRIAD_KERNEL(grouped_gemm, sm80_mma, forward,
              .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("x", "w")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
 TRIAD_KERNEL(grouped_gemm, sm80_mma, backward,
              .asynchronous().contract("fp32").dtypes(triad::halves).outputs(3).limits(mma("x", "w", "grad_y")).launch(TRIAD_BY_HALF(grouped_gemm_sm80_mma)))
+TRIAD_KERNEL(grouped_gemm, sm90_tma, forward,
+             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(tma("x", "w")).launch(TRIAD_BY_HALF(triad::grouped_gemm::sm90_tma)))
+TRIAD_KERNEL(grouped_gemm, sm90_tma, backward,
+             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(3).limits(tma("x", "w", "grad_y"))
+             .launch(TRIAD_BY_HALF(triad::grouped_gemm::sm90_tma)))

@@ -9,17 +9,33 @@ type kernels struct {
 	// every thread otherwise gets a copy.
 	takesReference map[string]bool
 	named          map[string][]span // bodies by the kernel's name: overloads, and what stands under #if
+	// takesMore has the names of templates, whose parameters may be deduced, and of those with default
+	// arguments: the types of their parameters are not those of a launch's arguments, one by one.
+	takesMore map[string]bool
+}
+
+// types says whether &name gives the types that the arguments of a launch are converted to: a kernel of this
+// text alone has the name.
+func (k *kernels) types(expression []byte) bool {
+	name := lastName(expression)
+	for _, c := range expression {
+		if !isWord(c) && c != ':' && c != ' ' {
+			return false
+		}
+	}
+	return len(k.named[name]) == 1 && !k.takesMore[name] && !k.takesReference[name]
 }
 
 // kernelsOf finds the functions with the word __global__.
 func kernelsOf(code []byte) kernels {
-	k := kernels{takesReference: map[string]bool{}, named: map[string][]span{}}
+	k := kernels{takesReference: map[string]bool{}, named: map[string][]span{}, takesMore: map[string]bool{}}
 	word := []byte("__global__")
 	for at := 0; ; {
 		next := bytes.Index(code[at:], word)
 		if next < 0 {
 			return k
 		}
+		before := code[bytes.LastIndexAny(code[:at+next], ";{}")+1 : at+next]
 		at += next + len(word)
 		open, closing := parametersAfter(code, at)
 		if closing == 0 {
@@ -27,6 +43,9 @@ func kernelsOf(code []byte) kernels {
 		}
 		if referenceIn(code, span{open + 1, closing}) {
 			k.takesReference[lastName(code[at:open])] = true
+		}
+		if names(before, "template") || bytes.ContainsRune(code[open:closing], '=') {
+			k.takesMore[lastName(code[at:open])] = true
 		}
 		if body := skip(code, closing+1); body < len(code) && code[body] == '{' {
 			if end := bodyEnd(code, body); end < len(code) { // else a brace stands twice, under #if and #else

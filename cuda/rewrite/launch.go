@@ -27,6 +27,7 @@ func signEnd(view []byte, at int, letter byte) int {
 //	(::cuemu::launch(rows, 256).kernel("k<256>")->*[=](auto... cuemu_a){
 //	    k<256>(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })(x)
 //
+// Of a kernel whose parameters are known .of(&k) has arguments converted to their types on the host.
 // The lambda copies what it uses, a pointer to a kernel, for a graph may call it later. It keeps deduction,
 // default arguments and overloads working; the parentheses keep it safe inside a checking macro. argument and
 // end_thread are for arguments whose class has a constructor or destructor: neither runs in the kernel.
@@ -52,6 +53,9 @@ func (f *file) launch(view []byte, open, opened int) error {
 	kernel, configuration := string(f.text[start:open]), string(f.text[opened:end])
 	form := ")->*[=](auto... cuemu_a){ "
 	call := "(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })"
+	if f.kernels.types(view[start:open]) {
+		form = ").of(&" + strings.TrimSpace(kernel) + form
+	}
 	if f.kernels.takesReference[lastName(view[start:open])] {
 		form, call = ").by_reference()->*[=](auto &&...cuemu_a) CUEMU_PLAIN { ", "(cuemu_a...); })"
 	}

@@ -38,15 +38,25 @@ type Facts struct {
 	Race, Shares, NoBarrier bool
 	// OrdinaryPasses: on ordinary numbers the same shape is right.
 	OrdinaryPasses bool
-	// UpTo names the size up to which the function is right, the others being as in the smallest case; ""
-	// where no size matters.
-	UpTo string
-	Last int64 // right up to this value of UpTo
-	Step int64 // of its values: the next is so much more; 0 is 1
-	// Multiple: right where the size Of is a multiple of this number, wrong beside it; 0 where that is not
-	// so.
+	// Tried is the size that decides and its values that were run, the others being as in the smallest case.
+	Tried Tried
+	// UpTo: each value of Tried above Last is wrong, and Last is right.
+	UpTo bool
+	Last int64
+	// Multiple: right where the size of Tried is a multiple of this number, wrong beside it; 0 where that is
+	// not so.
 	Multiple int64
-	Of       string
+	// PowersOfTwo: right where the size of Tried is a power of two, wrong where it is none.
+	PowersOfTwo bool
+	// FullBlock: right where the size of Tried has this value, wrong where it is less; 0 where that is not
+	// so.
+	FullBlock int64
+	// Smallest: the smallest case has the smallest sizes that there are.
+	Smallest bool
+	Masks    []MaskedLoad // of a Triton file
+	// Reported: the emulator has named lines of the smallest case, with what they mean. Guesses from sizes
+	// and numbers would only repeat or contradict it.
+	Reported bool
 	// Otherwise is another value of an attribute that nothing said, with which the function is right:
 	// "interleaved=true"; "" where there is none.
 	Otherwise  string
@@ -108,24 +118,51 @@ func For(f Facts) string {
 			f.Square[1]))
 	}
 	if f.Multiple > 0 && f.outOfBounds() {
-		return fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: a thread works "+
+		return fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it%s: a thread works "+
 			"beyond the end of a tensor, since the last block has more threads "+
 			"than there are elements. Compare the index with the size before using it, as in if (i < n)",
-			f.Of, f.Multiple)
+			f.Tried.Size, f.Multiple, f.Tried.inBrackets())
 	}
-	if f.Multiple > 0 {
-		words = append(words, fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: "+
+	words = append(words, f.ofSizes()...)
+	if f.Reported && f.Status == op.StatusFail {
+		return strings.Join(words, "; ")
+	}
+	return strings.Join(slices.Concat(words, f.byStatus(), f.ofMasks()), "; ")
+}
+
+// ofSizes says which values of a size are right and which are wrong, of those that were run.
+func (f Facts) ofSizes() []string {
+	size := f.Tried.Size
+	switch {
+	case f.Multiple > 0 && f.Reported:
+		return []string{fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it%s", size,
+			f.Multiple, f.Tried.inBrackets())}
+	case f.Multiple > 0:
+		return []string{fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it%s: "+
 			"the tail is not handled. Round the number of blocks up, "+
-			"(%s + %d) / %d, let loops run to %s, and compare every index with it", f.Of, f.Multiple, f.Of,
-			f.Multiple-1, f.Multiple, f.Of))
-	} else if f.UpTo != "" && !f.OrdinaryPasses && !(f.lowPrecision() && f.Last < 32) {
-		words = append(words, fmt.Sprintf("%s up to %d are right, from %d on it is wrong%s", f.UpTo, f.Last,
-			f.Last+max(f.Step, 1), afterLimit(f)))
+			"(%s + %d) / %d, let loops run to %s, and compare every index with it", size, f.Multiple,
+			f.Tried.inBrackets(), size, f.Multiple-1, f.Multiple, size)}
+	case size == "" || f.OrdinaryPasses:
+		return nil
+	case f.PowersOfTwo:
+		return []string{fmt.Sprintf("it is right where %s is a power of two and wrong elsewhere%s: "+
+			"the block is rounded up to a power of two, and its lanes beyond %s take part in the result",
+			size, f.Tried.inBrackets(), size)}
+	case f.FullBlock > 0:
+		return []string{fmt.Sprintf("it is right where %s is %d, a whole block, and wrong below%s: lanes of "+
+			"the block beyond %s take part in the result", size, f.FullBlock, f.Tried.inBrackets(), size)}
+	case f.UpTo && !(f.lowPrecision() && f.Last < 32):
+		return []string{f.Tried.String() + afterLimit(f)}
+	case !f.UpTo:
+		return []string{f.Tried.String()}
 	}
-	return strings.Join(append(words, f.byStatus()...), "; ")
+	return nil
 }
 
 func afterLimit(f Facts) string {
+	if f.Reported {
+		return ""
+	}
 	where := strings.Contains(f.Message, "tiles may meet") // the operator has its own word for what is wrong
 	if slices.Contains([]int64{32, 64, 128, 256, 512, 1024}, f.Last) && !f.Python && !where {
 		return fmt.Sprintf(": %d threads are not enough for it; let every thread loop over several "+
@@ -140,7 +177,7 @@ func (f Facts) outOfBounds() bool {
 }
 
 func (f Facts) byStatus() []string {
-	settled := f.Multiple > 0 || f.Square[0] != ""
+	settled := f.Multiple > 0 || f.Square[0] != "" || f.PowersOfTwo || f.FullBlock > 0
 	switch {
 	case strings.Contains(f.Message, tooMuchShared):
 		return nil
@@ -169,30 +206,30 @@ func (f Facts) byStatus() []string {
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
 		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it " +
 			"out of the if, or let no thread return before it"}
-	case strings.Contains(f.Message, "never written") && (f.Unwritten != "" && f.UpTo == "" || !settled):
+	case strings.Contains(f.Message, "never written") && (f.Unwritten != "" && !f.UpTo || !settled):
 		return f.unwritten()
 	case f.OrdinaryPasses:
 		return []string{f.specialNumbers()}
 	case f.roundedOtherwise() && !settled:
 		return []string{"every value is right or off by 1: it is rounded another way. A cast to an integer " +
 			"drops what lies behind the point; rintf takes the nearest, of two the even one"}
-	case f.DType == op.E2M1x2.String() && f.UpTo == "" && !settled:
-		return []string{"it is wrong from the smallest shape on. A byte holds two fp4 numbers, the first " +
-			"in its low half: a sign, two bits of exponent, one of fraction; without exponent they are " +
+	case f.DType == op.E2M1x2.String() && !f.UpTo && !settled:
+		return []string{f.start() + ". A byte holds two fp4 numbers, the first in " +
+			"its low half: a sign, two bits of exponent, one of fraction; without exponent they are " +
 			"0 and 0.5. Compare where each scale begins and ends with " + f.Formula + ", and add up in float"}
 	case f.lowPrecision() && !settled:
 		return []string{"every value is near the truth, but further off than one rounding at the end: " +
 			"sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
-	case f.UpTo == "" && !settled && f.ULP < 4096 && !f.Exact && !f.integers(): // not a NaN
+	case !f.UpTo && !settled && f.ULP < 4096 && !f.Exact && !f.integers(): // not a NaN
 		return []string{"every value is near the truth, but not near enough: look for an approximation, " +
 			"or for a constant such as eps that is off"}
-	case f.UpTo == "" && !settled && f.Shares && f.Distribution == "normal" &&
+	case !f.UpTo && !settled && f.Shares && f.Distribution == "normal" &&
 		strings.Contains(f.Message, "NaN") && !strings.Contains(f.Message, "want NaN"):
 		return []string{"it makes NaN of ordinary numbers: shared memory starts as NaN in the emulator and " +
 			"as anything on a GPU, and an element of it is read that no thread has written, or not yet: " +
 			"put __syncthreads() between writing shared memory and reading what other threads wrote"}
-	case f.UpTo == "" && !settled:
+	case !f.UpTo && !settled:
 		return []string{f.everywhere()}
 	}
 	return nil
@@ -204,8 +241,16 @@ func (f Facts) everywhere() string {
 	if f.Usual != "" && f.Pass == op.Forward {
 		usual = ". What is missed most: " + f.Usual
 	}
-	return "it is wrong from the smallest shape on. Compare it with the formula, " + f.Formula +
+	return f.start() + ". Compare it with the formula, " + f.Formula +
 		", and with what lies where: " + f.Layout + ", each row after row, the last size without gaps" + usual
+}
+
+// start says how far sizes explain what is wrong, where they do not.
+func (f Facts) start() string {
+	if f.Smallest {
+		return "it is wrong at the smallest shape already"
+	}
+	return "no pattern of sizes explains it"
 }
 
 // addsToNothing is what else makes two launches differ where an output is NaN: outputs begin as such.
@@ -233,7 +278,7 @@ func (f Facts) misaligned() string {
 	if f.Multiple > 0 {
 		where = fmt.Sprintf(
 			"it is right where %s is a multiple of %d and stops beside it: ",
-			f.Of,
+			f.Tried.Size,
 			f.Multiple,
 		)
 	}
@@ -249,7 +294,7 @@ func (f Facts) misaligned() string {
 
 // unwritten is the advice where elements stay as they were: the operator's, if no size matters.
 func (f Facts) unwritten() []string {
-	if f.Unwritten != "" && f.UpTo == "" {
+	if f.Unwritten != "" && !f.UpTo {
 		return []string{"elements stay unwritten: " + f.Unwritten}
 	}
 	return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write " +

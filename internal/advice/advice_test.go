@@ -12,11 +12,11 @@ import (
 func TestAdviceOfAnIllegalAddress(t *testing.T) {
 	emulated := Facts{
 		Status: op.StatusOutOfBounds, Message: "a write 4 bytes past the end of y",
-		Multiple: 256, Of: "cols",
+		Multiple: 256, Tried: Tried{Size: "cols", Right: []int64{256, 512}, Wrong: []int64{1, 255}},
 	}
 	onGPU := Facts{
 		Status: op.StatusCrash, Message: "the kernel ended with CUDA error 700, illegal address",
-		Multiple: 256, Of: "cols",
+		Multiple: 256, Tried: Tried{Size: "cols", Right: []int64{256, 512}, Wrong: []int64{1, 255}},
 	}
 	if a, b := For(emulated), For(onGPU); a != b || !strings.Contains(a, "if (i < n)") {
 		t.Errorf("in the emulator %q, on a GPU %q", a, b)
@@ -30,10 +30,10 @@ func TestAdviceOfAnIllegalAddress(t *testing.T) {
 // Threads are no matter of a Python function.
 func TestAdviceOfALimitInPython(t *testing.T) {
 	f := Facts{
-		Status: op.StatusCrash, Message: "ValueError: only up to 64 columns", UpTo: "cols", Last: 64,
-		Python: true,
+		Status: op.StatusCrash, Message: "ValueError: only up to 64 columns", UpTo: true, Last: 64,
+		Python: true, Tried: Tried{"cols", []int64{32, 64}, []int64{65, 66, 128, 130, 260}},
 	}
-	if got, want := For(f), "cols up to 64 are right, from 65 on it is wrong"; got != want {
+	if got, want := For(f), "cols = 32, 64 are right, 65, 66, 128, 130, 260 are wrong"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	f.Python, f.Message = false, launchRefused
@@ -88,7 +88,7 @@ func TestAdviceOfReturnedValues(t *testing.T) {
 // What the emulator saw goes before what the sizes suggest.
 func TestAdviceOfWhatWasSeen(t *testing.T) {
 	ended := Facts{
-		Status: op.StatusFail, Message: "y[0, 0]: got NaN, want 1", Multiple: 32, Of: "cols",
+		Status: op.StatusFail, Message: "y[0, 0]: got NaN, want 1", Multiple: 32, Tried: Tried{Size: "cols"},
 		Log: "triad: mine.cu:6: __shfl_xor_sync of lane 0 reads lane 16, " +
 			"whose thread has ended or was never there",
 	}
@@ -103,7 +103,7 @@ func TestAdviceOfWhatWasSeen(t *testing.T) {
 		Status:   op.StatusCrash,
 		Message:  "misaligned address: 16 bytes",
 		Multiple: 4,
-		Of:       "cols",
+		Tried:    Tried{Size: "cols"},
 	}
 	if got := For(misaligned); !strings.HasPrefix(
 		got,
@@ -172,5 +172,25 @@ func TestAdviceBesideARace(t *testing.T) {
 	f.Message = "y[0,0] differs between two orders in which blocks and threads may run; 1 of 1 elements do"
 	if got := For(f); strings.Contains(got, added) {
 		t.Errorf("of numbers: %q", got)
+	}
+}
+
+// Where the emulator names the line, sizes are facts still, and what they suggest is left out.
+func TestAdviceBesideAReport(t *testing.T) {
+	f := Facts{
+		Status: op.StatusFail, DType: "fp32", Message: "y[0] is NaN", Multiple: 256, Reported: true,
+		Tried: Tried{"n", []int64{256, 512}, []int64{1, 255}},
+	}
+	want := "it is right where n is a multiple of 256 and wrong beside it (right: 256, 512; wrong: 1, 255)"
+	if got := For(f); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.Multiple, f.UpTo, f.Last = 0, true, 512
+	if got, want := For(f), "n = 256, 512 are right, 1, 255 are wrong"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.Tried = Tried{}
+	if got := For(f); got != "" {
+		t.Errorf("without a size: %q, want nothing", got)
 	}
 }

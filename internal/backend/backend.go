@@ -2,6 +2,8 @@ package backend
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"triad/internal/op"
@@ -48,10 +50,47 @@ type Unavailable struct{ Sentence string }
 
 func (u *Unavailable) Error() string { return u.Sentence }
 
+// UnusableCache is the error where something that is needed cannot be kept in a folder of the cache.
+func UnusableCache(what, folder string, err error) error {
+	return &Unavailable{Sentence: fmt.Sprintf("%s cannot be kept in %s (%v): set XDG_CACHE_HOME to a folder "+
+		"that can be written", what, folder, err)}
+}
+
 // BuildFailure is the error of sources that do not compile or import as a whole.
-type BuildFailure struct{ Sentence, Log string }
+type BuildFailure struct {
+	Status        op.Status // of a worker that was lost while it loaded them; else BUILD_FAIL
+	Sentence, Log string
+}
 
 func (b *BuildFailure) Error() string { return b.Sentence }
+
+// Verdict is the status of what could not be built.
+func (b *BuildFailure) Verdict() op.Status {
+	if b.Status == op.StatusUnknown {
+		return op.StatusBuildFail
+	}
+	return b.Status
+}
+
+// HostTrouble is the error of something that this machine did, and no kernel: a process that was killed from
+// outside, a full disk, a damaged cache. What it kept from running is neither right nor wrong, and stays
+// open.
+type HostTrouble struct{ Sentence, Log string }
+
+func (h *HostTrouble) Error() string { return h.Sentence }
+
+// TroubleOf is the *HostTrouble that an error is: one that says so, or one that byHost recognises among the
+// system's errors (subprocess.FailedByHost). It is nil for any other.
+func TroubleOf(err error, byHost func(error) bool) *HostTrouble {
+	var trouble *HostTrouble
+	if errors.As(err, &trouble) {
+		return trouble
+	}
+	if byHost(err) {
+		return &HostTrouble{Sentence: err.Error()}
+	}
+	return nil
+}
 
 // Job is one case for one implementation.
 type Job struct {
@@ -77,10 +116,13 @@ type Outcome struct {
 	Where     *Where
 	Log       string // the tail of what the worker printed
 	Launches  []LaunchOutcome
+	Calls     []string // of an OrderRecorded launch, also of one that raised
 	Wall      time.Duration
 	PeakBytes int64
 	Ended     bool // the worker ended with the job, or was ended: the next job waits for a new one
 	Wedged    bool // the worker survived SIGKILL
+	// of a job without an answer: the longest that one of as much work took before; 0: none came back
+	Usual time.Duration
 }
 
 // ChangedItsMind makes a decline that came after a launch of the same call what it is: what was taken once

@@ -77,10 +77,11 @@ type LoadReply struct {
 // LoadFailure says which implementations (a prefix such as "cuda" or "triton") could not be loaded, and why:
 // the first message of the compiler or the interpreter, with file and line.
 type LoadFailure struct {
-	Implementation string    `json:"implementation"`
-	Status         op.Status `json:"status"` // BUILD_FAIL or UNAVAILABLE
-	Message        string    `json:"message"`
-	Log            string    `json:"log,omitempty"`
+	Implementation string `json:"implementation"`
+	// BUILD_FAIL or UNAVAILABLE; INTERRUPTED where this machine was in trouble: nothing is known of them
+	Status  op.Status `json:"status"`
+	Message string    `json:"message"`
+	Log     string    `json:"log,omitempty"`
 }
 
 // Implementation is one version of one pass of an operator, as it registered itself.
@@ -96,11 +97,13 @@ type Implementation struct {
 	Recomputes       bool     `json:"recomputes,omitempty"`
 	Constraint       string   `json:"constraint,omitempty"`
 	Device           string   `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
-	Source           string   `json:"source"` // content hash of its sources and flags
+	Source           string   `json:"source"` // content hash of its sources; of triad's own, of flags too
+	// that say how a user's file is compiled and called; not on the wire
+	Flags string `json:"-"`
 	// why a wrong answer is no verdict: guesses about a user's file; not on the wire
 	Doubts []Doubt `json:"-"`
-	// the family of a library whose operations a function of the user's calls, "torch": what is known of them
-	// is no fault of the function
+	// the family of a library whose operations a function of the user's may call, "torch": what is known of
+	// those that it does call is no fault of the function
 	Calls string `json:"-"`
 	// "quick1", "quick2": at most so many cases a pass and dtype with --quick, none of them trivial
 	// (torch.compile)
@@ -117,6 +120,7 @@ type Doubt struct {
 	Only  string    // the distribution that the guess is about; "" for each
 	// the output that the guess is about, where that alone is wrong; "" for all
 	Output string
+	Races  bool // it does not excuse a race
 }
 
 // About says whether the guess may be to blame for a wrong answer in a case.
@@ -189,8 +193,8 @@ type RunArgs struct {
 
 // Launch is one launch: which poison fills outputs and workspace before it ("a" or "b"), the schedule order
 // (emulator only: "forward", OrderReverse, "random:SEED", "greedy:SEED"; for a row that goes through autograd
-// "one by one": each gradient from a backward in which its input alone requires one) and where its outputs
-// go.
+// "one by one": each gradient from a backward in which its input alone requires one; for any row of Python
+// OrderRecorded) and where its outputs go.
 type Launch struct {
 	Poison  string      `json:"poison"`
 	Order   string      `json:"order,omitempty"`
@@ -199,6 +203,9 @@ type Launch struct {
 
 // OrderReverse is the schedule order of the emulator in which the last thread of the last block comes first.
 const OrderReverse = "reverse"
+
+// OrderRecorded asks which operations of the library the launch calls: see LaunchReply.Calls.
+const OrderRecorded = "recorded"
 
 // RunReply says for each launch that took place what it did. A launch that ended otherwise than "ok" is the
 // last.
@@ -221,6 +228,8 @@ type LaunchReply struct {
 	// what else the call did that it must not do, in one clause: "left 1 thread running after it returned"
 	Fault   string      `json:"fault,omitempty"`
 	Outputs []OutputRef `json:"outputs"`
+	// the operations of torch's dispatcher that an OrderRecorded launch called, "aten.gelu", each once
+	Calls []string `json:"calls,omitempty"`
 }
 
 // OutputRef says what came back for one output: Present is false for an optional output that was not given.

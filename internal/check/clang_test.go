@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"triad/cuda"
 	"triad/internal/need"
@@ -21,8 +22,8 @@ var byGCC = []string{"misaligned_row", "misaligned_vector"}
 var aside = []string{"uninitialised_half", "bounds_heap", "double_free_heap"}
 
 // TestZooUnderClang: under every version of clang++ the planted bugs are found at their lines and the mended
-// twins are silent, as under g++. Every time each version has a third of the races and of those aside,
-// another than the others have, one twin in four of these, and one of the ordinary programs.
+// twins are silent, as under g++; ordinary programs too. No part of it is in the fast tier. In the week's
+// rotation are the races, those aside and one ordinary program: the others rotate more slowly.
 func TestZooUnderClang(t *testing.T) {
 	var often, seldom []string // of these every time
 	for _, file := range programsIn(t, zoo) {
@@ -35,34 +36,44 @@ func TestZooUnderClang(t *testing.T) {
 			seldom = append(seldom, file)
 		}
 	}
-	every := len(need.ClangVersions)
-	for v, version := range need.ClangVersions {
+	for _, version := range need.ClangVersions {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
-			b := builder(t)
-			b.Compiler = clang(t, version)
 			for i, file := range slices.Concat(often, seldom) {
-				if !need.Part(i+every-v, every) || i >= len(often) && !need.Part(1, 2) {
-					continue
-				}
 				t.Run(filepath.Base(file), func(t *testing.T) {
+					coversClang(t, file, i < len(often))
 					t.Parallel()
-					found(t, b, file, bugs(t, file))
-					if need.Part(i/every, 4) {
-						silent(t, b, file, "MENDED")
-					}
+					b := clangBuilder(t, version)
+					r, _ := checkedBy(t, b, file, time.Minute)
+					found(t, r, bugs(t, file))
+					silent(t, b, file, "MENDED")
 				})
 			}
-			for _, file := range programsIn(t, "../../cuda/emulator/testdata/programs") {
-				if filepath.Base(file) != "warp_product.cu" && !need.Part(1, 2) {
-					continue
-				}
+			for _, file := range programsIn(t, programs) {
 				t.Run(filepath.Base(file), func(t *testing.T) {
+					coversClang(t, file, filepath.Base(file) == "warp_product.cu")
 					t.Parallel()
-					silent(t, b, file)
+					silent(t, clangBuilder(t, version), file)
 				})
 			}
 		})
 	}
+}
+
+// coversClang asks for a program under clang++, which is never in the fast tier.
+func coversClang(t *testing.T, file string, often bool) {
+	t.Helper()
+	if often {
+		covers(t, file, "")
+		return
+	}
+	need.Long(t, "each program is compiled by each version of clang++", inputOf(file)...)
+}
+
+func clangBuilder(t *testing.T, version int) *cuda.Builder {
+	t.Helper()
+	b := builder(t)
+	b.Compiler = clang(t, version)
+	return b
 }
 
 func clang(t *testing.T, version int) cuda.HostCompiler {

@@ -1,26 +1,60 @@
 package check
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	"triad/internal/need"
 )
 
-// TestPrograms: ordinary programs in the manner of courses run in every order, are right by their own check,
-// and nothing is found in them; every time one in four.
-func TestPrograms(t *testing.T) {
-	files, err := filepath.Glob("../../cuda/emulator/testdata/programs/*.cu")
-	if err != nil || len(files) < 60 {
-		t.Fatalf("%d programs, %v: want at least 60", len(files), err)
+// programs is where ordinary programs lie.
+const programs = "../../cuda/emulator/testdata/programs"
+
+// features are what a program may use of CUDA, the rarer before what nearly every one has: a program stands
+// for the first that it uses.
+var features = []struct {
+	name string
+	uses *regexp.Regexp
+}{
+	{"asynchronous copies", regexp.MustCompile(`memcpy_async|cuda/pipeline|cuda/barrier`)},
+	{"inline PTX", regexp.MustCompile(`\basm\b`)},
+	{"matrices of a warp", regexp.MustCompile(`wmma::`)},
+	{"cooperative groups", regexp.MustCompile(`cooperative_groups`)},
+	{"a lock or a flag between blocks", regexp.MustCompile(`__threadfence|cuda::atomic`)},
+	{"16-bit floats", regexp.MustCompile(`\b(__half|half|__nv_bfloat16)2?\b`)},
+	{"streams", regexp.MustCompile(`cudaStream_t`)},
+	{"shuffles", regexp.MustCompile(`__shfl_`)},
+	{"shared memory", regexp.MustCompile(`__shared__`)},
+	{"atomics", regexp.MustCompile(`\batomic[A-Z]`)},
+}
+
+// featureOf is what a program stands for.
+func featureOf(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, file := range files {
-		if !need.Part(i, 4) {
-			continue
+	for _, f := range features {
+		if f.uses.Match(text) {
+			return f.name
 		}
+	}
+	return "threads alone"
+}
+
+// TestPrograms: ordinary programs in the manner of courses run in every order, are right by their own check,
+// and nothing is found in them. The fast tier runs one program for each feature of CUDA.
+func TestPrograms(t *testing.T) {
+	files := programsIn(t, programs)
+	if len(files) < 60 {
+		t.Fatalf("%d programs: want at least 60", len(files))
+	}
+	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {
+			covers(t, file, featureOf(t, file))
 			t.Parallel()
 			r, output := checked(t, file, time.Minute)
 			if output != "right\n" {

@@ -3,9 +3,10 @@ package check
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"triad/internal/userfile"
 )
 
 // around is how many lines of the source are drawn before and after the one that is meant.
@@ -25,6 +26,16 @@ func Write(w io.Writer, r *Report, folder string) error {
 	_, err := io.WriteString(w, p.text.String())
 	return err
 }
+
+// Text is what Write prints of a finding, the number of which it gets.
+func (f *Finding) Text(number int, folder string) string {
+	p := printer{folder: folder, sources: map[string][]string{}}
+	p.finding(number, f, 0)
+	return strings.TrimSuffix(p.text.String(), "\n")
+}
+
+// Explained says what a finding means, and how it is mended.
+func (f *Finding) Explained() (meaning, mending string) { return f.about().means, f.about().mend }
 
 // printer makes the text of a report.
 type printer struct {
@@ -150,11 +161,11 @@ func (p *printer) source(file string) []string {
 	if lines, read := p.sources[file]; read {
 		return lines
 	}
-	text, err := os.ReadFile(file)
+	text, err := userfile.Read(file)
 	if err == nil {
 		p.sources[file] = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	} else {
-		p.sources[file] = nil // it was moved meanwhile: the report goes without
+		p.sources[file] = nil // it was moved, or a #line names what is no source: the report goes without
 	}
 	return p.sources[file]
 }

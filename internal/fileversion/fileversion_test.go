@@ -23,17 +23,17 @@ func TestHashFollowsIncludes(t *testing.T) {
 	kernel, part := filepath.Join(folder, "mine.cu"), filepath.Join(folder, "part.cuh")
 	write(t, kernel, "#include \"part.cuh\"\n#include <cuda_fp16.h>\n#include \"missing.cuh\"\n")
 	write(t, part, "#include \"mine.cu\"\nint a;\n")
-	first := Hash(kernel)
-	if first != Hash(kernel) || len(first) != 16 {
-		t.Errorf("the hash of one version is %s, then %s", first, Hash(kernel))
+	first := Hash(nil, kernel)
+	if first != Hash(nil, kernel) || len(first) != 32 {
+		t.Errorf("the hash of one version is %s, then %s", first, Hash(nil, kernel))
 	}
 	write(t, part, "#include \"mine.cu\"\nint b;\n")
-	second := Hash(kernel)
+	second := Hash(nil, kernel)
 	if second == first {
 		t.Error("an included file changed and the hash did not")
 	}
 	write(t, kernel, "#include \"part.cuh\"\n")
-	if Hash(kernel) == second {
+	if Hash(nil, kernel) == second {
 		t.Error("the file changed and the hash did not")
 	}
 }

@@ -50,9 +50,10 @@ func Head(ctx context.Context, folder string) string {
 	return commit + changes
 }
 
-// git runs git in a folder and gives what it prints.
+// git runs git in a folder and gives what it prints. The repository may be another's: git starts no monitor
+// of files that its configuration names.
 func git(ctx context.Context, folder string, args ...string) (string, error) {
-	args = append([]string{"-C", folder}, args...)
+	args = append([]string{"-C", folder, "-c", "core.fsmonitor=false"}, args...)
 	out, err := subprocess.Run(ctx, subprocess.Command{Path: "git", Args: args, Deadline: gitLimit})
 	return strings.TrimSpace(out), err
 }

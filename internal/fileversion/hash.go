@@ -7,44 +7,68 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"triad/cuda/rewrite"
+	"triad/internal/userfile"
 )
 
 // WriteContents writes the contents of a file, and of the files that it includes, to a hash. A file that
 // cannot be read is left out. folders are those in which headers are looked for too.
 func WriteContents(hash io.Writer, path string, folders ...string) {
-	for _, name := range append([]string{path}, Included(path, folders)...) {
-		if text, err := os.ReadFile(name); err == nil {
-			fmt.Fprintf(hash, "%d:", len(text))
-			_, _ = hash.Write(text)
-		}
+	write := func(text []byte) {
+		fmt.Fprintf(hash, "%d:", len(text))
+		_, _ = hash.Write(text)
+	}
+	text, err := userfile.Read(path)
+	if err != nil {
+		return
+	}
+	write(text)
+	for _, header := range Included(path, folders) {
+		write(header.Text)
 	}
 }
 
-// Included lists the files that a CUDA file includes, each once, where the compiler meets them: in quotes
-// wherever they lie, in <> in one of the folders. What cannot be read is left out: it may be one of the
-// compiler's, or be included behind an #if.
-func Included(path string, folders []string) []string {
-	var all []string
-	seen := map[string]bool{path: true}
-	var follow func(path string)
-	follow = func(path string) {
-		text, err := os.ReadFile(path)
-		if err != nil || filepath.Ext(path) == ".py" {
-			return
-		}
+// Header is a file that another one includes.
+type Header struct {
+	Path string
+	Text []byte
+}
+
+// mostTogether is how many bytes the files have together that one file includes: those beyond are left out.
+const mostTogether = 64 << 20
+
+// Included lists the files that a CUDA file includes, each once, where the compiler meets them: in quotes in
+// the file's project or in one of the folders, in <> in one of the folders. What cannot be read is left out:
+// it may be one of the compiler's, or be included behind an #if.
+func Included(path string, folders []string) []Header {
+	if filepath.Ext(path) == ".py" {
+		return nil
+	}
+	text, err := userfile.Read(path)
+	if err != nil {
+		return nil
+	}
+	var all []Header
+	seen, bytes := map[string]bool{path: true}, 0
+	readable := userfile.Within(append([]string{userfile.Tree(path)}, folders...)...)
+	var follow func(path string, text []byte)
+	follow = func(path string, text []byte) {
 		for _, include := range rewrite.Includes(text) {
-			if at, ok := find(include, filepath.Dir(path), folders); ok && !seen[at] {
-				seen[at] = true
-				all = append(all, at)
-				follow(at)
+			at, ok := find(include, filepath.Dir(path), folders)
+			if !ok || seen[at] {
+				continue
+			}
+			seen[at] = true
+			if text, err := readable.Read(at); err == nil && bytes+len(text) <= mostTogether {
+				bytes += len(text)
+				all = append(all, Header{at, text})
+				follow(at, text)
 			}
 		}
 	}
-	follow(path)
+	follow(path, text)
 	return all
 }
 
@@ -58,18 +82,19 @@ func find(include rewrite.Include, folder string, folders []string) (path string
 		if !filepath.IsAbs(at) {
 			at = filepath.Join(f, at)
 		}
-		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() {
+		if userfile.IsRegular(at) {
 			return at, true
 		}
 	}
 	return "", false
 }
 
-// Hash is the first 16 hexadecimal digits of a SHA-256 of the contents of files.
-func Hash(paths ...string) string {
+// Hash is the first 32 hexadecimal digits of a SHA-256 of the contents of files and of what they include.
+// folders are those in which headers are looked for too.
+func Hash(folders []string, paths ...string) string {
 	hash := sha256.New()
 	for _, path := range paths {
-		WriteContents(hash, path)
+		WriteContents(hash, path, folders...)
 	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
+	return hex.EncodeToString(hash.Sum(nil)[:16])
 }

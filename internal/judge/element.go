@@ -35,6 +35,17 @@ func (g *grid) round(x float64) float64 {
 	return tensor.Round(g.dtype, x, g.saturate)
 }
 
+// bounds are the ends of the interval [RN(r-t), RN(r+t)]. A number within the range of an integer dtype is
+// stored as one whatever its allowance is, so that the ends lie within the range too.
+func (g *grid) bounds(r, t float64) (low, high float64) {
+	low, high = g.round(r-t), g.round(r+t)
+	if g.floating || t == 0 || math.IsNaN(g.round(r)) {
+		return low, high
+	}
+	least, most := tensor.IntegerRange(g.dtype)
+	return g.round(max(r-t, least)), g.round(min(r+t, most))
+}
+
 // ulp is the distance between neighbours of the dtype at x; 1 for integers.
 func (g *grid) ulp(x float64) float64 {
 	if g.floating && !math.IsNaN(x) {
@@ -101,7 +112,7 @@ func (g *grid) accepts(y, r, t float64) bool {
 			return true
 		}
 	}
-	if g.round(low) <= v && v <= g.round(high) {
+	if low, high = g.bounds(r, t); low <= v && v <= high {
 		return true
 	}
 	return g.flushes && math.Abs(r)-t < Tiny && v == 0
@@ -444,9 +455,10 @@ func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 	for _, e := range s.shown() {
 		r, t := e.r, e.t
 		decodeJudged(got, target, data, e.i)
+		low, high := g.bounds(r, t)
 		v.Worst16 = append(v.Worst16, Element{
 			Index: index(target.position(e.i), target.Shape), Got: got[0], Want: g.round(r),
-			Low: g.round(r - t), High: g.round(r + t), R: r, T: t,
+			Low: low, High: high, R: r, T: t,
 		})
 	}
 	if len(v.Worst16) > 0 {

@@ -60,9 +60,17 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 	}
 	v := judgeValues(target, data[0])
 	if found.differing == 0 {
+		if found.otherNaN > 0 && v.Wrong > 0 {
+			v.Sentence += "; the bits of NaN change from launch to launch, as where memory is read " +
+				"before it is written"
+		}
 		return v
 	}
 	if !slices.Contains(plan.Nondeterministic, t.Name) {
+		other := judgeValues(whole.Under(answer.gave(plan, found.otherLaunch)), data[found.otherLaunch])
+		if found.followsPoison && min(v.Wrong, other.Wrong) >= found.differing {
+			return readsPoison(v, t, found)
+		}
 		return race(v, target, t, answer, found)
 	}
 	for l, b := range data[1:] {
@@ -128,7 +136,8 @@ func elementAt(target Target, position int64, data []byte) Element {
 	if i >= 0 && i < len(target.R) {
 		g := gridOf(target)
 		e.R, e.T = target.R[i], target.T[i]
-		e.Want, e.Low, e.High = g.round(e.R), g.round(e.R-e.T), g.round(e.R+e.T)
+		e.Want = g.round(e.R)
+		e.Low, e.High = g.bounds(e.R, e.T)
 	}
 	return e
 }
@@ -233,6 +242,17 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 		v.Worst = elementAt(target, found.firstDiffering, answer.bytesOf(t.Name, found.otherLaunch))
 	}
 	v.Sentence = sentence
+	return v
+}
+
+// readsPoison is the verdict on an output whose elements depend on what its memory, or other memory without
+// contents, held before the launch. They are wrong whatever it held: where one value were right, a race might
+// have chosen between them.
+func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
+	v.Status, v.Gate = op.StatusFail, "G0"
+	v.Sentence = fmt.Sprintf("%s depends on what memory held before the launch, so that an element was read "+
+		"before it was written; %d of %d elements do; %s",
+		place(t.Name, index(found.firstDiffering, t.Shape)), found.differing, t.Elements(), v.Sentence)
 	return v
 }
 

@@ -2,6 +2,8 @@ package judge
 
 import (
 	"bytes"
+	"math"
+	"slices"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -15,11 +17,16 @@ type bits struct {
 	differing      int64
 	firstDiffering int64
 	otherLaunch    int // the launch that first differs from launch 0
+	// followsPoison says that launches with the same poison agree on every element that differs, of which
+	// both poisons had at least two: the element depends on what its memory held before the launch.
+	followsPoison bool
+	otherNaN      int64 // elements that are NaN in every launch, with other payloads
 }
 
 // compareBits looks at every element of one output in all launches. An element that shows its launch's poison
 // under both poisons was not written (one match alone may be a value of a narrow dtype); any other element
-// whose bits are not those of the first launch differs.
+// whose value is not that of the first launch differs. Two NaN are one value: operations on a NaN pass its
+// payload on, or do not.
 func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 	found := bits{firstUnwritten: -1, firstDiffering: -1}
 	same := true
@@ -31,31 +38,70 @@ func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 	}
 	size := d.Size()
 	patterns := make([][]byte, len(data))
+	counts := map[string]int{}
 	for l, poison := range poisons {
 		patterns[l] = make([]byte, size)
 		tensor.Poison(patterns[l], d, poison)
+		counts[poison]++
 	}
+	follows := counts["a"] > 1 && counts["b"] > 1
 	for i := range n {
-		first, differs, shownA, shownB := data[0][i*size:(i+1)*size], -1, false, false
-		for l, b := range data {
-			v := b[i*size : (i+1)*size]
-			if differs < 0 && !bytes.Equal(v, first) {
-				differs = l
-			}
-			if bytes.Equal(v, patterns[l]) {
-				shownA, shownB = shownA || poisons[l] == "a", shownB || poisons[l] == "b"
-			}
-		}
+		e := elementOf(d, poisons, patterns, data, i*size)
 		switch {
-		case shownA && shownB:
+		case e.shownA && e.shownB:
 			if found.unwritten++; found.firstUnwritten < 0 {
 				found.firstUnwritten = i
 			}
-		case differs >= 0:
+		case e.differs >= 0:
 			if found.differing++; found.firstDiffering < 0 {
-				found.firstDiffering, found.otherLaunch = i, differs
+				found.firstDiffering, found.otherLaunch = i, e.differs
 			}
+			follows = follows && e.follows
+		case e.otherNaN:
+			found.otherNaN++
 		}
 	}
+	found.followsPoison = follows && found.differing > 0
 	return found
+}
+
+// launched is what the launches left in one element.
+type launched struct {
+	differs        int  // the first launch with another value than launch 0; -1: none
+	follows        bool // the value is the same wherever the poison is
+	otherNaN       bool // all are NaN, with other bits
+	shownA, shownB bool // a launch shows its poison, a or b
+}
+
+func elementOf(d op.DType, poisons []string, patterns, data [][]byte, at int64) launched {
+	e := launched{differs: -1, follows: true}
+	size := d.Size()
+	first := data[0][at : at+size]
+	if !slices.ContainsFunc(data[1:], func(b []byte) bool { return !bytes.Equal(b[at:at+size], first) }) {
+		return e // the two poisons are not the same
+	}
+	under := map[string][]byte{}
+	for l, b := range data {
+		v := b[at : at+size]
+		if !bytes.Equal(v, first) {
+			if isNaN(d, first) && isNaN(d, v) {
+				e.otherNaN = true
+			} else if e.differs < 0 {
+				e.differs = l
+			}
+		}
+		if before := under[poisons[l]]; before == nil {
+			under[poisons[l]] = v
+		} else {
+			e.follows = e.follows && bytes.Equal(before, v)
+		}
+		if bytes.Equal(v, patterns[l]) {
+			e.shownA, e.shownB = e.shownA || poisons[l] == "a", e.shownB || poisons[l] == "b"
+		}
+	}
+	return e
+}
+
+func isNaN(d op.DType, element []byte) bool {
+	return d.IsFloat() && math.IsNaN(tensor.Decode(d, element)[0])
 }

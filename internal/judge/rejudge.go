@@ -79,9 +79,15 @@ var versions = []Constants{
 	},
 	// the simulated values of "tf32" changed too
 	{
-		Version: "11", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: math.Inf(1),
+		Version: "11", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 0, High: math.Inf(1),
 		Contracts: []string{"p16", "eager", "tf32"},
+	},
+	// where NaN is a second right answer, the first is not asked for
+	{
+		Version: "12", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G1"},
+		Contracts: []string{"fp32", "stored"},
 	},
 }
 
@@ -151,10 +157,10 @@ func decideAgain(v Verdict, then, now Constants) Decision {
 		return undecided(v, "it keeps no figures")
 	}
 	d := v.elementsAgain(now)
-	if !d.Decided || d.Status != op.StatusPass {
-		return d
+	if d.Decided && d.Status == op.StatusPass {
+		d = v.blocksAgain(then, now)
 	}
-	if d = v.blocksAgain(then, now); !d.Decided || d.Status != op.StatusPass {
+	if !d.Decided || d.Status != op.StatusPass {
 		if slices.Contains(now.Fewer, d.Gate) {
 			return undecided(v, d.Gate+" may not be asked of it any more")
 		}

@@ -227,7 +227,7 @@ func RelationsUnderContracts(verdicts []Verdict, expected []Expected,
 // RN(r+t)], with 0 where the contract flushes and r may lie below 2^-126.
 func (t Target) Interval(r, allowance float64) (low, high float64) {
 	g := gridOf(t)
-	low, high = g.round(r-allowance), g.round(r+allowance)
+	low, high = g.bounds(r, allowance)
 	if g.flushes && math.Abs(r)-allowance < Tiny {
 		low, high = math.Min(low, 0), math.Max(high, 0)
 	}

@@ -2,75 +2,118 @@ package judge
 
 import (
 	"math"
-	"sync"
+	"slices"
+	"sync/atomic"
 
 	"triad/internal/op"
 )
 
-// Wrongs counts the rejected elements of an output by what they are; op.WrongKinds names the kinds.
-type Wrongs struct{ NaNLost, NaNGained, Infinite, Finite int64 }
+// Rejected is an element that G1 or G2 rejects.
+type Rejected struct {
+	Kind   string // of op.WrongKinds
+	Index  []int64
+	Got, R float64
+	T      float64
+	// whether the truth of all of its row that is judged is NaN, or 0
+	RowOfNaN, RowOfZeros bool
+	grid                 *grid
+}
 
-// WrongsOf counts the elements of an output that G1 and G2 reject. An output without the target's size has
-// none that could be looked at.
-func WrongsOf(t Target, data []byte) Wrongs {
-	var w Wrongs
+// EveryRejected says whether there are rejected elements, and f holds of each; it may be called by several
+// goroutines at once. An output without the target's size has none that could be looked at.
+func EveryRejected(t Target, data []byte, f func(Rejected) bool) bool {
 	if t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() || t.DType == op.DTypeUnknown {
-		return w
+		return false
 	}
 	if t.Rows == nil {
-		return wrongsIn(t, data)
+		some, every := everyRejected(t, 0, decode(t, data), f)
+		return some && every
 	}
-	var mu sync.Mutex
+	var some, refused atomic.Bool
 	err := t.eachPiece(piecesOf(t), func(_, first int, v Values) {
+		if refused.Load() {
+			return
+		}
 		part := t
-		part.Rows, part.Shape = nil, []int64{int64(len(v.R))}
-		part.R, part.T, part.TFP32, part.Sim = v.R, v.T, v.TFP32, v.Sim
-		size := int(t.DType.Size())
-		found := wrongsIn(part, data[first*size:(first+len(v.R))*size])
-		mu.Lock()
-		defer mu.Unlock()
-		w.NaNLost, w.NaNGained = w.NaNLost+found.NaNLost, w.NaNGained+found.NaNGained
-		w.Infinite, w.Finite = w.Infinite+found.Infinite, w.Finite+found.Finite
+		part.R, part.T = v.R, v.T
+		y := make([]float64, len(v.R))
+		decodeJudged(y, t, data, first)
+		found, every := everyRejected(part, first, y, f)
+		if found {
+			some.Store(true)
+		}
+		if !every {
+			refused.Store(true)
+		}
 	})
-	if err != nil {
-		return Wrongs{}
-	}
-	return w
+	return err == nil && some.Load() && !refused.Load()
 }
 
-// wrongsIn counts the rejected elements of an output whose truth is kept.
-func wrongsIn(t Target, data []byte) (w Wrongs) {
-	y, g := decode(t, data), gridOf(t)
-	for i := range y {
-		switch want := t.R[i]; {
-		case g.accepts(y[i], want, t.T[i]):
-		case math.IsNaN(want):
-			w.NaNLost++
-		case math.IsNaN(y[i]):
-			w.NaNGained++
-		case math.IsInf(want, 0) || math.IsInf(y[i], 0):
-			w.Infinite++
-		default:
-			w.Finite++
+// everyRejected is EveryRejected of the judged elements y from the first on, whose truth is t's.
+func everyRejected(t Target, first int, y []float64, f func(Rejected) bool) (some, every bool) {
+	g, cols := gridOf(t), blockShape(t).cols
+	row := int64(-1)
+	var ofNaN, ofZeros bool
+	for i, got := range y {
+		if g.accepts(got, t.R[i], t.T[i]) {
+			continue
+		}
+		some = true
+		position := t.position(first + i)
+		if at := position / cols; at != row {
+			row = at
+			ofNaN, ofZeros = t.rowAround(first, i, cols)
+		}
+		e := Rejected{
+			Index: index(position, t.Shape), Got: got, R: t.R[i], T: t.T[i], grid: g,
+			RowOfNaN: ofNaN, RowOfZeros: ofZeros,
+		}
+		e.Kind = e.kind()
+		if !f(e) {
+			return true, false
 		}
 	}
-	return w
+	return some, true
 }
 
-// Only says whether elements were rejected, and all of them are of these kinds.
-func (w Wrongs) Only(kinds []string) bool {
-	counts := map[string]int64{
-		"nan lost": w.NaNLost, "nan gained": w.NaNGained, "infinite": w.Infinite,
-		"finite": w.Finite,
+// rowAround says of the row of element i of those from the first on whether the truth of all of it that is
+// judged here is NaN, and whether it is 0.
+func (t Target) rowAround(first, i int, cols int64) (ofNaN, ofZeros bool) {
+	row := t.position(first+i) / cols
+	from, to := i, i+1
+	for from > 0 && t.position(first+from-1)/cols == row {
+		from--
 	}
-	some := w != Wrongs{}
-	for _, kind := range kinds {
-		delete(counts, kind)
+	for to < len(t.R) && t.position(first+to)/cols == row {
+		to++
 	}
-	for _, n := range counts {
-		if n > 0 {
-			return false
-		}
-	}
-	return some
+	number := func(r float64) bool { return !math.IsNaN(r) }
+	return !slices.ContainsFunc(t.R[from:to], number),
+		!slices.ContainsFunc(t.R[from:to], func(r float64) bool { return r != 0 })
 }
+
+func (e Rejected) kind() string {
+	switch {
+	case math.IsNaN(e.R):
+		return "nan lost"
+	case math.IsNaN(e.Got):
+		return "nan gained"
+	case math.IsInf(e.R, 0) || math.IsInf(e.Got, 0):
+		return "infinite"
+	}
+	return "finite"
+}
+
+// WithinT says whether the element would be accepted if its allowance were t.
+func (e Rejected) WithinT(t float64) bool { return e.grid.accepts(e.Got, e.R, t) }
+
+// WithinULPs says whether it lies at most so many ulps of the dtype from the truth.
+func (e Rejected) WithinULPs(n float64) bool { return math.Abs(e.Got-e.R) <= n*e.grid.ulp(e.R) }
+
+// Between says whether it lies between two values, rounded to its dtype.
+func (e Rejected) Between(low, high float64) bool {
+	return e.grid.round(low) <= e.Got && e.Got <= e.grid.round(high)
+}
+
+// Round rounds a value to its dtype.
+func (e Rejected) Round(x float64) float64 { return e.grid.round(x) }

@@ -25,10 +25,9 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		return nil
 	}
 	always := first.Raised == first.Wrong
-	wrote := always && first.Why == WroteInput
 	shaped := always && first.Why == GaveOtherShape
 	said := slices.ContainsFunc(b.Args, b.said)
-	if always && !wrote && !shaped && (!said || first.OfCalls) {
+	if always && first.Why != WroteInput && !shaped && (!said || first.OfCalls) {
 		return []Assumption{{
 			What: "it takes what triad calls it with: it raises in each of these calls" +
 				inBrackets(first.Words),
@@ -37,13 +36,8 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	flag := "--map " + b.mapWords(b.tensorParameters())
 	word := b.saysOther()
 	switch {
-	case flag == "--map ", said:
+	case flag == "--map ", said, always && first.Why == WroteInput:
 		return nil
-	case wrote:
-		return []Assumption{{
-			What: "it only reads its inputs: it writes one in each of these calls" + inBrackets(first.Words),
-			Flag: flag,
-		}}
 	case shaped:
 		return []Assumption{{
 			What: "it computes " + b.Spec.Name + ": it gives another shape in each of these calls" +

@@ -45,8 +45,8 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	}
 	// what is meant for an editor alone stands under #ifndef __CUDACC__
 	tail.WriteString("#ifndef __CUDACC__\n#define __CUDACC__ 1\n#endif\n")
-	fmt.Fprintf(&tail, "#define main triad_own_main_of_the_file\n#include %s\n#undef main\n\n",
-		strconv.Quote(include))
+	fmt.Fprintf(&tail, "#define main triad_own_main_of_the_file\n#include %s\n#undef main\n%s\n",
+		strconv.Quote(include), undefined(ownWords))
 	var kernels []string
 	for i, b := range bindings {
 		tail.WriteString(b.workspaceCode(i) + b.launchCode(i))
@@ -62,12 +62,29 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	fmt.Fprintf(&tail, "static const triad_kernel triad_own_kernels[] = {\n\t%s};\n"+
 		"static const triad_kernel *triad_own_list[%d];\n"+
 		"extern \"C\" __attribute__((visibility(\"default\")))\n"+
-		"int triad_kernels(int32_t abi, const triad_kernel *const **list, int32_t *n) {\n"+
-		"\tif (abi != TRIAD_ABI) return TRIAD_UNSUPPORTED;\n"+
-		"\tfor (int i = 0; i < %[2]d; i++) triad_own_list[i] = &triad_own_kernels[i];\n"+
-		"\t*list = triad_own_list;\n\t*n = %[2]d;\n\treturn TRIAD_OK;\n}\n",
+		"int triad_kernels(int32_t triad_own_abi, const triad_kernel *const **triad_own_all,\n"+
+		"                  int32_t *triad_own_count) {\n"+
+		"\tif (triad_own_abi != TRIAD_ABI) return TRIAD_UNSUPPORTED;\n"+
+		"\tfor (*triad_own_count = 0; *triad_own_count < %[2]d; ++*triad_own_count)\n"+
+		"\t\ttriad_own_list[*triad_own_count] = &triad_own_kernels[*triad_own_count];\n"+
+		"\t*triad_own_all = triad_own_list;\n\treturn TRIAD_OK;\n}\n",
 		strings.Join(kernels, ",\n\t"), len(kernels))
 	return head.String() + tail.String()
+}
+
+// ownWords are the words behind the include that a macro of the file may have taken: members of a tensor, and
+// what triad_own calls its functions. No other word there is without triad in its name.
+const ownWords = "add_up attribute attr begin_watching bit by_token ceildiv close convert copy_rows data " +
+	"data_in data_out dtype elements factor give in in_its_place kernel_of listed max min out packed rank " +
+	"room row shape size_of_launch store stream_of tensor unread watched work"
+
+// undefined is what takes words from the macros of the file.
+func undefined(words string) string {
+	var lines strings.Builder
+	for word := range strings.FieldsSeq(words) {
+		lines.WriteString("#undef " + word + "\n")
+	}
+	return lines.String()
 }
 
 // dimCode is the C++ that reads a dim from a tensor of the call that has it.

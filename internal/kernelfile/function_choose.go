@@ -110,10 +110,13 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 		}
 		return nil, several
 	case misfit != nil:
-		bindings[0].Notes = append(bindings[0].Notes, "its backward is not judged: "+misfit.Error())
+		bindings[0].Notes = append(bindings[0].Notes, NoBackward+misfit.Error())
 	}
 	return bindings, nil
 }
+
+// NoBackward begins the note on a file whose backward is left out.
+const NoBackward = "its backward is not judged: "
 
 // autograd says whether something in the file goes through an autograd function of it.
 func (f *File) autograd() bool {

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,4 +92,51 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
 	if !found {
 		t.Error("no operator writes a sum in the place of an input")
 	}
+}
+
+// A function that returns what it has changed where it lies works in place where the operator's definition
+// pairs the output with the input, and where every call does: a name that stands for another tensor in some
+// calls does not.
+func TestReturnsWhatItChanges(t *testing.T) {
+	for lines, want := range map[string]bool{
+		"q.mul_(2)\nk.mul_(2)\nreturn q, k":                                        true,
+		"q[0] = 1\nk[0] = 1\nif q.numel() == 0:\n    return (q, k)\nreturn (q, k)": true,
+		"q.mul_(2)\nk.mul_(2)\nreturn k, q":                                        false,
+		"q = q.contiguous()\nq.mul_(2)\nk.mul_(2)\nreturn q, k":                    false,
+		"q, k = q.contiguous(), k.contiguous()\nq.mul_(2)\nk.mul_(2)\nreturn q, k": false,
+		"q.mul_(2)\nk.mul_(2)\nreturn q.clone(), k":                                false,
+		"q.mul_(2)\nreturn q, k":                                                   false,
+	} {
+		text := "def rotate(q, k, cos, sin):\n    " + strings.ReplaceAll(lines, "\n", "\n    ") + "\n"
+		r, s := Request{Path: "mine.py"}, paired(t, "q", "k")
+		all, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := all[0].inPlace(); got != want {
+			t.Errorf("%s: in place: %t, want %t", lines, got, want)
+		}
+	}
+	const over = "def f(x):\n    x.mul_(2)\n    return x\n"
+	r := Request{Path: "mine.py"}
+	all, err := Bind(r.Read(over, nil), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	if err != nil || all[0].inPlace() {
+		t.Errorf("an output that the definition does not pair with its input: in place, or %v", err)
+	}
+}
+
+// paired is the spec of an operator whose definition pairs all outputs with these inputs.
+func paired(t *testing.T, inputs ...string) *op.Spec {
+	t.Helper()
+	for _, o := range catalog.All() {
+		var names []string
+		for _, output := range o.Spec.OutputSpecs {
+			names = append(names, o.Spec.Own.InPlace[output.Name])
+		}
+		if slices.Equal(names, inputs) {
+			return o.Spec
+		}
+	}
+	t.Fatal("no operator pairs its outputs so")
+	return nil
 }

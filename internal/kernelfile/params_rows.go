@@ -169,19 +169,23 @@ func (b *Binding) fitsRows(
 // under its default.
 func (b *Binding) shape(t op.TensorSpec) []any {
 	shape := t.Shape
-	if by, depends := shape.(map[string]any); depends {
-		for _, a := range b.Spec.Attributes {
-			if values, is := by[a.Name].(map[string]any); is {
-				value, _ := a.Default.(string)
-				if said := cmp.Or(b.Options.Attrs[a.Name], b.named[a.Name]); said != "" {
-					value = said
-				}
-				shape = values[value]
-			}
-		}
+	if a, values := b.shapedBy(t); values != nil {
+		value, _ := a.Default.(string)
+		shape = values[cmp.Or(b.Options.Attrs[a.Name], b.named[a.Name], value)]
 	}
 	list, _ := shape.([]any)
 	return list
+}
+
+// shapedBy is the attribute that the sizes of a tensor depend on, and the sizes by its values; nil: on none.
+func (b *Binding) shapedBy(t op.TensorSpec) (op.AttributeSpec, map[string]any) {
+	by, _ := t.Shape.(map[string]any)
+	for _, a := range b.Spec.Attributes {
+		if values, is := by[a.Name].(map[string]any); is {
+			return a, values
+		}
+	}
+	return op.AttributeSpec{}, nil
 }
 
 // lastDim is the last size of a tensor, where that is a dim.

@@ -300,6 +300,9 @@ func (b *Binding) throughAutograd() *Binding {
 	return &back
 }
 
+// Recomputes says whether it is the backward of an autograd function, which goes through the forward.
+func (b *Binding) Recomputes() bool { return b.forward != nil }
+
 // gradientNames are the gradients that a backward gives, and the positions of the inputs that they are of.
 func (b *Binding) gradientNames() (names []string, positions []int) {
 	_, outputs := b.Spec.Tensors(op.Backward)

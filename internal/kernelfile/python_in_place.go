@@ -2,8 +2,10 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"triad/internal/op"
 )
@@ -15,7 +17,7 @@ import (
 func (b *Binding) writesOver() {
 	text := ownLines(docstring.ReplaceAllString(b.Function.text, ""))
 	if b.Function.Kind != Python || b.Function.form != plainForm || b.Pass != op.Forward || b.fills() ||
-		b.each || returnsSomething.MatchString(text) {
+		b.each {
 		return
 	}
 	over := map[int]int{} // by argument, the output
@@ -29,11 +31,35 @@ func (b *Binding) writesOver() {
 		}
 		over[at] = i
 	}
+	if returnsSomething.MatchString(text) && !b.returnsWhatItChanges(text, over) {
+		return
+	}
 	for at, i := range over {
 		a := &b.Args[at]
 		a.Over = a.Target
 		a.Role, a.Target, a.Index = Output, b.outputs[i].Name, i
 	}
+}
+
+// returnsWhatItChanges says whether a function that changes arguments where they lie returns just these, each
+// of them the one that the spec pairs with the output, and never another tensor of the name: a copy that it
+// makes where an input is not contiguous, say, is one in some calls alone.
+func (b *Binding) returnsWhatItChanges(text string, over map[int]int) bool {
+	order := slices.SortedFunc(maps.Keys(over), func(x, y int) int { return over[x] - over[y] })
+	var names []string
+	for _, at := range order {
+		a := b.Args[at]
+		another := regexp.MustCompile(`(?m)^[ \t]*(?:\w+[ \t]*,[ \t]*)*` + regexp.QuoteMeta(a.Name) +
+			`[ \t]*(?:,[ \t]*\w+[ \t]*)*=[^=]|\b(?:for|as)[ \t]+` + regexp.QuoteMeta(a.Name) + `\b`)
+		if b.Spec.Own.InPlace[b.outputs[over[at]].Name] != a.Target || another.MatchString(text) {
+			return false
+		}
+		names = append(names, a.Name)
+	}
+	every := returns.FindAllString(text, -1)
+	these := regexp.MustCompile(`(?m)^[ \t]*return[ \t]+\(?[ \t]*` + strings.Join(names, `[ \t]*,[ \t]*`) +
+		`[ \t]*\)?[ \t]*(?:#.*)?$`)
+	return len(every) > 0 && len(these.FindAllString(text, -1)) == len(every)
 }
 
 // changedLike is the argument in whose place an output may be written; -1 where there is none.

@@ -190,17 +190,25 @@ func (b *Binding) isReturned(t op.TensorSpec) bool {
 	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t))
 }
 
-// wantedReturns lists, for each output that is returned, its name, the shape that the function sees, the
-// whole one, whether its second and third size are exchanged, and its dtype.
-func (b *Binding) wantedReturns() string {
+// mayReturn says whether a function of Python that returns more values than it must may return an output
+// among them, which a call shows by its shape and its kind of numbers: indices, a mask, a zero point. Numbers
+// that are no whole ones may be other statistics.
+func (b *Binding) mayReturn(t op.TensorSpec) bool {
+	whole := strings.HasPrefix(t.DType, "int") || strings.HasPrefix(t.DType, "uint") || t.DType == "bool"
+	return b.Function.Kind == Python && b.Pass == op.Forward && !b.fills() && !b.each && t.Optional &&
+		whole && !b.leftOut(t) && !b.returnsStatistic(t)
+}
+
+// wanted lists, for each of some outputs, its name, the shape that the function sees, the whole one, whether
+// its second and third size are exchanged, and its dtype.
+func (b *Binding) wanted(some func(op.TensorSpec) bool) string {
 	var words strings.Builder
 	for _, t := range b.outputs {
-		if !b.isReturned(t) {
+		if !some(t) {
 			continue
 		}
-		lies := map[bool]string{true: "True", false: "False"}[b.getsExchanged(t)]
 		fmt.Fprintf(&words, "(%q, (%s), (%s), %s, %s), ", t.Name, b.pythonShape(t, true),
-			b.pythonShape(t, false), lies, b.pythonDType(t))
+			b.pythonShape(t, false), pythonBool(b.getsExchanged(t)), b.pythonDType(t))
 	}
 	return strings.TrimRight(words.String(), " ")
 }

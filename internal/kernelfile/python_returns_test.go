@@ -68,6 +68,25 @@ func TestWhatIsReturnedByName(t *testing.T) {
 	}
 }
 
+// What a function may return besides is judged where a call shows it: whole numbers that no name says.
+func TestWhatMayBeReturned(t *testing.T) {
+	for _, c := range []struct{ outputs, lines, perhaps string }{
+		{chosen, "return torch.topk(x, k)", "indices"},
+		{chosen, "return values, indices", ""}, // its name says it
+		{numbers, "return q, scale, zero", "zero"},
+		{normal, "return y, mu, sigma", ""},
+	} {
+		b := returnsOf(t, c.outputs, c.lines)
+		want := `perhaps=(` + c.perhaps + `)`
+		if c.perhaps != "" {
+			want = `perhaps=("` + c.perhaps + `",)`
+		}
+		if text := PythonShim("mine.py", "mine", []*Binding{b}); !strings.Contains(text, want) {
+			t.Errorf("%s: %s: no %s in\n%s", c.outputs, c.lines, want, text)
+		}
+	}
+}
+
 // Of what an extreme is taken says whether there is a scale for each row.
 func TestExtremesOfRowsInPython(t *testing.T) {
 	for lines, want := range map[string]string{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/scanner"
 	gotoken "go/token"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 func PythonShim(path, name string, bindings []*Binding) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, pythonHead, strconv.Quote(path))
-	var passes, contracts, dtypes, varying []string
+	var passes, contracts, dtypes, varying, perhaps []string
 	fields := map[op.Pass]string{op.Forward: "outputs", op.Backward: "gradients"}
 	recomputes := ""
 	for _, b := range bindings {
@@ -30,6 +31,11 @@ func PythonShim(path, name string, bindings []*Binding) string {
 		}
 		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass],
 			quoted(names)))
+		for _, t := range b.outputs {
+			if b.mayReturn(t) {
+				perhaps = append(perhaps, t.Name)
+			}
+		}
 		if b.varies {
 			varying = append(varying, b.givenNames()...)
 		}
@@ -44,17 +50,15 @@ func PythonShim(path, name string, bindings []*Binding) string {
 	fmt.Fprintf(
 		&text,
 		"IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, "+
-			"accepts=_accepts, constraint=%q, nondeterministic=(%s))]\n__file__ = _PATH\n",
+			"accepts=_accepts, constraint=%q, nondeterministic=(%s), perhaps=(%s))]\n__file__ = _PATH\n",
 		name,
-		strings.Join(
-			passes,
-			", ",
-		),
+		strings.Join(passes, ", "),
 		recomputes,
 		quoted(dtypes),
 		strings.Join(contracts, ", "),
 		bindings[0].Constraint(),
 		quoted(varying),
+		quoted(perhaps),
 	)
 	return text.String()
 }
@@ -105,15 +109,16 @@ def _raises(direction, kinds, attributes):
 
 def _accepts(direction, *tensors, **attributes):
     """Why a call is not the function's to answer. Triton kernels of one's own may take every tensor for
-    dense."""
-    if _TRITON and any(not t.is_contiguous() for t in tensors):
+    dense, save an upstream gradient that autograd hands them: nobody chooses how that lies."""
+    chosen = tensors[:getattr(_backward, "inputs", None)] if direction == "backward" else tensors
+    if _TRITON and any(not t.is_contiguous() for t in chosen):
         return "Triton files added with --add are judged on contiguous tensors"
     if _TRITON and any(t.numel() == 0 for i, t in enumerate(tensors) if i not in _LEFT_OUT[direction]):
         return "Triton files added with --add are not judged on empty tensors"
     if why := {"forward": _refuses_forward, "backward": _refuses_backward}[direction](*tensors, **attributes):
         return why
     empty = any(t.numel() == 0 for i, t in enumerate(tensors) if i not in _LEFT_OUT[direction])
-    if empty or any(not t.is_contiguous() for t in tensors) or _differ(direction, *tensors, **attributes):
+    if empty or any(not t.is_contiguous() for t in chosen) or _differ(direction, *tensors, **attributes):
         kinds = tuple((tuple(t.shape), tuple(t.stride()), t.dtype, t.device) for t in tensors)
         if why := _raises(direction, kinds, tuple(attributes.items())):
             return why
@@ -225,10 +230,10 @@ func (b *Binding) pythonCode() string {
 			b.Function.Name)
 	} else {
 		fmt.Fprintf(&code, "    with called():\n        value = %s\n", call)
-		word := map[bool]string{true: "True", false: "False"}
-		given := fmt.Sprintf("fitted(given(value, %q), %q, (%s), (%s), in_%s.device, %s, %s)",
-			b.Function.Name, b.Function.Name, b.wantedReturns(), b.returnedPlaces(), b.inputs[0].Name,
-			word[b.Pass == op.Forward], word[b.Pass != op.Forward || len(b.Options.DTypes) > 0])
+		given := fmt.Sprintf("fitted(given(value, %[1]q), %[1]q, (%s), (%s), in_%s.device, %s, %s, (%s))",
+			b.Function.Name, b.wanted(b.isReturned), b.returnedPlaces(), b.inputs[0].Name,
+			pythonBool(b.Pass == op.Forward), pythonBool(b.Pass != op.Forward || len(b.Options.DTypes) > 0),
+			b.wanted(b.mayReturn))
 		fmt.Fprintf(&code, "    return joined(%s, {%s})\n\n\n", b.pythonScaled(given), b.leftOutReturns())
 	}
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
@@ -247,6 +252,8 @@ func (b *Binding) pythonCode() string {
 	code.WriteString(b.pythonAlike(tensors))
 	return code.String()
 }
+
+func pythonBool(is bool) string { return map[bool]string{true: "True", false: "False"}[is] }
 
 // pythonAlike is the function that says which sizes differ that a function of PyTorch may want to be equal.
 func (b *Binding) pythonAlike(tensors []string) string {
@@ -315,16 +322,17 @@ func (b *Binding) pythonSizes() []string {
 		}
 	}
 	for _, d := range b.Spec.Dims {
-		shown, ok := op.ShownBy(d.Name, b.inputs, nil)
-		if !ok {
-			continue
+		if shown, ok := op.ShownBy(d.Name, b.inputs, nil); ok {
+			lines = append(lines, fmt.Sprintf("%s = in_%s.shape[%d] * %d", pythonName(d.Name),
+				b.inputs[shown.Tensor].Name, shown.Axis, shown.Times))
+		} else if from, ok := op.FollowsFrom(d.Name, b.inputs); ok {
+			over := "1"
+			if from.Over != "" {
+				over = pythonName(from.Over)
+			}
+			lines = append(lines, fmt.Sprintf("%s = (in_%s.shape[%d] - %d) // max(%s, 1)", pythonName(d.Name),
+				b.inputs[from.Tensor].Name, from.Axis, from.Less, over))
 		}
-		line := fmt.Sprintf("%s = in_%s.shape[%d]", pythonName(d.Name), b.inputs[shown.Tensor].Name,
-			shown.Axis)
-		if shown.Times > 1 {
-			line += fmt.Sprintf(" * %d", shown.Times)
-		}
-		lines = append(lines, line)
 	}
 	return lines
 }
@@ -348,6 +356,13 @@ func pythonSize(target string) string {
 // parameter for and that are 1.
 func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	var words strings.Builder
+	if a, values := b.shapedBy(t); values != nil && b.Options.Attrs[a.Name] == "" && b.named[a.Name] == "" {
+		for _, value := range slices.Sorted(maps.Keys(values)) {
+			t.Shape = values[value]
+			fmt.Fprintf(&words, "%q: (%s), ", value, b.pythonShape(t, seen))
+		}
+		return fmt.Sprintf("*{%s}[attributes[%q]],", strings.TrimSuffix(words.String(), ", "), a.Name)
+	}
 	list := b.shape(t)
 	if seen && b.flat() {
 		var factors []string
@@ -468,7 +483,7 @@ func (b *Binding) pythonConditions() []condition {
 		switch a.Type {
 		case "bool":
 			test = fmt.Sprintf("attributes[%q] == %s", a.Name,
-				map[bool]string{true: "True", false: "False"}[value == "true"])
+				pythonBool(value == "true"))
 		case "int", "float":
 			test = fmt.Sprintf("abs(attributes[%q] - (%s)) <= 1e-6 * abs(%s) + 1e-30", a.Name,
 				pythonExpression(value), pythonExpression(value))

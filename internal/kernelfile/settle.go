@@ -3,19 +3,22 @@ package kernelfile
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
-// host reached into the device's memory, and those that gave no numbers to compare: Python raised something
-// on the way, what came back has another shape, or an input was written. Words are those of the first of
-// these, Why says which it is, and OfCalls that it is an exception which speaks of what the function was
-// handed.
+// host reached into the device's memory, those that raced, and those that gave no numbers to compare: Python
+// raised something on the way, what came back has another shape, or an input was written. Words are those of
+// the first of these, Why says which it is, and OfCalls that it is an exception which speaks of what the
+// function was handed.
 type Tally struct {
-	Right, Wrong, Reached, Raised int
-	Words                         string
-	Why                           NoNumbers
-	OfCalls                       bool
+	Right, Wrong, Reached, Raced, Raised int
+	Words                                string
+	Why                                  NoNumbers
+	OfCalls                              bool
 }
 
 // NoNumbers is why a call gave no numbers to compare.
@@ -68,6 +71,8 @@ type Settled struct {
 	Taken *Alternative // the reading that is right where the first one is wrong; nil: the first one stays
 	// why a wrong answer is no verdict: what was assumed, and the flag to write; "" where it is one
 	Doubt string
+	// Doubt does not excuse a race: it is there in every launch that was tried, and nothing else is in doubt
+	Races bool
 	// what trials that were not wrong leave open, and is said where a case is wrong then: of every case, of
 	// those of other sizes than the trials', of those of other dtypes than the first of several
 	Unshown, OtherSizes, OtherDTypes string
@@ -81,10 +86,7 @@ type Settled struct {
 func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
-	names, _ := b.exchangeable()
-	_, square := b.swapped()
-	open := len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
-		len(b.perhapsOutputs()) > 0
+	open := b.leavesOpen()
 	if len(assumed) == 0 && !open && !b.mayBeOther() {
 		return settled
 	}
@@ -107,36 +109,59 @@ func Settle(b *Binding, t Trial) Settled {
 		return settled
 	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
 		return settled // its pointers are the device's, whatever they stand for
+	case first.Raised == first.Wrong && first.Why == WroteInput:
+		return b.writtenAsOutput(t, settled)
 	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
 		return settled // the reading is right: it is the function that is wrong at other sizes
 	}
-	untried := map[string]bool{} // attributes of which a value could not be tried in time
-	left := ""                   // the first reading that there was no time for
-	inSingles := false           // it is wrong with floats for its doubles too
-	for _, other := range b.Alternatives() {
-		tally := t.Read(&other)
-		if left == "" && t.Late() {
-			left = other.Flags
-		}
-		untried[other.Attribute] = untried[other.Attribute] || tally == Tally{}
-		inSingles = inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
-		switch {
-		case !tally.Clean():
-		case other.Attribute == "" && !other.Proposed, b.commentsSay(other), b.showsPairs(other):
-			return Settled{Taken: &other}
-		default:
-			_, words, _ := strings.Cut(other.Flags, " ")
-			settled.Doubt = "with " + words +
-				" it is right, and the file does not say it: say " + other.Flags
-			return settled
-		}
+	known := leftOpen{b: b, t: t, first: first, untried: map[string]bool{}}
+	if taken, words := known.tryOthers(); taken != nil {
+		return Settled{Taken: taken}
+	} else if words != "" {
+		settled.Doubt = words
+		return settled
 	}
-	known := leftOpen{b, t, first, untried, inSingles}
-	settled.Doubt = doubt(slices.DeleteFunc(assumed, known.cannotBe))
-	if settled.Doubt == "" && left != "" {
-		settled.Doubt = noTimeFor(left)
+	assumed = slices.DeleteFunc(assumed, known.cannotBe)
+	if settled.Doubt = doubt(assumed); settled.Doubt == "" && known.left != "" {
+		settled.Doubt = noTimeFor(known.left)
 	}
+	settled.Races = first.Raced > 0 && first.Raced == first.Wrong && !known.ordered && !t.Late() &&
+		!slices.ContainsFunc(assumed, func(a Assumption) bool { return a.Kind != GuessedLaunch })
 	return settled
+}
+
+// leavesOpen says whether the lines of a function leave another reading open where nothing was assumed.
+func (b *Binding) leavesOpen() bool {
+	names, _ := b.exchangeable()
+	_, square := b.swapped()
+	return len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
+		len(b.perhapsOutputs()) > 0
+}
+
+// launches says whether another launch is what an alternative changes.
+func (a Alternative) launches() bool { return a.Options.Grid+a.Options.Block+a.Options.Shared != "" }
+
+// isOneWarp says whether an alternative launches blocks of a warp or less.
+func (a Alternative) isOneWarp() bool {
+	threads, err := strconv.Atoi(a.Options.Block)
+	return err == nil && threads <= 32
+}
+
+// writtenAsOutput takes the right reading of a function, which writes an input, in which that is an output;
+// otherwise is what is settled where there is none. No other size or layout of inputs excuses who writes over
+// them.
+func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
+	for _, other := range b.Alternatives() {
+		isOutput := func(a Argument) bool {
+			return a.Role == Input && slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool {
+				return other.Options.Map[a.Name] == t.Name
+			})
+		}
+		if slices.ContainsFunc(b.Args, isOutput) && t.Read(&other).Clean() {
+			return Settled{Taken: &other}
+		}
+	}
+	return otherwise
 }
 
 // withoutSome is the reading of a function that takes tensors without some sizes alone; nil where none is
@@ -161,8 +186,35 @@ type leftOpen struct {
 	b         *Binding
 	t         Trial
 	first     Tally
-	untried   map[string]bool
-	inSingles bool
+	untried   map[string]bool // attributes of which a value could not be tried in time
+	left      string          // the first reading that there was no time for
+	inSingles bool            // it is wrong with floats for its doubles too
+	ordered   bool            // it is wrong in another launch, and does not race there
+}
+
+// tryOthers tries the other readings, until one is right: that is taken, or proposed in words.
+func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
+	for _, other := range l.b.Alternatives() {
+		if l.first.Raced > 0 && other.isOneWarp() {
+			continue // nobody is there to race with
+		}
+		tally := l.t.Read(&other)
+		if l.left == "" && l.t.Late() {
+			l.left = other.Flags
+		}
+		l.ordered = l.ordered || other.launches() && tally.Wrong > 0 && tally.Raced == 0
+		l.untried[other.Attribute] = l.untried[other.Attribute] || tally == Tally{}
+		l.inSingles = l.inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
+		switch {
+		case !tally.Clean():
+		case other.Attribute == "" && !other.Proposed, l.b.commentsSay(other), l.b.showsPairs(other):
+			return &other, ""
+		default:
+			_, words, _ = strings.Cut(other.Flags, " ")
+			return nil, "with " + words + " it is right, and the file does not say it: say " + other.Flags
+		}
+	}
+	return nil, ""
 }
 
 // cannotBe says whether an assumption is not to blame.

@@ -173,3 +173,55 @@ func TestLaunchOfTheFile(t *testing.T) {
 		}
 	}
 }
+
+// racing is a trial of a kernel that races, in every launch or in some; of one warp it would be right.
+type racing struct {
+	first, others Tally
+	oneWarp       bool // it was tried
+}
+
+func (r *racing) Read(other *Alternative) Tally {
+	if other == nil {
+		return r.first
+	}
+	if other.isOneWarp() {
+		r.oneWarp = true
+		return Tally{Right: 3}
+	}
+	return r.others
+}
+func (r *racing) Flat() Tally  { return r.others }
+func (r *racing) Whole() Tally { return r.others }
+func (r *racing) Late() bool   { return false }
+
+// A guessed launch does not excuse a race that is there in every launch that is tried; blocks of one warp, in
+// which nobody is left to race with, are not tried.
+func TestSettleRaces(t *testing.T) {
+	const text = `__global__ void k(const float *x, float *y, int rows, int cols) {
+	extern __shared__ float part[];
+	for (int c = threadIdx.x; c < cols; c += blockDim.x) part[threadIdx.x] += x[blockIdx.x * cols + c];
+	for (int c = threadIdx.x; c < cols; c += blockDim.x) y[blockIdx.x * cols + c] = part[0];
+}
+`
+	raced, wrong := Tally{Wrong: 4, Raced: 4}, Tally{Wrong: 4}
+	all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		first, others Tally
+		races         bool
+	}{
+		{raced, raced, true},
+		{raced, wrong, false},
+		{wrong, raced, false},
+		{Tally{Wrong: 4, Raced: 3}, raced, false},
+	} {
+		try := &racing{first: c.first, others: c.others}
+		got := Settle(all[0], try)
+		if got.Races != c.races || c.first.Raced > 0 && (try.oneWarp || got.Taken != nil || got.Doubt == "") {
+			t.Errorf("first %+v, others %+v: races %t, doubts %q, one warp tried: %t", c.first, c.others,
+				got.Races, got.Doubt, try.oneWarp)
+		}
+	}
+}

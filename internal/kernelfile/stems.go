@@ -6,26 +6,14 @@ import (
 	"strings"
 )
 
-// Stems gives each path the last part of the name under which its file is judged: the file's name without its
-// ending. Files of the same name get as many of the folders above them as tell them apart; k.cu beside k.py
-// keeps its ending. Blanks, commas and quotes, which a name cannot have, become underscores.
+// Stems gives each path the last part of the name under which its file is judged: the file's name. Files of
+// the same name get as many of the folders above them as tell them apart. The ending belongs to the name, so
+// that k.cu and k.py are two, also where one is judged after the other. Blanks, commas and quotes, which a
+// name cannot have, become underscores.
 func Stems(paths []string) []string {
-	endings := map[string][]string{}
-	bare := func(path string) string {
-		return filepath.ToSlash(strings.TrimSuffix(filepath.Clean(path), filepath.Ext(path)))
-	}
-	for _, path := range paths {
-		if all := endings[bare(path)]; !slices.Contains(all, filepath.Ext(path)) {
-			endings[bare(path)] = append(all, filepath.Ext(path))
-		}
-	}
 	names := make([][]string, len(paths)) // each part of a path
 	for i, path := range paths {
-		whole := bare(path)
-		if len(endings[whole]) > 1 {
-			whole += filepath.Ext(path)
-		}
-		names[i] = strings.Split(strings.TrimPrefix(whole, "/"), "/")
+		names[i] = strings.Split(strings.TrimPrefix(filepath.ToSlash(filepath.Clean(path)), "/"), "/")
 	}
 	stems, folders := make([]string, len(paths)), make([]int, len(paths))
 	for {

@@ -103,25 +103,6 @@ func GPU(t testing.TB, why string) {
 // IsGPU says whether the reason of a skipped test is that it needs a GPU.
 func IsGPU(reason string) bool { return strings.HasPrefix(reason, gpu) }
 
-// Why a test is skipped that make test-long alone runs begins so.
-const long = "make test-long runs it"
-
-// Long skips a test that is too long for every run, unless TRIAD_TEST_LONG asks for it; why says what of it
-// takes the time.
-func Long(t testing.TB, why string) {
-	t.Helper()
-	if os.Getenv("TRIAD_TEST_LONG") == "" {
-		t.Skipf("%s: %s", long, why)
-	}
-}
-
-// Part says whether the i-th of many alike is asked in every run: one in n is, and all of them with
-// TRIAD_TEST_LONG.
-func Part(i, n int) bool { return i%n == 0 || os.Getenv("TRIAD_TEST_LONG") != "" }
-
-// IsLong says whether the reason of a skipped test is that it is too long for every run.
-func IsLong(reason string) bool { return strings.HasPrefix(reason, long) }
-
 // DataDir is the folder in which "triad setup" made what it makes for this user.
 func DataDir(t testing.TB) string {
 	t.Helper()
@@ -183,7 +164,7 @@ func Unittest(t *testing.T, log string) {
 		}
 		count++
 		t.Run(name, func(t *testing.T) {
-			if reason := m[1] + m[2]; IsGPU(reason) {
+			if reason := m[1] + m[2]; IsGPU(reason) || IsLong(reason) {
 				t.Skip(reason)
 			} else {
 				Missing(t, reason)

@@ -12,7 +12,8 @@ import (
 func ending(t *testing.T, all string, environment ...string) (how, said string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestInside$", "-test.v")
-	cmd.Env = append(append(os.Environ(), "NEED_INSIDE=1", "TRIAD_TEST_ALL="+all), environment...)
+	cmd.Env = append(append(os.Environ(), "NEED_INSIDE=1", "TRIAD_TEST_ALL="+all,
+		tierVariable+"=", dayVariable+"=", changedVariable+"="), environment...)
 	out, err := cmd.Output()
 	switch text := string(out); {
 	case err != nil:
@@ -49,7 +50,7 @@ func TestInside(t *testing.T) {
 	case "gpu":
 		GPU(t, "no driver")
 	case "long":
-		Long(t, "a cluster")
+		Long(t, "a cluster", "no/such/file")
 	case "python":
 		Unittest(t, pythonLog)
 	case "python miscounted":
@@ -68,7 +69,7 @@ func TestNeed(t *testing.T) {
 		{"clang of a version", "", "skipped", "no clang++-15 on the PATH: apt-get install clang-15"},
 		{"clang of a version", "1", "failed", "no clang++-15 on the PATH: apt-get install clang-15"},
 		{"gpu", "1", "skipped", "needs a GPU: no driver"},
-		{"long", "1", "skipped", "make test-long runs it: a cluster"},
+		{"long", "1", "skipped", "the long tier runs it: a cluster"},
 		{"python", "", "skipped", "it's not here: pip install it"},
 		{"python", "", "skipped", "--- SKIP: TestInside/test_c"},
 		{"python", "1", "failed", "it's not here: pip install it"},

@@ -102,7 +102,7 @@ type Case struct {
 	Attrs        Attrs
 	Layout       string // "contiguous", "offset", "sliced", "transposed", "expanded", "padded"
 	Distribution string // "normal", "scaled", ...
-	Upstream     string // backward only: "normal", "ones", "one_hot", "zeros", "huge"
+	Upstream     string // backward only: one of Upstreams
 	Saved        string // backward only: "driver" or "own"; "" where the forward saves nothing
 }
 

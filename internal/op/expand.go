@@ -50,8 +50,9 @@ type Options struct {
 	LeftOut []string
 	// sizes beside the level's shapes, at which every distribution of the level is met
 	Shapes []map[string]int64
-	// no backward has a forward of its own: what a forward saves comes from the driver
-	Unchained bool
+	// where saved tensors may come from, "own" or "driver", as far as some backward takes them from there;
+	// empty: from both
+	SavedFrom []string
 }
 
 // Plan is what a spec expands to, in an order that is the same every time.
@@ -276,9 +277,11 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		}
 	}
 	if pass == Backward {
-		list = append(list, spread(marked, Upstreams[1:], false, func(x site, name string) draft {
+		kinds := Upstreams[1 : len(Upstreams)-len(upstreamLayouts)]
+		list = append(list, spread(marked, kinds, false, func(x site, name string) draft {
 			return draft{at: x, distribution: "normal", upstream: name, both: full}
 		})...)
+		list = append(list, p.upstreamLayouts(marked, dtypeIndex)...)
 	}
 	for _, layout := range layouts {
 		list = append(list, draft{
@@ -367,12 +370,13 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 	saved := []string{""}
 	if pass == Backward && p.spec.Backward.Chained {
 		saved = []string{"own", "driver"}
+		if len(p.options.SavedFrom) > 0 {
+			saved = p.options.SavedFrom
+		}
 		if d.saved != "" {
 			saved = []string{d.saved}
-		} else if p.options.Unchained {
-			saved = []string{"driver"}
 		} else if !d.both {
-			saved = saved[p.saver%2:][:1]
+			saved = saved[p.saver%len(saved):][:1]
 			p.saver++
 		}
 	}

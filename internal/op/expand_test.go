@@ -316,22 +316,34 @@ func TestShapesBesideTheLevel(t *testing.T) {
 	}
 }
 
-// Where no backward has a forward of its own, every case has what the driver saved.
-func TestUnchained(t *testing.T) {
+// Saved tensors come from where some backward takes them, and what is asked for by name from there.
+func TestSavedFrom(t *testing.T) {
 	s := softmaxSpec(t)
-	for _, unchained := range []bool{false, true} {
-		plan, err := s.Expand(Options{Level: LevelQuick, Passes: []Pass{Backward}, Unchained: unchained})
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := 0
-		for _, c := range plan.Cases {
-			if c.Saved == "own" {
-				own++
+	for _, c := range []struct {
+		from, asked []string
+		own, driver bool
+	}{
+		{nil, nil, true, true},
+		{[]string{"own", "driver"}, nil, true, true},
+		{[]string{"driver"}, nil, false, true},
+		{[]string{"own"}, nil, true, false},
+		{[]string{"own"}, []string{"driver"}, false, true},
+	} {
+		for _, level := range []Level{LevelQuick, LevelDefault, LevelFull} {
+			plan, err := s.Expand(Options{
+				Level: level, Passes: []Pass{Backward}, DTypes: []string{"fp32"}, SavedFrom: c.from,
+				Saved: c.asked,
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if (own == 0) != unchained || len(plan.Cases) == 0 {
-			t.Errorf("unchained %t: %d of %d cases are chained", unchained, own, len(plan.Cases))
+			from := func(where string) bool {
+				return slices.ContainsFunc(plan.Cases, func(c Case) bool { return c.Saved == where })
+			}
+			if from("own") != c.own || from("driver") != c.driver {
+				t.Errorf("%v from %v, asked for %v: own %t, driver %t", level, c.from, c.asked, from("own"),
+					from("driver"))
+			}
 		}
 	}
 }

@@ -35,7 +35,10 @@ type Finding struct {
 
 	Outputs []string `toml:"outputs"` // that may be wrong
 	Gates   []string `toml:"gates"`   // that may reject them
-	Wrong   []string `toml:"wrong"`   // of what kinds each wrong element must be; see WrongKinds
+	Wrong   []Wrong  `toml:"wrong"`   // what each wrong element must be: one of these
+	// the operations of torch that have the fault, "aten.gelu": it excuses a user's file that called one of
+	// them in the call that is wrong; none: no user's file
+	Calls []string `toml:"calls"`
 	// instead of outputs, gates and wrong: words of the exception that ends the call (CRASH)
 	Raises string `toml:"raises"`
 
@@ -44,7 +47,10 @@ type Finding struct {
 	Link    string `toml:"link"`
 	Seen    string `toml:"seen"`    // with which versions, on what
 	Command string `toml:"command"` // that shows it
-	Enough  int    `toml:"enough"`  // so many covered cases that all pass say that it no longer happens
+	// what else has to be so for the command to show it, which nobody can ask for: "the memory that it gets
+	// was used"
+	Sometimes string `toml:"sometimes"`
+	Enough    int    `toml:"enough"` // so many covered cases that all pass say that it no longer happens
 
 	attributes map[string]string
 	require    []Expression
@@ -111,6 +117,7 @@ func lineOfEntry(text []byte, i int) int {
 
 var (
 	findingID      = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	operationName  = regexp.MustCompile(`^[a-z_]+\.\w+$`)
 	findingCommand = regexp.MustCompile(`^([A-Z_]+=\w+ )*triad `)
 )
 
@@ -137,6 +144,11 @@ func (f *Finding) compile(spec *Spec) error {
 		return fmt.Errorf("device %q: want cpu or gpu", f.Device)
 	case f.CPU != "" && f.Device != "cpu":
 		return fmt.Errorf("cpu %q: want device = \"cpu\" with it, where the CPU computes", f.CPU)
+	}
+	for _, name := range f.Calls {
+		if !operationName.MatchString(name) {
+			return fmt.Errorf("calls %q: want an operation of torch's dispatcher, such as aten.gelu", name)
+		}
 	}
 	for _, step := range []func(*Spec) error{f.compileImplementations, f.compileCases, f.compileLooks} {
 		if err := step(spec); err != nil {
@@ -224,8 +236,13 @@ func (f *Finding) compileLooks(spec *Spec) error {
 	if len(f.Outputs) == 0 || len(f.Gates) == 0 || len(f.Wrong) == 0 {
 		return errors.New("outputs, gates and wrong: want at least one of each, or raises")
 	}
-	return errors.Join(each("outputs", f.Outputs, names), each("gates", f.Gates, Gates),
-		each("wrong", f.Wrong, WrongKinds))
+	wrong := errors.Join(each("outputs", f.Outputs, names), each("gates", f.Gates, Gates))
+	for i := range f.Wrong {
+		if err := f.Wrong[i].compile(spec); err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("wrong: %w", err))
+		}
+	}
+	return wrong
 }
 
 // Covers says whether the finding speaks of an implementation on a case; versions are those of the worker

@@ -19,7 +19,8 @@ distributions = ["non_finite"]
 require = ["rows > 4"]
 outputs = ["y"]
 gates = ["G1"]
-wrong = ["nan lost"]
+wrong = [{ kind = "nan lost", where = ["a row of x holds NaN or inf"] }]
+calls = ["aten.softmax"]
 happens = "it loses a NaN"
 why = "it compares with it"
 seen = "torch 2.11"
@@ -111,8 +112,23 @@ func TestFindingsAreProven(t *testing.T) {
 		{`rows > 4`, `lines > 4`, `unknown name "lines"`},
 		{`["y"]`, `["z"]`, `outputs: "z": want of y`},
 		{`["G1"]`, `["G9"]`, `gates: "G9"`},
-		{`["nan lost"]`, `["odd"]`, `wrong: "odd": want of nan lost, nan gained, infinite, finite`},
-		{`wrong = ["nan lost"]`, ``, `outputs, gates and wrong: want at least one of each, or raises`},
+		{`"nan lost"`, `"odd"`, `wrong: kind: "odd": want of nan lost, nan gained, infinite, finite`},
+		{`wrong = [`, "wrong = []\nxs = [", `unknown key findings.xs`},
+		{
+			`wrong = [{ kind = "nan lost", where = ["a row of x holds NaN or inf"] }]`, ``,
+			`outputs, gates and wrong: want at least one of each, or raises`,
+		},
+		{`"nan lost", where`, `"finite", where`, `wrong: finite: want a bound: ulps, `},
+		{`"nan lost", where`, `"nan lost", ulps = 2, where`, `nan lost: NaN has no size`},
+		{
+			`where = ["a row of x holds NaN or inf"]`, `where = []`,
+			`where: want conditions on the element, or`,
+		},
+		{`a row of x holds`, `a row of z holds`, `"a row of z holds NaN or inf": want one of everywhere; `},
+		{`a row of x holds NaN or inf`, `index lines < 3`, `unknown name "lines"`},
+		{`"nan lost", where`, `"finite", rounded_before = "2 * x", where`, `rounded_before "2 * x": want an`},
+		{`"nan lost", where`, `"finite", within = "z", where`, `within: unknown input "z"`},
+		{`"aten.softmax"`, `"softmax"`, `calls "softmax": want an operation of torch's dispatcher`},
 		{`why = "it compares with it"`, ``, `happens, why and seen: want a text for each`},
 		{`enough = 1`, ``, `enough: want the number of covered cases`},
 		{`enough = 1`, "enough = 1\n" + someFinding, `the id occurs twice`},

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"go/token"
 	"strconv"
 	"strings"
 )
@@ -35,4 +36,39 @@ func ShownBy(dim string, inputs, outputs []TensorSpec) (Shown, bool) {
 		}
 	}
 	return part, part.Times > 0
+}
+
+// Follows is a size of an input that a dim follows from: the dim is (size Axis of tensor Tensor - Less) /
+// Over, an attribute or another dim, "" for nothing.
+type Follows struct {
+	Tensor, Axis int
+	Less         int64
+	Over         string
+}
+
+// FollowsFrom finds a dim that no input shows: in "segments + 1", or in "heads_kv * groups".
+func FollowsFrom(dim string, inputs []TensorSpec) (Follows, bool) {
+	for i, t := range inputs {
+		if t.Optional {
+			continue
+		}
+		for axis, e := range t.shape.choices[""] {
+			at := Follows{Tensor: i, Axis: axis}
+			if text, more := strings.CutPrefix(e.text, dim+" + "); more {
+				n, err := strconv.ParseInt(text, 10, 64)
+				if at.Less = n; err == nil {
+					return at, true
+				}
+			}
+			first, second, isProduct := strings.Cut(e.text, " * ")
+			if first == dim {
+				first, second = second, first
+			}
+			if isProduct && second == dim && token.IsIdentifier(first) {
+				at.Over = first
+				return at, true
+			}
+		}
+	}
+	return Follows{}, false
 }

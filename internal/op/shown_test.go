@@ -5,6 +5,31 @@ import (
 	"testing"
 )
 
+// A dim that no input shows follows from a size that it is a term or a factor of.
+func TestFollowsFrom(t *testing.T) {
+	for _, c := range []struct {
+		shape, dim string
+		want       Follows
+		ok         bool
+	}{
+		{`["rows", "cols + 1"]`, "cols", Follows{Axis: 1, Less: 1}, true},
+		{`["rows * cols", "rows"]`, "cols", Follows{Over: "rows"}, true},
+		{`["cols * rows", "rows"]`, "cols", Follows{Over: "rows"}, true},
+		{`["rows", "ceildiv(cols, 2)"]`, "cols", Follows{}, false},
+	} {
+		text := strings.Replace(scale, `shape = ["rows", "cols"]
+differentiable`, "shape = "+c.shape+`
+differentiable`, 1)
+		s, err := Load("scale.toml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := FollowsFrom(c.dim, s.InputSpecs); got != c.want || ok != c.ok {
+			t.Errorf("%s in %s: %+v, %t; want %+v, %t", c.dim, c.shape, got, ok, c.want, c.ok)
+		}
+	}
+}
+
 // A dim is read from a size that is the dim, even behind one that is a part of it, and else from the part.
 func TestShownBy(t *testing.T) {
 	text := strings.NewReplacer(`["1"], fp32 = ["rows"]`, `["1"], fp32 = ["groups / 2"]`,

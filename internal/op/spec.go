@@ -1,5 +1,7 @@
 package op
 
+import "slices"
+
 // Spec says what an operator is, as data: internal/catalog/<op>/<op>.toml, or a user's own file. Load reads
 // and proves one; a Spec made otherwise has no compiled expressions and answers with errors.
 type Spec struct {
@@ -307,8 +309,39 @@ func (s *Spec) Layouts() []string {
 	return Layouts[:2]
 }
 
-// Upstreams names every kind of upstream gradient.
-var Upstreams = []string{"normal", "ones", "one_hot", "zeros", "huge"}
+// Upstreams names every kind of upstream gradient: what it holds, and then, of normal numbers, how it alone
+// lies in memory. "expanded" is one number with strides of 0, as the backward of a sum gives it.
+var Upstreams = append([]string{"normal", "ones", "one_hot", "zeros", "huge"}, upstreamLayouts...)
+
+var upstreamLayouts = []string{"expanded", "transposed", "offset"}
+
+// OrdinaryUpstream is the kind of upstream gradient that lies in memory as one of this kind does, and holds
+// ordinary numbers.
+func OrdinaryUpstream(kind string) string {
+	if kind == "" || slices.Contains(upstreamLayouts, kind) {
+		return kind
+	}
+	return Upstreams[0]
+}
+
+// UpstreamLayouts are the ways in which the upstream gradients of the operator can lie in memory: a tensor of
+// one dim has nothing to transpose, one of a single element nothing to expand, and operands that are made of
+// a gradient follow the case's layout.
+func (s *Spec) UpstreamLayouts() []string {
+	if s.Backward == nil || len(s.Backward.Tensors) > 0 {
+		return nil
+	}
+	dims := 0
+	for _, t := range s.OutputSpecs {
+		for _, sizes := range t.shape.choices {
+			single := !slices.ContainsFunc(sizes, func(e Expression) bool { return e.String() != "1" })
+			if slices.Contains(s.Backward.Inputs, "grad_"+t.Name) && !single {
+				dims = max(dims, len(sizes))
+			}
+		}
+	}
+	return [][]string{{"offset"}, {"expanded", "offset"}, upstreamLayouts}[min(dims, 2)]
+}
 
 // ContractName is a contract with its promise in words.
 type ContractName struct{ Name, Promise string }

@@ -44,6 +44,8 @@ func (s *Spec) Trivial(c Case) string {
 		return c.Distribution
 	case c.Upstream != "" && slices.Contains(t.Upstreams, c.Upstream):
 		return "upstream " + c.Upstream
+	case c.Upstream == "expanded" && slices.Contains(t.Upstreams, "ones"): // it holds one number, too
+		return "upstream expanded"
 	}
 	for _, condition := range t.conditions {
 		if v, err := condition.Int(sizes(c.Dims, c.Attrs)); err == nil && v != 0 {

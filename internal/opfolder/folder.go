@@ -16,6 +16,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/truth"
+	"triad/internal/userfile"
 )
 
 // Folder is an operator of the user's own: a folder with a spec, the fp64 reference in Python, and, where
@@ -63,7 +64,7 @@ func Open(path string) (*Folder, error) {
 		return refuse("the folder holds %d .toml files: want one, the spec", len(specs))
 	}
 	f := &Folder{Dir: dir, TOML: specs[0]}
-	text, err := os.ReadFile(f.TOML)
+	text, err := userfile.Read(f.TOML)
 	if err != nil {
 		return refuse("cannot read %s: %v", f.TOML, errors.Unwrap(err))
 	}
@@ -95,7 +96,7 @@ func (f *Folder) check() error {
 		}
 	}
 	f.Python = filepath.Join(f.Dir, name+".py")
-	text, err := os.ReadFile(f.Python)
+	text, err := userfile.Read(f.Python)
 	if err != nil {
 		return fmt.Errorf("there is no %s.py, which holds the truth: def reference(%s) in torch", name,
 			f.parameters())
@@ -111,7 +112,7 @@ func (f *Folder) check() error {
 			shown(f.TOML), f.parameters(), name)
 	}
 	f.CUDA = filepath.Join(f.Dir, name+".cu")
-	text, err = os.ReadFile(f.CUDA)
+	text, err = userfile.Read(f.CUDA)
 	if errors.Is(err, fs.ErrNotExist) {
 		f.CUDA = ""
 		return nil

@@ -71,13 +71,17 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	failed := backend.LoadFailure{Implementation: f.Name, Status: op.StatusBuildFail}
 	var missing *backend.Unavailable
 	var broken *backend.BuildFailure
+	var trouble *backend.HostTrouble
 	switch {
+	case errors.As(err, &trouble):
+		failed.Status, failed.Message, failed.Log = op.StatusInterrupted, trouble.Sentence, trouble.Log
+		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case errors.As(err, &missing):
 		failed.Status, failed.Message = op.StatusUnavailable, missing.Sentence
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case errors.As(err, &broken):
-		failed.Message, failed.Log = broken.Sentence, broken.Log
-		f.limit(&failed)
+		failed.Status, failed.Message, failed.Log = broken.Verdict(), broken.Sentence, broken.Log
+		f.limit(ctx, &failed)
 		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
@@ -85,7 +89,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		return reply, hello, err
 	}
 	for i := range reply.Implementations {
-		reply.Implementations[i].Source = f.source
+		reply.Implementations[i].Source, reply.Implementations[i].Flags = f.source, f.reading.Flags
 		reply.Implementations[i].Doubts = f.doubtsOf(reply.Implementations[i].Pass)
 		if f.IsPython() && !f.launches {
 			reply.Implementations[i].Calls = "torch"
@@ -98,7 +102,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		failed = reply.Failed[0]
 		failed.Implementation = f.Name
 		failed.Message = advice.ExplainBuild(f.placeMessage(failed.Message, failed.Log))
-		f.limit(&failed)
+		f.limit(ctx, &failed)
 		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)
 		reply.Failed = []backend.LoadFailure{failed}
@@ -125,7 +129,7 @@ func (f *File) doubtsOf(pass op.Pass) []backend.Doubt {
 
 // limit makes a failure neutral that is a limit of this machine's or of the emulator, and no fault of the
 // file.
-func (f *File) limit(failed *backend.LoadFailure) {
+func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	if failed.Status != op.StatusBuildFail {
 		return
 	}
@@ -143,7 +147,18 @@ func (f *File) limit(failed *backend.LoadFailure) {
 		strings.Contains(failed.Message, "redefinition of"):
 		failed.Status = op.StatusUnsupported
 		failed.Message += ": all strings of the file are compiled together; put each into a file of its own"
+	case f.isCUDA(ctx):
+		failed.Status = op.StatusUnsupported
+		failed.Message = "nvcc compiles it, and the emulator does not: run it where a GPU is (" +
+			failed.Message + ")"
 	}
+}
+
+// isCUDA says whether nvcc compiles a .cu that the emulator's compiler has refused.
+func (f *File) isCUDA(ctx context.Context) bool {
+	w := f.reading.Workers
+	return filepath.Ext(f.Path) == ".cu" && !w.GPU && w.Accepts != nil && w.Confine == nil &&
+		w.Accepts(ctx, f.Path, f.reading.Options.Flags)
 }
 
 // inTheShim is said of a message that is about the shim.
@@ -185,7 +200,9 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if err == nil {
 		f.assertsSizes(&outcome)
 		f.endsForSizes(&outcome, emptyOutputs(job))
-		f.tookLong(&outcome)
+		f.tookLong(&outcome, job)
+	}
+	if err == nil {
 		f.missesNames(&outcome)
 		advice.ExplainThrown(&outcome)
 		advice.Explain(&outcome, f.launchLines, f.dynamicShared)
@@ -241,11 +258,22 @@ func (f *File) assertsSizes(outcome *backend.Outcome) {
 	}
 }
 
-// tookLong makes a hang neutral that is a run which the emulator or Triton's interpreter did not end in time:
-// a GPU is a thousand times as fast. The emulator itself says where no block finishes; the interpreter
-// cannot, so that a kernel of Triton which never ends is neutral too.
-func (f *File) tookLong(outcome *backend.Outcome) {
+// mostSmall is how many elements a call has that no function takes long for, without a GPU either.
+const mostSmall = 1 << 14
+
+// tookLong makes a hang neutral that may be no more than a run of many elements in the emulator or Triton's
+// interpreter: a GPU is a thousand times as fast. One of few elements is a hang, and so is one that took ten
+// times as long as another of as much work.
+func (f *File) tookLong(outcome *backend.Outcome, job backend.Job) {
+	elements := int64(0)
+	for _, t := range job.Inputs {
+		elements += t.Elements()
+	}
+	for _, t := range job.Outputs {
+		elements += t.Elements()
+	}
 	if outcome.Status == op.StatusHang && !f.reading.Workers.GPU && (!f.IsPython() || f.interpreted) &&
+		outcome.Usual == 0 && elements > mostSmall &&
 		strings.HasPrefix(outcome.Sentence, "no answer to run within ") {
 		outcome.Status = op.StatusUnsupported
 		outcome.Sentence = "it takes too long without a GPU: " + outcome.Sentence

@@ -1,11 +1,13 @@
 package ownkernels
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/worker"
 )
 
 // A message of a compiler is placed in the user's file, or told to be about the shim.
@@ -37,8 +39,35 @@ func TestLimitOfTheShim(t *testing.T) {
 		ofCUB:                                            op.StatusUnsupported,
 	} {
 		failed := backend.LoadFailure{Status: op.StatusBuildFail, Message: f.placeMessage(message, "")}
-		if f.limit(&failed); failed.Status != want {
+		if f.limit(t.Context(), &failed); failed.Status != want {
 			t.Errorf("%s: %v, want %v", message, failed.Status, want)
+		}
+	}
+}
+
+// What nvcc compiles is CUDA, whatever the emulator's compiler says of it; without nvcc that decides, and so
+// it does in a sandbox, out of which nvcc would run.
+func TestWhatNVCCCompiles(t *testing.T) {
+	const message = "/home/u/a.cu:9: expected ';'"
+	accepts := func(is bool) func(context.Context, string, []string) bool {
+		return func(context.Context, string, []string) bool { return is }
+	}
+	confine := func(*worker.Adapter, bool, []string) {}
+	for _, c := range []struct {
+		workers Workers
+		want    op.Status
+	}{
+		{Workers{}, op.StatusBuildFail},
+		{Workers{Accepts: accepts(false)}, op.StatusBuildFail},
+		{Workers{Accepts: accepts(true)}, op.StatusUnsupported},
+		{Workers{Accepts: accepts(true), Confine: confine}, op.StatusBuildFail},
+		{Workers{Accepts: accepts(true), GPU: true}, op.StatusBuildFail},
+	} {
+		f := &File{Name: "mine/a", Path: "/home/u/a.cu", reading: Reading{Workers: c.workers}}
+		failed := backend.LoadFailure{Status: op.StatusBuildFail, Message: message}
+		if f.limit(t.Context(), &failed); failed.Status != c.want ||
+			!strings.Contains(failed.Message, message) {
+			t.Errorf("%+v: %v %q, want %v", c.workers, failed.Status, failed.Message, c.want)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (b *Backend) Narrow(options *op.Options) {
 	}
 	options.Attributes, options.Equal, options.Dims = attributes, all.Equal, dims
 	options.Shapes = all.Shapes
-	options.Unchained = !slices.Contains(all.Passes, op.Forward)
+	options.SavedFrom = b.savedFrom()
 	for _, f := range b.Files { // sizes of its own, which others do not have
 		own := maps.Clone(f.Covers.Dims)
 		differs := func(name string) bool { return own[name] > 0 && all.Dims[name] == 0 }
@@ -130,4 +130,25 @@ func (b *Backend) Narrow(options *op.Options) {
 			options.Shapes = append(options.Shapes, own)
 		}
 	}
+}
+
+// savedFrom is where the backwards of the files take saved tensors from, where not all do from everywhere:
+// one that recomputes its forward goes through it, and one without a forward has nothing that saves them.
+func (b *Backend) savedFrom() (all []string) {
+	own, driver := false, false
+	for _, f := range b.Files {
+		for _, one := range f.Bindings {
+			if one.Pass == op.Backward {
+				driver = driver || !one.Recomputes()
+				own = own || one.Recomputes() || slices.Contains(f.Covers.Passes, op.Forward)
+			}
+		}
+	}
+	switch {
+	case own && !driver:
+		return []string{"own"}
+	case driver && !own:
+		return []string{"driver"}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"triad/cuda"
 	"triad/cuda/rewrite"
+	"triad/internal/userfile"
 )
 
 // headerFolders are what repositories call the folders of their headers, in small letters. One of them
@@ -29,6 +30,7 @@ var otherHeader = regexp.MustCompile(`^[\w/]+$|^(?:assert|complex|ctype|errno|fe
 func nearHeaders(path string, text []byte, flags []string) []string {
 	var found []string
 	seen := map[string]bool{}
+	tree := userfile.Tree(path)
 	var follow func(path string, text []byte)
 	follow = func(path string, text []byte) {
 		for _, include := range rewrite.Includes(text) {
@@ -47,7 +49,11 @@ func nearHeaders(path string, text []byte, flags []string) []string {
 					found = append(found, "-I"+at)
 				}
 			}
-			if header, err := os.ReadFile(filepath.Join(at, include.Name)); at != "" && err == nil {
+			if at == "" {
+				continue
+			}
+			readable := userfile.Within(append(known, tree, at)...)
+			if header, err := readable.Read(filepath.Join(at, include.Name)); err == nil {
 				follow(filepath.Join(at, include.Name), header)
 			}
 		}
@@ -59,7 +65,7 @@ func nearHeaders(path string, text []byte, flags []string) []string {
 // firstWith is the first folder in which a file of that name lies; "" where none has one.
 func firstWith(name string, folders []string) string {
 	for _, folder := range folders {
-		if info, err := os.Stat(filepath.Join(folder, name)); err == nil && info.Mode().IsRegular() {
+		if userfile.IsRegular(filepath.Join(folder, name)) {
 			return folder
 		}
 	}

@@ -1,10 +1,15 @@
 package ownkernels
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A header that is not beside a file is looked for in the folders of its repository, and not above that.
@@ -43,5 +48,26 @@ func TestNearHeaders(t *testing.T) {
 	}
 	if again := nearHeaders(filepath.Join(root, "kernels", "k.cu"), text, want); len(again) > 0 {
 		t.Errorf("what the user's folders hold is not looked for: %v", again)
+	}
+}
+
+// A header that is a pipe or a device, of the working directory or of the repository, is not opened: it might
+// never end.
+func TestNearHeadersOfNoEnd(t *testing.T) {
+	root := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(root, ".git"), 0o755),
+		os.MkdirAll(filepath.Join(root, "kernels"), 0o755),
+		unix.Mkfifo(filepath.Join(root, "pipe.h"), 0o600),
+		os.WriteFile(filepath.Join(root, "sparse.h"), nil, 0o644),
+		os.Truncate(filepath.Join(root, "sparse.h"), 6<<30)); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(root)
+	text := []byte("#include \"pipe.h\"\n#include \"sparse.h\"\n#include \"/proc/self/pagemap\"\n" +
+		"#include \"" + strings.Repeat("../", 20) + "dev/zero\"\n")
+	began := time.Now()
+	nearHeaders(filepath.Join(root, "kernels", "k.cu"), text, nil)
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the headers took %v", took)
 	}
 }

@@ -2,13 +2,10 @@ package ownkernels
 
 import (
 	"bytes"
-	"os"
 
 	"triad/internal/kernelfile"
+	"triad/internal/userfile"
 )
-
-// mostBytes is how large a file of the user's may be: what is read of it takes time for every byte.
-const mostBytes = 4 << 20
 
 // mostFunctions is how many functions of one file are judged, each by itself, where none is named.
 const mostFunctions = 100
@@ -30,13 +27,6 @@ const mostNearBytes = 1 << 18
 
 // textOf is the text of a file near the user's; "" where it is too large or cannot be read.
 func textOf(path string) string {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > mostNearBytes {
-		return ""
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
+	text, _ := userfile.ReadUpTo(path, mostNearBytes)
 	return string(text)
 }

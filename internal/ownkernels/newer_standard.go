@@ -1,7 +1,6 @@
 package ownkernels
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,9 +31,8 @@ func newerStandard(path string, text []byte, flags []string) []string {
 		return nil
 	}
 	newer := newerCPP.Match(text)
-	for _, name := range fileversion.Included(path, cuda.HeaderFolders(flags)) {
-		included, err := os.ReadFile(name)
-		newer = newer || err == nil && newerCPP.Match(included)
+	for _, header := range fileversion.Included(path, cuda.HeaderFolders(flags)) {
+		newer = newer || newerCPP.Match(header.Text)
 	}
 	if !newer {
 		return nil

@@ -54,8 +54,10 @@ func (f *File) withOtherFiles(content []byte) {
 // something is missing, or where a name would be defined twice.
 func linkedWith(path string, content []byte, headers []string) (paths []string) {
 	included := ""
-	for _, name := range fileversion.Included(path, headers) {
-		included += "\n" + textOf(name)
+	for _, header := range fileversion.Included(path, headers) {
+		if len(header.Text) <= mostNearBytes {
+			included += "\n" + string(header.Text)
+		}
 	}
 	own := kernelfile.ReadCUDA(string(content) + included)
 	missing := own.Undefined()

@@ -1,7 +1,6 @@
 package ownkernels
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -9,12 +8,13 @@ import (
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/kernelfile"
+	"triad/internal/userfile"
 )
 
 // raised is where an exception was raised, as far as the user's lines say.
 func (f *File) raised(w *backend.Where) advice.Raised {
 	return advice.Raised{
-		Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: strings.Join(f.lines, "\n"),
+		Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: f.Text(),
 	}
 }
 
@@ -52,15 +52,20 @@ func (f *File) raisedAt(w *backend.Where) string {
 	return lines[w.Line-1]
 }
 
-// linesAt are the lines of the user's file that raised an exception; nil where a library did.
+// linesAt are the lines of the user's file that raised an exception; nil where a library did. A worker says
+// which file that is, and code may call itself whatever it likes: only the Python of the user's package is
+// read.
 func (f *File) linesAt(w *backend.Where) []string {
 	if w == nil || strings.Contains(w.File, "site-packages") || w.File == f.shim {
 		return nil
 	}
 	lines := f.lines
 	if w.File != f.Path {
-		text, err := os.ReadFile(w.File)
-		if err != nil || filepath.Ext(w.File) != ".py" {
+		if filepath.Ext(w.File) != ".py" {
+			return nil
+		}
+		text, err := userfile.Within(packageOf(f.Path)).Read(w.File)
+		if err != nil {
 			return nil
 		}
 		lines = strings.Split(string(text), "\n")

@@ -1,10 +1,13 @@
 package ownkernels
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -24,18 +27,28 @@ func TestLineThatRaised(t *testing.T) {
 		}
 		return path
 	}
-	imported, library := write("helper.py"), write("site-packages/library.py")
-	f := &File{Path: "mine.py", lines: []string{"x", "assert x.is_cuda"}}
+	imported, library := write("own/helper.py"), write("own/site-packages/library.py")
+	mine, elsewhere := filepath.Join(folder, "own", "mine.py"), write("elsewhere.py")
+	link, pipe := filepath.Join(folder, "own", "link.py"), filepath.Join(folder, "own", "pipe.py")
+	if err := errors.Join(os.Symlink(elsewhere, link), unix.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	f := &File{Path: mine, lines: []string{"x", "assert x.is_cuda"}}
 	for _, c := range []struct {
 		at   *backend.Where
 		want string
 	}{
 		{nil, ""},
-		{&backend.Where{File: "mine.py", Line: 2}, "assert x.is_cuda"},
+		{&backend.Where{File: mine, Line: 2}, "assert x.is_cuda"},
 		{&backend.Where{File: imported, Line: 2}, "assert a.ndim == 2"},
 		{&backend.Where{File: imported, Line: 9}, ""},
 		{&backend.Where{File: library, Line: 2}, ""},
 		{&backend.Where{File: "gone.py", Line: 2}, ""},
+		// code may call itself what it likes
+		{&backend.Where{File: elsewhere, Line: 2}, ""},
+		{&backend.Where{File: link, Line: 2}, ""},
+		{&backend.Where{File: pipe, Line: 2}, ""},
+		{&backend.Where{File: filepath.Join(folder, "own", "..", "elsewhere.py"), Line: 2}, ""},
 	} {
 		if got := f.raisedAt(c.at); got != c.want {
 			t.Errorf("%v: %q, want %q", c.at, got, c.want)

@@ -1,10 +1,10 @@
 package ownkernels
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +15,7 @@ import (
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/userfile"
 	"triad/internal/worker"
 )
 
@@ -24,6 +25,8 @@ type Workers struct {
 	Python func(folder string) *worker.Adapter // runs the operator file in a folder
 	Cache  string                              // the folder of generated code, in its subfolder own
 	GPU    bool
+	// Accepts says whether nvcc compiles a file; nil: there is none, or it may not run what it is given
+	Accepts func(ctx context.Context, file string, flags []string) bool
 	// Confine has a worker run in a sandbox in which these files and folders are seen; nil: it sees all. It
 	// builds a library, or has none.
 	Confine func(a *worker.Adapter, builds bool, sees []string)
@@ -33,6 +36,7 @@ type Workers struct {
 type Reading struct {
 	Request string // FILE[:function][@pass], the words of --add
 	Stem    string // stands for the file in its name, as kernelfile.Stems gives it; "": its own name does
+	Flags   string // that the user gave for the file, as they were typed
 	Spec    *op.Spec
 	Passes  []op.Pass
 	Options kernelfile.Options
@@ -55,7 +59,7 @@ type File struct {
 	reading       Reading
 	doubts        map[op.Pass][]backend.Doubt
 	right         map[op.Pass]bool // in some call of a trial
-	source        string           // hash of the file, of what it includes and of how it is called
+	source        string           // hash of the file and of what it includes
 	shim          string           // path of the code that triad wrote to call it
 	inline        string           // the CUDA of a Python file that is judged; "" where it has none
 	inlineAt      string           // where that lies
@@ -155,6 +159,9 @@ func (r Reading) Read() (*File, error) {
 	})
 }
 
+// Text is that of the file.
+func (f *File) Text() string { return strings.Join(f.lines, "\n") }
+
 // besideFlags are the compiler's flags with the file's own folder, where its copy lies elsewhere.
 func (f *File) besideFlags(flags []string) []string {
 	if f.inline == "" || filepath.Ext(f.Path) == ".py" {
@@ -231,8 +238,8 @@ func (r Reading) open(request kernelfile.Request) (path string, content []byte, 
 	if path, err = filepath.Abs(request.Path); err != nil {
 		return "", nil, fmt.Errorf("resolve %s: %w", request.Path, err)
 	}
-	if content, err = contentOf(path); err != nil {
-		return "", nil, r.refuse("cannot read the file: %v", err)
+	if content, err = userfile.Read(path); err != nil {
+		return "", nil, r.refuse("cannot read the file: %v", errors.Unwrap(err))
 	}
 	if n := definitions(request, content); n > mostDefinitions {
 		return "", nil, r.refuse("it defines %d functions, and triad looks at %d at most: name the one that "+
@@ -277,36 +284,13 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 	return []byte(code), nil
 }
 
-// contentOf is the text of a file. One that is no regular file, such as a pipe, might never end.
-func contentOf(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is no regular file (%v)", info.Mode().Type())
-	}
-	if err == nil && info.Size() > mostBytes {
-		return nil, fmt.Errorf("it has %d bytes, and a file of kernels may have %d", info.Size(), mostBytes)
-	}
-	var content []byte
-	if err == nil {
-		content, err = os.ReadFile(path)
-	}
-	if err != nil {
-		return nil, errors.Unwrap(err)
-	}
-	return content, nil
-}
-
 // bind matches the functions of a file, and where it has none those of the files that it includes.
 func (r Reading) bind(
 	request kernelfile.Request, path string, content []byte,
 ) ([]*kernelfile.Binding, error) {
 	included := ""
-	for _, name := range fileversion.Included(path, cuda.HeaderFolders(r.Options.Flags)) {
-		text, unread := os.ReadFile(name)
-		if unread != nil {
-			return nil, unread
-		}
-		included += "\n" + string(text)
+	for _, header := range fileversion.Included(path, cuda.HeaderFolders(r.Options.Flags)) {
+		included += "\n" + string(header.Text)
 	}
 	of := func(text string) ([]*kernelfile.Binding, error) {
 		file := request.Read(text, r.Options.Flags)

@@ -15,6 +15,9 @@ import (
 	"triad/internal/worker"
 )
 
+// rowsOperator is the operator that most of the files compute.
+const rowsOperator = "softmax"
+
 const (
 	softmax = `extern "C" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, ` +
 		`256>>>(x, y, cols); }`
@@ -52,7 +55,7 @@ func read(t *testing.T, r Reading) *File {
 // A .cu becomes a shim in the cache that includes it by a relative path; another text of the file is another
 // version with the same shim, other flags are another shim.
 func TestReadWritesTheShim(t *testing.T) {
-	r := reading(t, "softmax", "mine.cu", softmax)
+	r := reading(t, rowsOperator, "mine.cu", softmax)
 	first := read(t, r)
 	shim, err := os.ReadFile(first.shim)
 	if err != nil {
@@ -62,7 +65,7 @@ func TestReadWritesTheShim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Name != "mine/mine" || !strings.Contains(string(shim), `#include "`+include+`"`) {
+	if first.Name != "mine/mine.cu" || !strings.Contains(string(shim), `#include "`+include+`"`) {
 		t.Errorf("%s has the shim\n%s", first.Name, shim)
 	}
 	if !slices.Equal(first.launchLines, []int{1}) || !slices.Equal(first.Covers.DTypes, []string{"fp32"}) {
@@ -77,18 +80,17 @@ func TestReadWritesTheShim(t *testing.T) {
 			second.shim, first.shim)
 	}
 	r.Options.Flags = []string{"-DTILE=32"}
-	if third := read(t, r); third.source == second.source || third.shim == second.shim {
-		t.Error("other flags of the compiler are not another version")
+	if third := read(t, r); third.source != second.source || third.shim == second.shim {
+		t.Error("with other flags the file is another version, or it is compiled in the same place")
 	}
 }
 
 // Every version of a .py is called by the operator file of one folder.
 func TestReadWritesThePythonFile(t *testing.T) {
-	const operator = "softmax"
-	r := reading(t, operator, "mine.py", "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"+
+	r := reading(t, rowsOperator, "mine.py", "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"+
 		"def solve(x):\n    rows[(1,)](x)\n    return x\n")
 	first := read(t, r)
-	if filepath.Base(first.shim) != "softmax.py" || !first.IsPython() || !first.interpreted {
+	if filepath.Base(first.shim) != rowsOperator+".py" || !first.IsPython() || !first.interpreted {
 		t.Errorf("%+v", first)
 	}
 	if err := os.WriteFile(first.Path, []byte("def solve(x):\n    return x + 1\n"), 0o644); err != nil {
@@ -109,7 +111,7 @@ func TestReadWritesThePythonFile(t *testing.T) {
 		"def _launch(x):\n    rows[(1,)](x)\n\n\ndef solve(x):\n    _launch(x)\n    return x\n": true,
 		"def solve(x):\n    return x.softmax(-1)  # rows\n":                                     false,
 	} {
-		f := read(t, reading(t, operator, "mine.py", kernel+body))
+		f := read(t, reading(t, rowsOperator, "mine.py", kernel+body))
 		if f.launches != want || f.interpreted != want {
 			t.Errorf("%s: launches is %v, interpreted is %v, want %v", body, f.launches, f.interpreted, want)
 		}
@@ -124,7 +126,7 @@ func TestReadSeesAMissingBarrier(t *testing.T) {
 	} {
 		text := "__global__ void softmax(const float* x, float* y, int rows, int cols) { int i = " +
 			"threadIdx.x; " + body + " }"
-		if f := read(t, reading(t, "softmax", "mine.cu", text)); f.NoBarrier != want {
+		if f := read(t, reading(t, rowsOperator, "mine.cu", text)); f.NoBarrier != want {
 			t.Errorf("%q: no barrier is %v, want %v", body, f.NoBarrier, want)
 		}
 	}
@@ -135,7 +137,7 @@ func TestReadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, says string }{
 		"no function": {"mine.cu", "int x;", "it has no function to judge"},
 	} {
-		r := reading(t, "softmax", c.file, c.text)
+		r := reading(t, rowsOperator, c.file, c.text)
 		_, err := r.Read()
 		var u *op.UsageError
 		if !errors.As(err, &u) || !strings.Contains(u.Message, c.says) ||
@@ -143,7 +145,7 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	r := reading(t, "softmax", "mine.cu", softmax)
+	r := reading(t, rowsOperator, "mine.cu", softmax)
 	r.Request = filepath.Join(t.TempDir(), "nowhere.cu")
 	if _, err := r.Read(); err == nil || !strings.Contains(err.Error(),
 		"cannot read the file: no such file or directory") {
@@ -191,5 +193,33 @@ func TestNarrow(t *testing.T) {
 	if !slices.Equal(o.Passes, []op.Pass{op.Backward}) || !slices.Equal(o.DTypes, []string{"bf16"}) ||
 		o.Attributes["causal"] != "true" {
 		t.Errorf("what was asked for became %+v", o)
+	}
+}
+
+// A backward that goes through its forward is judged behind that, one that takes saved tensors behind
+// triad's where its file has no forward, and several files behind both where they differ.
+func TestNarrowSavedTensors(t *testing.T) {
+	const recomputing = "import torch\n\n\nclass F(torch.autograd.Function):\n    @staticmethod\n" +
+		"    def forward(ctx, x):\n        return x\n\n    @staticmethod\n" +
+		"    def backward(ctx, g):\n        return g\n\n\ndef softmax(x):\n    return F.apply(x)\n"
+	const saved = "import torch\n\n\ndef softmax_backward(y, grad_y):\n    return y * grad_y\n"
+	of := func(text string) *File {
+		r := reading(t, rowsOperator, "f.py", text)
+		r.Passes = []op.Pass{op.Backward}
+		return read(t, r)
+	}
+	for _, c := range []struct {
+		files []*File
+		want  []string
+	}{
+		{[]*File{of(recomputing)}, []string{"own"}},
+		{[]*File{of(saved)}, []string{"driver"}},
+		{[]*File{of(saved), of(recomputing)}, nil},
+	} {
+		var o op.Options
+		(&Backend{Files: c.files}).Narrow(&o)
+		if !slices.Equal(o.SavedFrom, c.want) {
+			t.Errorf("saved tensors from %v, want %v", o.SavedFrom, c.want)
+		}
 	}
 }

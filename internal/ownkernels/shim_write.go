@@ -13,17 +13,16 @@ import (
 	"github.com/google/renameio/v2"
 
 	"triad/cuda"
+	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/userfile"
 )
 
 // writePython puts the operator file that calls a .py where the worker finds it: a folder of the cache whose
 // name depends on what was asked for and not on the contents, so that the next version of the file is looked
 // for in the same one.
 func (f *File) writePython(code string) error {
-	hash := sha256.New()
-	hash.Write([]byte(strings.ReplaceAll(code, f.Path, "")))
-	fileversion.WriteContents(hash, f.Path)
-	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
+	f.source = fileversion.Hash(nil, f.Path)
 	operator := f.reading.Spec.Name
 	asked := fmt.Sprintf("%s %+v", f.reading.Request, f.reading.Options)
 	folder, err := f.shimFolder(f.Path + "\x00" + operator + "\x00" + asked)
@@ -31,7 +30,7 @@ func (f *File) writePython(code string) error {
 		return err
 	}
 	f.shim = filepath.Join(folder, operator+".py")
-	if err := f.writeShim(code); err != nil {
+	if err := f.writeWhole(f.shim, code); err != nil {
 		return err
 	}
 	f.adapter = f.reading.Workers.Python(folder)
@@ -44,13 +43,8 @@ func (f *File) writePython(code string) error {
 // writeCUDA puts the code that calls a .cu where the builder finds it: a folder of the cache whose name
 // depends on that code.
 func (f *File) writeCUDA(code func(include string) string) error {
-	hash := sha256.New()
-	hash.Write([]byte(code("")))
 	headers := cuda.HeaderFolders(f.reading.Options.Flags)
-	for _, path := range append([]string{f.Path}, f.others...) {
-		fileversion.WriteContents(hash, path, headers...)
-	}
-	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
+	f.source = fileversion.Hash(headers, append([]string{f.Path}, f.others...)...)
 	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
 	if err != nil {
 		return err
@@ -59,8 +53,8 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	if f.inline != "" {
 		f.inlineAt = filepath.Join(folder, filepath.Base(f.Path)+".cu")
 		lies = f.inlineAt
-		if err := writeWhole(lies, f.inline); err != nil {
-			return fmt.Errorf("write the CUDA source of %s: %w", f.Name, err)
+		if err := f.writeWhole(lies, f.inline); err != nil {
+			return err
 		}
 	}
 	// The builder lays files out as they lie on disk, so that a relative path finds the file there too.
@@ -70,7 +64,7 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	}
 	stem := strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
 	f.shim = filepath.Join(folder, stem+".triad.cu")
-	if err := f.writeShim(code(filepath.ToSlash(include))); err != nil {
+	if err := f.writeWhole(f.shim, code(filepath.ToSlash(include))); err != nil {
 		return err
 	}
 	f.adapter = f.reading.Workers.CUDA()
@@ -87,10 +81,10 @@ func (f *File) writeCUDA(code func(include string) string) error {
 
 // includedFrom are the files that a .cu includes from its own folder or from those of headers.
 func includedFrom(path string, headers []string) (all []string) {
-	for _, name := range fileversion.Included(path, headers) {
-		if lies, err := filepath.EvalSymlinks(name); err == nil &&
-			within(lies, append([]string{filepath.Dir(path)}, headers...)) {
-			all = append(all, name)
+	shown := userfile.Within(append([]string{filepath.Dir(path)}, headers...)...)
+	for _, header := range fileversion.Included(path, headers) {
+		if shown.Hold(header.Path) { // the rest may be secret
+			all = append(all, header.Path)
 		}
 	}
 	return all
@@ -102,7 +96,7 @@ func includedFrom(path string, headers []string) (all []string) {
 func Beside(path string) (all []string, err error) {
 	if filepath.Ext(path) != ".py" {
 		all = includedFrom(path, nil)
-		content, err := os.ReadFile(path)
+		content, err := userfile.Read(path)
 		if err != nil {
 			return all, nil // who reads the file says so
 		}
@@ -129,17 +123,6 @@ func Beside(path string) (all []string, err error) {
 	return all, err
 }
 
-// within says whether a file lies in one of some folders: what a file includes from elsewhere a sandbox does
-// not show, since a file that nobody vouches for may include what is secret.
-func within(path string, folders []string) bool {
-	for _, folder := range folders {
-		if real, err := filepath.EvalSymlinks(folder); err == nil && strings.HasPrefix(path, real+"/") {
-			return true
-		}
-	}
-	return false
-}
-
 // confine has the worker of the file run in a sandbox, where it is asked for.
 func (f *File) confine(builds bool, sees ...string) {
 	if f.reading.Workers.Confine != nil {
@@ -164,19 +147,16 @@ func (f *File) shimFolder(key string) (string, error) {
 	sum := sha256.Sum256([]byte(key))
 	folder := filepath.Join(f.reading.Workers.Cache, "own", hex.EncodeToString(sum[:8]))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("write the code that calls %s: %w", f.Name, err)
+		return "", backend.UnusableCache("the code that calls "+f.Name, folder, err)
 	}
 	return folder, nil
 }
 
-// writeShim replaces the shim whole or not at all: another run may read it at the same time.
-func (f *File) writeShim(code string) error {
-	if err := writeWhole(f.shim, code); err != nil {
-		return fmt.Errorf("write the code that calls %s: %w", f.Name, err)
+// writeWhole replaces a file of the cache whole or not at all: another run may read it at the same time.
+func (f *File) writeWhole(path, text string) error {
+	folder := filepath.Dir(path)
+	if err := renameio.WriteFile(path, []byte(text), 0o644, renameio.WithTempDir(folder)); err != nil {
+		return backend.UnusableCache("the code that calls "+f.Name, folder, err)
 	}
 	return nil
-}
-
-func writeWhole(path, text string) error {
-	return renameio.WriteFile(path, []byte(text), 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }

@@ -21,7 +21,8 @@ type Record struct {
 	Variant string // "warp"
 	Device  string // "gpu", "emulator", "interpreter", "cpu"; "" where nothing ran
 	GPU     string // its place on the bus, "00000000:1B:00.0"; "" where none ran it or it is not known
-	Source  string // content hash of the implementation's sources and flags; "" where it could not be loaded
+	Source  string // content hash of the implementation's sources; "" where it could not be loaded
+	Flags   string // that say how a user's file is compiled and called, as they were typed; "" where none do
 
 	Status   op.Status
 	Contract string // the contract that the verdict was given under; "" where there is none
@@ -39,6 +40,7 @@ type Record struct {
 	Timings []Timing // one a regime; the first is the one that tables show
 
 	Explained []Explanation // what --explain shows; printed, not stored
+	Diagnosis *Diagnosis    // of wrong runs of a user's file that were looked at closer; nil of others
 }
 
 // Explanation is what there is to say about one judged output beyond its verdict.
@@ -69,7 +71,8 @@ type Verdict struct {
 	NCovered int64    `json:"n_covered"`
 	NWrong   int64    `json:"n_wrong"`
 	Worst    *Element `json:"worst"` // null where no element was compared
-	// min over the elements of allowance/error; "inf" where all are equal to the truth
+	// min over the elements of (T + half an ulp) / |y-R|; "inf" where all are equal to the truth, null where
+	// a gate rejects
 	Headroom *Float `json:"headroom"`
 	// largest distance from the truth in units in the last place of the output's dtype
 	ULPMax  *Float `json:"ulp_max"`
@@ -166,6 +169,7 @@ type object struct {
 	Device       string            `json:"device"`
 	GPU          string            `json:"gpu,omitempty"`
 	Source       string            `json:"source"`
+	Flags        string            `json:"flags"`
 	Status       op.Status         `json:"status"`
 	Contract     string            `json:"contract"`
 	Message      string            `json:"message"`
@@ -180,6 +184,7 @@ type object struct {
 	Timing       *Timing           `json:"timing"`
 	Timings      []Timing          `json:"timings,omitempty"`
 	Explained    []Explanation     `json:"explained,omitempty"`
+	Diagnosis    *Diagnosis        `json:"diagnosis,omitempty"`
 }
 
 // MarshalJSON writes the object that docs/json.md describes.
@@ -190,11 +195,12 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Distribution: r.Case.Distribution,
 		Upstream:     orNull(r.Case.Upstream), Saved: orNull(r.Case.Saved), CaseKey: r.Case.Key(),
 		Seed: r.Seed,
-		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, GPU: r.GPU, Source: r.Source,
+		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, GPU: r.GPU,
+		Source: r.Source, Flags: r.Flags,
 		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where,
 		LogTail: r.LogTail, Build: r.Build,
 		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes,
-		Explained: explainedJSON(r.Explained),
+		Explained: explainedJSON(r.Explained), Diagnosis: r.Diagnosis.filled(),
 	}
 	o.Outputs = slices.Clone(o.Outputs)
 	for i := range o.Outputs {

@@ -123,7 +123,7 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 	if err := totals(w, style, records, summary); err != nil {
 		return err
 	}
-	return write(w, moreWords(records, summary))
+	return write(w, moreWords(records, style, summary))
 }
 
 // shownPowerless is how many cases without power are named.
@@ -172,8 +172,8 @@ func printed(w io.Writer, style Style, lines []group) error {
 				continue
 			}
 			told = append(told, r.Impl)
-			if err := write(w, fmt.Sprintf("\n  %s printed something: triad results show %s\n", clean(r.Impl),
-				r.ID)); err != nil {
+			if err := write(w, fmt.Sprintf("\n  %s printed something: triad results show %s%s\n",
+				clean(r.Impl), r.ID, style.InDatabase)); err != nil {
 				return err
 			}
 		}
@@ -327,7 +327,7 @@ func badLine(w io.Writer, style Style, g group, sharing map[string][]string, tol
 		return nil
 	}
 	return write(w, fmt.Sprintf("        and %d more: triad results list --op %s --impl %s --dtype %s "+
-		"--status %s\n", more, g.op, g.impl, g.dtype, g.status()))
+		"--status %s%s\n", more, g.op, g.impl, g.dtype, g.status(), style.InDatabase))
 }
 
 // size is a rough number of elements of a case: the product of its dims, as a float so that it cannot
@@ -380,18 +380,18 @@ func badRecord(w io.Writer, style Style, r record.Record, others []string) error
 		text.WriteString(indent + "the same for " + strings.Join(others, ", ") + "\n")
 	}
 	if r.ID != "" {
-		text.WriteString(indent + "triad results show " + r.ID + "\n")
+		text.WriteString(indent + "triad results show " + r.ID + style.InDatabase + "\n")
 	}
 	return write(w, text.String())
 }
 
 // moreWords says where more is to be read than on the first screen.
-func moreWords(records []record.Record, summary Summary) string {
+func moreWords(records []record.Record, style Style, summary Summary) string {
 	if summary.Details || summary.Database == "" || len(records) == 0 {
 		return ""
 	}
 	return "With --verbose a line for each dtype and the largest errors, with --explain each output; one " +
-		"run: triad results show ID.\n"
+		"run: triad results show ID" + style.InDatabase + ".\n"
 }
 
 // totals are the last lines: how many runs weigh what, what the exit code means, and where the results are.

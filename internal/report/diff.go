@@ -164,8 +164,8 @@ func diffTimes(w io.Writer, style Style, title string, changes []resultdiff.Chan
 	var rows [][]string
 	for _, t := range all[:min(len(all), limit)] {
 		changed := t.Why
-		if changed == "" && t.A.Source != t.B.Source {
-			changed = "source changed"
+		if changed == "" {
+			changed = resultdiff.SourceChange(t.A, t.B)
 		}
 		rows = append(rows, []string{
 			t.B.Case.Op, t.B.Case.Pass.String(), t.B.Case.DType, t.Impl(), t.Regime, Duration(t.ANS),

@@ -91,7 +91,7 @@ func Files(w io.Writer, style Style, rows []*candidates.Row, s FilesSummary) err
 	text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", s.Seed, clean(s.Database),
 		s.Session)
 	return write(w, text+"One file with all its cases: triad compare OP --add FILE; one run: triad results "+
-		"show ID.\n")
+		"show ID"+style.InDatabase+".\n")
 }
 
 // secondsText is a time in seconds; "" where it is not known.

@@ -56,13 +56,19 @@ func findingText(f op.Finding) string {
 	}
 	line("implementations", code(f.Implementations))
 	line("covers", findingCases(f))
+	if len(f.Calls) > 0 {
+		line("in a user's file", "where the wrong call reaches "+code(f.Calls))
+	} else {
+		line("in a user's file", "never")
+	}
 	if f.Raises == "" {
 		line("looks", fmt.Sprintf("%s; gate %s; every wrong element: %s", code(f.Outputs),
-			strings.Join(f.Gates, ", "), strings.Join(f.Wrong, ", ")))
+			strings.Join(f.Gates, ", "), wrongText(f)))
 	} else {
 		line("looks", "the call raises `"+f.Raises+"`")
 	}
 	line("seen with", f.Seen)
+	line("shows if", f.Sometimes)
 	line("public", f.Link)
 	fmt.Fprintf(&text, "\n```\n%s\n```\n", f.Command)
 	return text.String()
@@ -126,3 +132,12 @@ func findingCases(f op.Finding) string {
 
 // code sets words in Markdown's code.
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
+
+// wrongText says what the wrong elements of a finding look like.
+func wrongText(f op.Finding) string {
+	var all []string
+	for _, w := range f.Wrong {
+		all = append(all, w.Text())
+	}
+	return strings.Join(all, "; or ")
+}

@@ -178,18 +178,23 @@ func (g group) status() op.Status {
 	return shown
 }
 
-// measures are the smallest headroom and the largest error in ulp over what was judged. A case that cannot
-// tell right from wrong says nothing of an implementation that others say something of.
+// measures are the smallest headroom and the largest error in ulp over what was judged. What is wrong has no
+// headroom. A case that cannot tell right from wrong says nothing of an implementation that others say
+// something of.
 func (g group) measures() (headroom, ulp *record.Float) {
-	powerless := g.status() == op.StatusNoPower
+	powerless, wrong := g.status() == op.StatusNoPower, false
 	for _, r := range g.records {
 		if r.Status == op.StatusNoPower && !powerless {
 			continue
 		}
+		wrong = wrong || r.Status.Weight() == op.Bad
 		for _, v := range r.Outputs {
 			headroom = least(headroom, v.Headroom, func(a, b record.Float) bool { return a < b })
 			ulp = least(ulp, v.ULPMax, func(a, b record.Float) bool { return a > b })
 		}
+	}
+	if wrong {
+		headroom = nil
 	}
 	return headroom, ulp
 }

@@ -290,8 +290,8 @@ func (p Page) ratioTable(title string, word resultdiff.Word) htmlBlock {
 	var rows []htmlRow
 	for _, t := range all {
 		changed := t.Why
-		if changed == "" && t.A.Source != t.B.Source {
-			changed = "source changed"
+		if changed == "" {
+			changed = resultdiff.SourceChange(t.A, t.B)
 		}
 		line := row(weight, t.B.Case.Op+"/"+t.Impl(), t.B.Case.Pass.String(), t.B.Case.DType, t.Regime,
 			Duration(t.ANS), Duration(t.BNS), fmt.Sprintf("%.3f [%.3f, %.3f]", t.Ratio.Ratio, t.Low, t.High),

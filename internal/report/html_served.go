@@ -231,6 +231,7 @@ func (p Page) factsSection(run record.Run) htmlSection {
 	fact("contract", r.Contract)
 	fact("device", r.Device)
 	fact("source", r.Source)
+	fact("flags", clean(r.Flags))
 	fact("build", buildWords(r.Build))
 	for _, t := range r.Timings {
 		fact("timed, "+t.Regime, timingWords(t))

@@ -146,3 +146,17 @@ func TestTimesOfOneGPU(t *testing.T) {
 		t.Error("the records themselves lost their times")
 	}
 }
+
+// A page of wrong runs begins with why they are wrong, where that was looked at closer.
+func TestAPageHasTheDiagnosis(t *testing.T) {
+	r := record.Record{ID: "01X", Impl: "mine/a.cu", Status: op.StatusFail, Diagnosis: &record.Diagnosis{
+		Status: op.StatusFail, Message: "y[0] is NaN", Repeat: "triad compare",
+		Findings: []record.Finding{{Text: "1. read of memory that nobody has written\n   a.cu:8: read\n"}},
+	}}
+	p := Page{Records: []record.Record{r}}
+	section := p.wrongSection()
+	if len(section.Blocks) < 3 || !strings.Contains(section.Blocks[0].Words, "mine/a.cu") ||
+		!strings.Contains(section.Blocks[1].Code, "a.cu:8: read") {
+		t.Errorf("%+v", section.Blocks)
+	}
+}

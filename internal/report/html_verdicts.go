@@ -102,12 +102,30 @@ func (p Page) wrongSection() htmlSection {
 		s.Words = fmt.Sprintf("%d of %s; triad results list --bad shows all.", len(rows),
 			counted(len(bads), "wrong run"))
 	}
+	s.Blocks = append(s.Blocks, diagnosisBlocks(bads)...)
 	s.Blocks = append(s.Blocks, tableOf("Wrong runs, the smallest cases first",
 		[]string{"implementation", "status", "pass", "dtype", "case", "what is wrong", "run"}, rows))
 	for _, f := range p.mapFigures() {
 		s.Blocks = append(s.Blocks, htmlBlock{Figure: f.html()})
 	}
 	return s
+}
+
+// diagnosisBlocks show why runs are wrong, of those that were looked at closer.
+func diagnosisBlocks(records []record.Record) []htmlBlock {
+	var blocks []htmlBlock
+	for _, r := range records {
+		if r.Diagnosis == nil {
+			continue
+		}
+		var text strings.Builder
+		_ = Diagnosis(&text, Style{}, *r.Diagnosis) // a Builder takes everything
+		blocks = append(blocks,
+			htmlBlock{Words: fmt.Sprintf("The smallest case found that shows what is wrong with %s %s:",
+				r.Impl, r.Case.Pass)},
+			htmlBlock{Code: smallestWords(*r.Diagnosis) + text.String()})
+	}
+	return blocks
 }
 
 // badRecords are the wrong runs: of each implementation its smallest case first, then the rest.
@@ -201,19 +219,20 @@ func (p Page) elementSection() htmlSection {
 	return s
 }
 
-// worst is the run and output whose worst element says most: a wrong one, else the one of least headroom.
+// worst is the run and output whose worst element says most: that with the largest share of wrong elements,
+// else the one of least headroom.
 func (g group) worst() (record.Record, *record.Verdict) {
 	var of record.Record
 	var found *record.Verdict
 	least := math.Inf(1)
 	for _, r := range g.records {
 		for i, v := range r.Outputs {
-			if v.Worst == nil || v.Headroom == nil || r.Status == op.StatusNoPower {
+			if v.Worst == nil || v.Headroom == nil && v.NWrong == 0 || r.Status == op.StatusNoPower {
 				continue
 			}
-			key := float64(*v.Headroom)
-			if v.NWrong > 0 {
-				key = -1 / (1 + key)
+			key := -float64(v.NWrong) / float64(max(1, v.NCompared))
+			if v.NWrong == 0 {
+				key = float64(*v.Headroom)
 			}
 			if found == nil || key < least {
 				of, found, least = r, &r.Outputs[i], key

@@ -46,7 +46,16 @@ func TestNoHeadroomOfAPowerlessCase(t *testing.T) {
 	if headroom, ulp := g.measures(); headroom != nil || ulp != nil {
 		t.Errorf("headroom %v, ulp %v of a row whose only other case was not compared", headroom, ulp)
 	}
-	g.records = g.records[:1]
+	g.records = []record.Record{
+		{Status: op.StatusPass, Outputs: []record.Verdict{{Name: "y", Headroom: &endless}}},
+		{Status: op.StatusFail, Outputs: []record.Verdict{{Name: "y", Status: op.StatusFail, ULPMax: &none}}},
+	}
+	if headroom, ulp := g.measures(); headroom != nil || ulp == nil {
+		t.Errorf("headroom %v, ulp %v of a row with a wrong case", headroom, ulp)
+	}
+	g.records = []record.Record{{
+		Status: op.StatusNoPower, Outputs: []record.Verdict{{Name: "y", Headroom: &endless}},
+	}}
 	if headroom, _ := g.measures(); headroom == nil {
 		t.Error("no headroom of a case that stands alone")
 	}

@@ -66,6 +66,7 @@ func judgedOf(v record.Verdict) judge.Verdict {
 	if s == nil {
 		return out
 	}
+	out.Headroom = 1 / float64(s.Used)
 	out.Contract, out.Digest, out.DType, out.Saturate, out.FTZ = s.Contract, s.Digest, s.DType,
 		s.Saturates, s.Flushes
 	out.Exact, out.Bits, out.Independent = s.Exact, s.Bits, s.Independent

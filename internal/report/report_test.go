@@ -72,7 +72,7 @@ func softmax(id int, impl, dtype string, cols int64, status op.Status) record.Re
 
 func wrong(r record.Record) record.Record {
 	r.Message = "y is wrong"
-	r.Outputs[0].NWrong, r.Outputs[0].Headroom, r.Outputs[0].ULPMax = 17, num(0.125), num(math.Inf(1))
+	r.Outputs[0].NWrong, r.Outputs[0].Headroom, r.Outputs[0].ULPMax = 17, nil, num(math.Inf(1))
 	r.Outputs[0].Worst = &record.Element{
 		Index: []int64{3, 999}, Got: record.Float(math.NaN()),
 		Want: 0.00233333, Low: 0.0023333327, High: 0.0023333339,
@@ -373,5 +373,17 @@ func TestASampleIsSaid(t *testing.T) {
 	v.NCompared = v.N
 	if words := sampleWords(v); words != "" {
 		t.Errorf("of an output that was compared as a whole it says %q", words)
+	}
+}
+
+// Commands that read what was recorded name the database that a flag named.
+func TestHintsNameTheDatabase(t *testing.T) {
+	var out bytes.Buffer
+	r := record.Record{ID: "01X", Status: op.StatusFail, Message: "wrong", Impl: "mine/x"}
+	if err := Bad(&out, Style{InDatabase: " --db my.db"}, r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "triad results show 01X --db my.db\n") {
+		t.Error(out.String())
 	}
 }

@@ -93,6 +93,7 @@ func Show(w io.Writer, style Style, run record.Run) error {
 	fact("contract", r.Contract)
 	fact("device", r.Device)
 	fact("source", r.Source)
+	fact("flags", clean(r.Flags))
 	fact("build", buildWords(r.Build))
 	fact("launches", fmt.Sprint(r.Launches))
 	fact("harness time", fmt.Sprintf("%v (not the kernel's)", r.Wall.Round(time.Microsecond)))
@@ -121,12 +122,16 @@ func Show(w io.Writer, style Style, run record.Run) error {
 	if err := others(w, style, r.Impl, run.Differences); err != nil {
 		return err
 	}
+	if err := smallestCase(w, style, r.Diagnosis); err != nil {
+		return err
+	}
 	if r.LogTail != "" {
 		if err := write(w, "\n  end of the worker's log\n"+cleanLines(r.LogTail, "    ")); err != nil {
 			return err
 		}
 	}
-	return write(w, "\n  Run it again on the same bits:\n    "+clean(record.Repeat(r, s.Added))+"\n")
+	return write(w, "\n  Run it again on the same bits:\n    "+clean(record.Repeat(r, s.Added))+
+		style.InDatabase+"\n")
 }
 
 // outputs writes the verdict of each output, and below them what each element that decides looks like.

@@ -55,7 +55,7 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 				clean(f.Kernel),
 			})
 		}
-		notes.WriteString(sanitizerNotes(l))
+		notes.WriteString(sanitizerNotes(style, l))
 		for _, name := range l.Never {
 			if !never[name] {
 				never[name] = true
@@ -90,7 +90,7 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 }
 
 // sanitizerNotes tells what one tool did not do.
-func sanitizerNotes(l SanitizerLine) string {
+func sanitizerNotes(style Style, l SanitizerLine) string {
 	var notes strings.Builder
 	if l.Processes == 0 {
 		fmt.Fprintf(&notes, "%s watched no worker to its end: nothing is proven.\n", l.Tool)
@@ -103,8 +103,8 @@ func sanitizerNotes(l SanitizerLine) string {
 		fmt.Fprintf(&notes, "%s: stopped before its plan was done.\n", l.Tool)
 	}
 	if l.Bad > 0 {
-		fmt.Fprintf(&notes, "%s: %s bad under it: triad results list shows why.\n", l.Tool,
-			counted(l.Bad, "record"))
+		fmt.Fprintf(&notes, "%s: %s bad under it: triad results list%s shows why.\n", l.Tool,
+			counted(l.Bad, "record"), style.InDatabase)
 	}
 	if len(l.Missed) > 0 {
 		fmt.Fprintf(&notes, "%s: %s did not run under it: %s.\n", l.Tool,

@@ -13,6 +13,9 @@ import (
 type Style struct {
 	Color bool // a terminal that shows colours
 	Width int  // columns of the terminal; 0: as wide as it gets
+	// InDatabase ends commands that read what was recorded: " --db FILE"; "" for the database that is used
+	// where none is named.
+	InDatabase string
 }
 
 // column is a column of a table: its heading, whether it holds numbers, and whether a narrow terminal may do
@@ -281,11 +284,13 @@ func clean(words string) string {
 	}, strings.TrimSpace(words))
 }
 
-// cleanLines is clean for text of several lines, each behind indent.
+// cleanLines is clean for text of several lines, each behind indent and with the spaces that it begins with.
 func cleanLines(words, indent string) string {
 	lines := strings.Split(strings.TrimRight(words, "\n"), "\n")
 	for i, line := range lines {
-		lines[i] = strings.TrimRight(indent+clean(strings.ReplaceAll(line, "\t", "    ")), " ")
+		line = strings.ReplaceAll(line, "\t", "    ")
+		own := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		lines[i] = strings.TrimRight(indent+own+clean(line), " ")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

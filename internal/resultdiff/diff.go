@@ -48,18 +48,14 @@ type Options struct {
 
 // Diff compares two sides. The changes have the order of the cases of B, what only A has after them.
 func Diff(a, b Side, o Options) []Change {
-	before := map[key]*Entry{}
-	for i := range a.Entries {
-		before[a.Entries[i].key()] = &a.Entries[i]
-	}
 	var all []Change
+	compared, before := map[*Entry]bool{}, match(a, b)
 	for i := range b.Entries {
-		e := &b.Entries[i]
-		all = append(all, change(before[e.key()], e))
-		delete(before, e.key())
+		all = append(all, change(before[i], &b.Entries[i]))
+		compared[before[i]] = true
 	}
 	for i := range a.Entries {
-		if e := &a.Entries[i]; before[e.key()] == e {
+		if e := &a.Entries[i]; !compared[e] {
 			all = append(all, change(e, nil))
 		}
 	}

@@ -244,3 +244,39 @@ func TestHistoriesTellWhatIsNew(t *testing.T) {
 		t.Errorf("the third step is %+v", s)
 	}
 }
+
+// Entries of one device are compared with each other; those of a case and implementation that remain alone on
+// both sides, on other devices, are compared too.
+func TestDiffMatchesDevices(t *testing.T) {
+	of := func(device string, status op.Status) Entry {
+		return Entry{CaseKey: "1", Impl: "cuda/a", Device: device, Status: status, Conditions: &Conditions{}}
+	}
+	for _, c := range []struct {
+		a, b []Entry
+		want []Outcome
+	}{
+		{
+			[]Entry{of("emulator", op.StatusFail), of("gpu", op.StatusPass)},
+			[]Entry{of("gpu", op.StatusPass), of("emulator", op.StatusPass)},
+			[]Outcome{Unchanged, BecameRight},
+		},
+		{
+			[]Entry{of("emulator", op.StatusPass)},
+			[]Entry{of("gpu", op.StatusFail)},
+			[]Outcome{BecameWrong},
+		},
+		{
+			[]Entry{of("emulator", op.StatusPass), of("", op.StatusBuildFail)},
+			[]Entry{of("gpu", op.StatusPass)},
+			[]Outcome{OnlyB, OnlyA, OnlyA},
+		},
+	} {
+		var got []Outcome
+		for _, change := range Diff(Side{Entries: c.a}, Side{Entries: c.b}, Options{}) {
+			got = append(got, change.Outcome)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
+}

@@ -16,6 +16,7 @@ type Entry struct {
 	Run        string // ULID
 	Session    string // ULID
 	Source     string // content hash of the implementation; "" where it could not be loaded
+	Flags      string // of a user's file
 	Device     string
 	Status     op.Status
 	Message    string
@@ -52,10 +53,54 @@ type Side struct {
 }
 
 // key is what an entry of one side is matched with in the other: the same implementation by name on the same
-// case. The source may have changed, that is what is asked about.
-type key struct{ caseKey, impl string }
+// case and device. The source may have changed, that is what is asked about.
+type key struct{ caseKey, impl, device string }
 
-func (e *Entry) key() key { return key{e.CaseKey, e.Impl} }
+func (e *Entry) key() key { return key{e.CaseKey, e.Impl, e.Device} }
+
+// match gives the entries of b those of a that they are compared with, by their places: the one of the same
+// key. Where a case has one entry of an implementation left on either side, these are compared too: the sides
+// ran on different devices, or one reached none.
+func match(a, b Side) map[int]*Entry {
+	byKey, alone := map[key]int{}, map[key][]int{}
+	for i := range a.Entries {
+		byKey[a.Entries[i].key()] = i
+	}
+	found, taken := map[int]*Entry{}, map[int]bool{}
+	anywhere := func(e *Entry) key { return key{e.CaseKey, e.Impl, ""} }
+	left := map[key][]int{}
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		if at, both := byKey[e.key()]; both {
+			found[i], taken[at] = &a.Entries[at], true
+		} else {
+			left[anywhere(e)] = append(left[anywhere(e)], i)
+		}
+	}
+	for i := range a.Entries {
+		if e := &a.Entries[i]; !taken[i] {
+			alone[anywhere(e)] = append(alone[anywhere(e)], i)
+		}
+	}
+	for k, of := range left {
+		if len(of) == 1 && len(alone[k]) == 1 {
+			found[of[0]] = &a.Entries[alone[k][0]]
+		}
+	}
+	return found
+}
+
+// SourceChange says what changed of an implementation between two entries: its source, or the flags of a
+// user's file; "" for neither.
+func SourceChange(a, b *Entry) string {
+	switch {
+	case a.Source != b.Source:
+		return "source changed"
+	case a.Flags != b.Flags:
+		return "flags changed"
+	}
+	return ""
+}
 
 // Causes lists what the two sides do not have in common and may be why something changed, in words: sources
 // of implementations apart, which Sources lists.
@@ -124,13 +169,9 @@ func short(hash string) string { return hash[:min(len(hash), 12)] }
 
 // Sources lists the implementations whose sources differ between the sides, each "op/name".
 func Sources(a, b Side) []string {
-	before := map[key]string{}
-	for _, e := range a.Entries {
-		before[e.key()] = e.Source
-	}
 	changed := map[string]bool{}
-	for _, e := range b.Entries {
-		if old, both := before[e.key()]; both && old != e.Source && old != "" && e.Source != "" {
+	for i, old := range match(a, b) {
+		if e := &b.Entries[i]; old.Source != e.Source && old.Source != "" && e.Source != "" {
 			changed[e.Case.Op+"/"+e.Impl] = true
 		}
 	}

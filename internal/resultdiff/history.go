@@ -14,6 +14,7 @@ type Visit struct {
 	Started            time.Time
 	Impl               string
 	Source             string // content hash; "" where it could not be loaded
+	Flags              string // of a user's file
 	Conditions         *Conditions
 	Good, Neutral, Bad int
 	// against the newest earlier run of the implementation on the same case
@@ -33,7 +34,7 @@ type TimeOfCase struct {
 type Step struct {
 	Visit
 	First   bool     // there is none before it
-	Changed []string // "source", "torch 2.10.0 -> 2.11.0", ...
+	Changed []string // "source", "flags none -> --grid=4", "torch 2.10.0 -> 2.11.0", ...
 	Ratios  []RatioOfCase
 	Alike   int // sessions after it in which nothing changed and nothing became of anything
 }
@@ -101,6 +102,9 @@ func changed(a, b *Visit) []string {
 	var all []string
 	if a.Source != b.Source {
 		all = append(all, "source")
+	}
+	if a.Flags != b.Flags {
+		all = appendCause(all, "flags", []string{a.Flags}, []string{b.Flags})
 	}
 	one := func(v *Visit) Side { return Side{Entries: []Entry{{Conditions: v.Conditions}}} }
 	return append(all, Causes(one(a), one(b))...)

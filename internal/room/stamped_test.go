@@ -6,8 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,12 +16,8 @@ import (
 	"triad/pybridge"
 )
 
-// everyTime are the families whose templates run on kernels in every run of the tests, in one dtype;
-// the others' and the other dtypes do with TRIAD_TEST_LONG, as each costs half a minute.
-var everyTime = []string{"elementwise"}
-
-// stampedTree is a copy of the repository in which families' templates have been made operators: every
-// time of one family in three, the first among them.
+// stampedTree is a copy of the repository in which families' templates have been made operators: in the fast
+// tier that of the first family, since each costs half a minute.
 type stampedTree struct {
 	root, triad string   // the copy, and the program that is built from it
 	operators   []string // all of them
@@ -60,16 +56,19 @@ func (s *stampedTree) subtests(tests string) string {
 // stamp copies the files that git knows, and those it does not ignore, and makes an operator of each family.
 func stamp(t *testing.T) *stampedTree {
 	t.Helper()
-	s := &stampedTree{root: t.TempDir(), triad: filepath.Join(t.TempDir(), "triad")}
+	s := &stampedTree{root: copysFolder(t), triad: filepath.Join(t.TempDir(), "triad")}
 	copyTree(t, s.root)
 	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
-	for i, family := range Families() {
-		if !need.Part(i, 3) {
+	for _, family := range Families() {
+		template := "internal/room/families/" + family + ".txtar"
+		truth := "internal/truth/" + strings.ReplaceAll(family, "_", "")
+		inputs := []string{template, "internal/room/room.go", truth}
+		if !need.Chosen(t, family, "a family", inputs...) {
 			continue
 		}
 		name := operatorOf(family)
 		s.operators = append(s.operators, name)
-		if os.Getenv("TRIAD_TEST_LONG") != "" || slices.Contains(everyTime, family) {
+		if len(s.run) == 0 || need.Chosen(t, family+" on kernels", "a family on kernels", template) {
 			s.run = append(s.run, name)
 		}
 		s.command(t, "cmd", s.triad, "new", name, "--in-tree", "--family", family)
@@ -82,6 +81,39 @@ func stamp(t *testing.T) *stampedTree {
 		t.FailNow()
 	}
 	return s
+}
+
+// copysFolder is an empty folder for the copy: the same one each time, unless another run is in it. Go
+// compiles a package anew where it lies in another folder, and that of all of them takes minutes.
+func copysFolder(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(cache, "triad", "stamped")
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(folder+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return t.TempDir()
+	}
+	empty := func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	}
+	empty()
+	t.Cleanup(empty)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // copyTree copies the repository, as it is on disk.
@@ -120,8 +152,8 @@ func copyTree(t *testing.T, to string) {
 }
 
 // TestStampedOperator: an operator of a family's template needs no other file to be edited than the
-// generated ones. In a copy of the tree it passes what is asked of every operator. With
-// TRIAD_TEST_LONG those of all families are made, and every other suite runs in the copy too.
+// generated ones. In a copy of the tree it passes what is asked of every operator. In the long tier those of
+// all families are made, and every other suite runs in the copy too.
 func TestStampedOperator(t *testing.T) {
 	s := stamp(t)
 	t.Run("repository", func(t *testing.T) {
@@ -144,7 +176,7 @@ func TestStampedOperator(t *testing.T) {
 	t.Run("compare", func(t *testing.T) {
 		interpreter(t) // else the rows in Python are not there
 		var narrowed []string
-		if os.Getenv("TRIAD_TEST_LONG") == "" { // torch compiles for each dtype
+		if !need.IsLongTier() { // torch compiles for each dtype
 			narrowed = []string{"--dtype", "fp32"}
 		}
 		for _, name := range s.run {
@@ -155,10 +187,8 @@ func TestStampedOperator(t *testing.T) {
 		}
 	})
 	t.Run("python", s.python)
-	if os.Getenv("TRIAD_TEST_LONG") == "" {
-		return
-	}
 	t.Run("every suite", func(t *testing.T) {
+		need.Long(t, "every suite runs once more, in a copy of the repository")
 		s.test(t, "./...", "-skip", "^TestStampedOperator$|^TestCI")
 	})
 }

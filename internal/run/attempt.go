@@ -42,11 +42,11 @@ func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.O
 	return again, nil
 }
 
-// attempt runs a job. Where the memory did not suffice while others held some of it, the job is run again
-// alone: an implementation is to blame only for what it does then.
+// attempt runs a job. Where the memory did not suffice while others held some of it, or something killed the
+// worker, the job is run again alone: an implementation is to blame only for what it does then.
 func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
 	outcome, beside, err := x.besideOthers(ctx, e, job)
-	if !beside || err != nil || outcome.Status != op.StatusOOM {
+	if err != nil || outcome.Status != op.StatusOOM || !beside && !outcome.Ended {
 		return outcome, err
 	}
 	defer x.company.alone()()
@@ -126,7 +126,7 @@ func (x *execution) runJob(ctx context.Context, e entry, job backend.Job) (backe
 	case errors.As(err, &missing):
 		return backend.Outcome{Status: op.StatusUnavailable, Sentence: missing.Sentence}, nil
 	case errors.As(err, &broken):
-		return backend.Outcome{Status: op.StatusBuildFail, Sentence: broken.Sentence, Log: broken.Log}, nil
+		return backend.Outcome{Status: broken.Verdict(), Sentence: broken.Sentence, Log: broken.Log}, nil
 	}
 	return outcome, err
 }

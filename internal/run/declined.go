@@ -21,7 +21,7 @@ const (
 
 // description names what an implementation may choose by: everything of a case but its data.
 func description(c op.Case, implementation string) string {
-	c.Distribution, c.Upstream = "", ""
+	c.Distribution, c.Upstream = "", op.OrdinaryUpstream(c.Upstream)
 	return implementation + " " + c.Key()
 }
 
@@ -57,10 +57,7 @@ func (x *execution) declined(ctx context.Context, c *prepared, e entry,
 // takesOrdinary asks the implementation to take ordinary data in place of a case's.
 func (x *execution) takesOrdinary(ctx context.Context, c *prepared, e entry) (choice, error) {
 	ordinary := c.work
-	ordinary.Distribution = "normal"
-	if c.Pass == op.Backward {
-		ordinary.Upstream = "normal"
-	}
+	ordinary.Distribution, ordinary.Upstream = "normal", op.OrdinaryUpstream(c.Upstream)
 	if ordinary.Key() == c.Key() {
 		return refusedAll, nil
 	}

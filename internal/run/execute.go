@@ -112,6 +112,7 @@ type execution struct {
 	finished int
 	previous previousOutputs
 	lost     map[string]*losses       // by operator, pass and implementation
+	spent    map[string]time.Duration // on the cases of each implementation
 	choices  map[string]choice        // by description
 	families map[string]chan struct{} // the jobs that run, by family
 	failure  error
@@ -271,7 +272,7 @@ func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry
 func (x *execution) recordBroken(left []work) error {
 	for _, w := range left {
 		w.entries = slices.DeleteFunc(x.missing(w),
-			func(e entry) bool { return e.verdict == nil || e.verdict.status != op.StatusBuildFail })
+			func(e entry) bool { return e.verdict == nil || e.verdict.status.Weight() != op.Bad })
 		if err := x.recordRulings(w); err != nil {
 			return err
 		}
@@ -301,8 +302,16 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	if err == nil && e.verdict == nil {
 		outcome, err = x.declined(ctx, c, e, outcome)
 	}
+	var trouble *backend.HostTrouble
+	if errors.As(err, &trouble) {
+		e.verdict, err = &ruling{status: op.StatusInterrupted, sentence: trouble.Sentence}, nil
+	}
 	if err != nil {
 		return err
+	}
+	if e.verdict != nil && e.verdict.status == op.StatusInterrupted {
+		x.leaveOpen(e, c.DType)
+		return nil
 	}
 	if e.verdict != nil {
 		r.Status, r.Message, r.LogTail = e.verdict.status, e.verdict.sentence, e.verdict.log
@@ -320,6 +329,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	}
 	if c.large() && x.toldToStop() {
 		return errLeft // what was judged meanwhile may be judged in part
+	}
+	if found, err = x.called(ctx, c, e, found); err != nil {
+		return err
 	}
 	x.known(c, e, found, &r)
 	e.doubted(&r)

@@ -16,9 +16,10 @@ import (
 // would cost the same again, a fresh process or a whole deadline, and say nothing new. So is a function that
 // was never right and that triad may have read wrongly wherever it is asked.
 const (
-	mostCrashes = 3
-	mostHangs   = 2
-	mostDoubted = 3
+	mostCrashes  = 3
+	mostHangs    = 2
+	mostDoubted  = 3
+	mostTroubles = 2
 )
 
 // losses are the cases of one pass of an implementation that cost a worker since the last that came back; on
@@ -33,6 +34,9 @@ type losses struct {
 	doubted map[string]int
 	line    []*standing // the cases that were begun, from the first that is not judged, as planned
 	right   bool        // some case was right, in whatever dtype
+	// this machine kept so many cases from being run, the last one for that reason
+	troubles int
+	trouble  *ruling
 }
 
 // standing is a case that was begun.
@@ -73,11 +77,23 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 	if given != nil {
 		return backend.Outcome{}, given, nil
 	}
+	began := time.Now()
 	outcome, err := x.launch(ctx, c, e)
+	x.took(e, time.Since(began))
 	if err == nil {
 		l.note(outcome)
 	}
 	return outcome, nil, err
+}
+
+// took adds to the time that an implementation has had.
+func (x *execution) took(e entry, d time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.spent == nil {
+		x.spent = map[string]time.Duration{}
+	}
+	x.spent[e.implementation.Name] += d
 }
 
 // note counts how a case ended. An exception, which costs no worker, came back; a case that was refused says
@@ -94,6 +110,13 @@ func (l *losses) note(o backend.Outcome) {
 	default:
 		l.crashes, l.hangs = 0, 0
 	}
+}
+
+// open counts a case that this machine kept from being run.
+func (l *losses) open(why *ruling) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.troubles, l.trouble = l.troubles+1, why
 }
 
 // begin puts a case in the lines of its entries; cases are begun in the order of the plan.
@@ -145,18 +168,23 @@ func (l *losses) ended(key string) {
 	}
 }
 
-// tooLong is what becomes of a case of an implementation that is limited once the run has taken as long as
-// it may.
+// tooLong is what becomes of a case of an implementation that is limited once its own cases have taken as
+// long as they may: one that hangs costs no other its time.
 func (x *execution) tooLong(e entry) *ruling {
 	limit := x.request.CasesLimit
-	if limit <= 0 || time.Since(x.began) < limit || !x.request.Limited(e.implementation.Name) {
+	if limit <= 0 || !x.request.Limited(e.implementation.Name) {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.spent[e.implementation.Name] < limit {
 		return nil
 	}
 	return &ruling{
 		status: op.StatusSkipped,
-		sentence: fmt.Sprintf("not run: the cases before this one took %v, as long as those of added files "+
-			"get with --quick; --limit cases=%v gives them longer, --dims, --dtype or --distribution choose "+
-			"a single case", limit, 10*limit),
+		sentence: fmt.Sprintf("not run: its cases before this one took %v, as long as those of an added "+
+			"file get with --quick; --limit cases=%v gives them longer, --dims, --dtype or --distribution "+
+			"choose a single case", limit, 10*limit),
 	}
 }
 
@@ -166,6 +194,8 @@ func (l *losses) ruling(dtype string) *ruling {
 	defer l.mu.Unlock()
 	status, count := op.StatusUnknown, 0
 	switch {
+	case l.troubles >= mostTroubles:
+		return l.trouble
 	case l.hangs >= mostHangs:
 		status, count = op.StatusHang, l.hangs
 	case l.crashes >= mostCrashes:

@@ -34,7 +34,8 @@ func quickly(t *testing.T, kept *memory, before []record.Record, b backend.Backe
 	return limited(t, kept, before, b, 0)
 }
 
-// limited is quickly where the cases of fake/limited may take so long.
+// limited is quickly where the cases of each implementation whose name begins with fake/limited may take so
+// long.
 func limited(t *testing.T, kept *memory, before []record.Record, b backend.Backend,
 	limit time.Duration,
 ) Result {
@@ -46,7 +47,7 @@ func limited(t *testing.T, kept *memory, before []record.Record, b backend.Backe
 	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Stop: t.Context()}
 	result, err := r.Compare(t.Context(), Request{
 		Operators: []*truth.Operator{o}, Seed: 1, Before: before, CasesLimit: limit,
-		Limited: func(name string) bool { return name == "fake/limited" },
+		Limited: func(name string) bool { return strings.HasPrefix(name, "fake/limited") },
 		Single:  true, Options: op.Options{
 			Level:  op.LevelQuick,
 			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16"},
@@ -337,10 +338,17 @@ func TestGivenUpWhereNotUnderstood(t *testing.T) {
 // What takes longer than its cases may is SKIPPED with the flag that gives it longer; the others go on.
 func TestCasesLimit(t *testing.T) {
 	kept := &memory{}
-	b := fakes(map[string]way{"fake/limited": right, "fake/right": right})
-	limited(t, kept, nil, b, time.Nanosecond)
-	if got := statuses(kept.records, "fake/limited"); len(got) != 1 || got[op.StatusSkipped] == 0 {
+	slow := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+		time.Sleep(20 * time.Millisecond)
+		return right(x, launch, run)
+	}
+	b := fakes(map[string]way{"fake/limited": slow, "fake/limited too": right, "fake/right": right})
+	limited(t, kept, nil, b, 20*time.Millisecond)
+	if got := statuses(kept.records, "fake/limited"); len(got) != 2 || got[op.StatusSkipped] < 3 {
 		t.Errorf("%v", got)
+	}
+	if got := statuses(kept.records, "fake/limited too"); got[op.StatusSkipped] > 0 {
+		t.Errorf("what another one takes counts against it: %v", got)
 	}
 	for _, r := range kept.records {
 		if r.Status == op.StatusSkipped && !strings.Contains(r.Message, "--limit cases=") {
@@ -354,5 +362,19 @@ func TestCasesLimit(t *testing.T) {
 	limited(t, kept, nil, fakes(map[string]way{"fake/limited": right}), time.Hour)
 	if got := statuses(kept.records, "fake/limited"); got[op.StatusSkipped] > 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A function that never returns is a hang, with whatever guess it was read.
+func TestNoGuessExcusesAHang(t *testing.T) {
+	doubts := []backend.Doubt{{Why: "its second parameter was taken for the number of rows"}}
+	for status, want := range map[op.Status]op.Status{
+		op.StatusHang: op.StatusHang, op.StatusFail: op.StatusNotUnderstood,
+	} {
+		r := record.Record{Status: status, Message: "no answer"}
+		entry{implementation: backend.Implementation{Doubts: doubts}}.doubted(&r)
+		if r.Status != want || !strings.Contains(r.Message, doubts[0].Why) {
+			t.Errorf("%v ends %v: %q, want %v", status, r.Status, r.Message, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -23,7 +24,8 @@ type FindingSeen struct {
 // they should be.
 func (f FindingSeen) Gone() bool { return f.Covered >= f.Enough && f.Shown == 0 && f.Wrong == 0 }
 
-// candidates are the findings that speak of an entry on a case, or of the library's operations that it calls.
+// candidates are the findings that speak of an entry on a case. Of a user's file that may call a library
+// those of the library's rows do, where the call shows that it did; see called.
 func (x *execution) candidates(c *prepared, e entry) []op.Finding {
 	var all []op.Finding
 	for _, f := range c.operator.Findings {
@@ -70,22 +72,31 @@ func (x *execution) explaining(c *prepared, e entry, outcome backend.Outcome,
 	return used
 }
 
-// looks says whether a rejected output looks as a finding describes it.
-func (c *prepared) looks(f op.Finding, v judge.Verdict, e entry, outcome backend.Outcome,
-	i int,
-) bool {
-	if !slices.Contains(f.Outputs, v.Output) || !slices.Contains(f.Gates, v.Gate) {
-		return false
+// called leaves of the findings that explain what a user's file gave those whose operation it called: the
+// call is made once more, and recorded. What the file holds otherwise, or calls elsewhere, excuses nothing.
+func (x *execution) called(ctx context.Context, c *prepared, e entry, found []op.Finding) ([]op.Finding,
+	error,
+) {
+	if e.implementation.Calls == "" || len(found) == 0 {
+		return found, nil
 	}
-	if v.Wrong == 0 { // no single element is: it was not given, or a sum rejects it
-		return v.Gate == "G0" || v.Gate == "G4" || v.Gate == "G6"
+	job, err := x.job(ctx, c, e)
+	if err != nil {
+		return nil, err
 	}
-	truth, err := c.truthUnder(v.Contract, e, outcome)
-	if err != nil || i >= len(truth.Outputs) || len(outcome.Launches) == 0 ||
-		i >= len(outcome.Launches[0].Outputs) {
-		return false
+	job.Launches = []backend.LaunchPlan{{Poison: "a", Order: backend.OrderRecorded}}
+	outcome, err := x.attempt(ctx, e, job)
+	if err != nil {
+		return nil, err
 	}
-	return judge.WrongsOf(truth.Outputs[i], outcome.Launches[0].Outputs[i].Tensor.Data).Only(f.Wrong)
+	for _, f := range found {
+		if !slices.ContainsFunc(f.Calls, func(name string) bool {
+			return slices.Contains(outcome.Calls, name)
+		}) {
+			return nil, nil // what it explains stays unexplained
+		}
+	}
+	return found, nil
 }
 
 // known ends a record that findings explain as KNOWN, and counts what became of those that speak of it.
@@ -135,9 +146,14 @@ func (e entry) doubted(r *record.Record) {
 	}
 	var why []string
 	for _, d := range e.implementation.Doubts {
-		if d.About(r.Case) && (d.Output == "" || isAlone(d.Output, r.Outputs)) {
+		race := d.Races && r.Status == op.StatusRace && r.Where != nil // its lines are known
+		if !race && d.About(r.Case) && (d.Output == "" || isAlone(d.Output, r.Outputs)) {
 			why = append(why, d.Why)
 		}
+	}
+	if len(why) > 0 && r.Status == op.StatusHang { // no reading has a function return that never does
+		r.Message += ". It was read with a guess: " + strings.Join(why, ". ")
+		return
 	}
 	if len(why) > 0 {
 		r.Message = strings.Join(why, ". ") + ". As it is read: " +

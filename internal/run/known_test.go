@@ -38,22 +38,28 @@ func explained(t *testing.T, w wrongly) (record.Record, *Result) {
 		Op: o.Spec.Name, Pass: w.pass, DType: w.dtype, Distribution: w.distribution, Layout: "contiguous",
 		Dims: op.Dims{
 			{Name: "batch", Value: w.batch},
+			{Name: "heads_q", Value: 1},
+			{Name: "heads_kv", Value: 1},
 			{Name: "seq_q", Value: 9},
 			{Name: "seq_kv", Value: w.seqKV},
+			{Name: "head_dim", Value: 1},
 		}, Attrs: op.Attrs{{Name: "causal", Text: w.causal}},
 	}
 	r := []float64{w.want, 1, math.NaN()}
 	target := judge.Target{
-		Name: w.output, DType: op.FP32, Shape: []int64{3}, R: r, T: []float64{0, 0, 0},
+		Name: w.output, DType: op.FP32, Shape: []int64{3, 1}, R: r, T: []float64{0, 0, 0},
 		TFP32: []float64{0, 0, 0}, Sim: r,
 	}
+	values := tensor.New("v", op.FP32, []int64{2})
+	values.SetFloat64s([]float64{-1, 472})
 	p := &prepared{
-		work: work{operator: o, Case: c},
+		work: work{operator: o, Case: c}, given: []tensor.Tensor{values},
+		outputs: []op.TensorType{{Name: w.output, Sizes: []string{"seq_q", "head_dim"}}},
 		truths: map[string]truthOnce{"p16": func() (judge.Truth, error) {
 			return judge.Truth{Contract: "p16", Outputs: []judge.Target{target}}, nil
 		}},
 	}
-	out := tensor.New(w.output, op.FP32, []int64{3})
+	out := tensor.New(w.output, op.FP32, []int64{3, 1})
 	out.SetFloat64s([]float64{w.got, 1, math.NaN()})
 	outcome := backend.Outcome{Launches: []backend.LaunchOutcome{{Outputs: []backend.Output{{Tensor: out}}}}}
 	verdicts := []judge.Verdict{{Output: w.output, Status: w.status, Gate: w.gate, Contract: "p16", Wrong: 1}}
@@ -123,6 +129,7 @@ func failures() map[string]failure {
 		"no mask":                       {on(masked, func(w *wrongly) { w.causal = "false" }), ""},
 		"torch's own mask":              {on(masked, func(w *wrongly) { w.seqKV = 9 }), ""},
 		"scores that no mask loses":     {on(masked, func(w *wrongly) { w.distribution = "normal" }), ""},
+		"more than any value":           {on(masked, func(w *wrongly) { w.got = 473 }), ""},
 		"a mask not by cuDNN":           {on(masked, func(w *wrongly) { w.impl = "torch/flash" }), ""},
 		"a later torch": {
 			on(masked,
@@ -249,6 +256,28 @@ func TestDoubtedElsewhere(t *testing.T) {
 		entry{implementation: backend.Implementation{Doubts: c.doubts}}.doubted(&r)
 		if r.Status != c.want {
 			t.Errorf("%v in %s with %v: %v, want %v", c.dims, c.dtype, c.doubts, r.Status, c.want)
+		}
+	}
+}
+
+// A guess that does not excuse a race leaves one whose lines are known what it is.
+func TestDoubtedRace(t *testing.T) {
+	for _, c := range []struct {
+		status op.Status
+		where  *record.Where
+		races  bool
+		want   op.Status
+	}{
+		{op.StatusRace, &record.Where{Line: 3}, true, op.StatusRace},
+		{op.StatusRace, &record.Where{Line: 3}, false, op.StatusNotUnderstood},
+		{op.StatusRace, nil, true, op.StatusNotUnderstood},
+		{op.StatusFail, &record.Where{Line: 3}, true, op.StatusNotUnderstood},
+	} {
+		r := record.Record{Status: c.status, Where: c.where}
+		doubts := []backend.Doubt{{Why: "it is launched so", Races: c.races}}
+		entry{implementation: backend.Implementation{Doubts: doubts}}.doubted(&r)
+		if r.Status != c.want {
+			t.Errorf("%+v: %v, want %v", c, r.Status, c.want)
 		}
 	}
 }

@@ -34,6 +34,7 @@ type loaded struct {
 	build           *backend.BuildFacts
 	missing         string // why the backend is not here at all
 	buildFailure    *backend.BuildFailure
+	trouble         *backend.HostTrouble // what kept it from being loaded
 }
 
 // entry is one implementation of one pass for one case: the unit that is run, judged and recorded.
@@ -44,7 +45,7 @@ type entry struct {
 	verdict        *ruling // set where nothing has to be run to know what becomes of it
 }
 
-// ruling is a status that needs no run.
+// ruling is a status that needs no run. INTERRUPTED leaves the case open.
 type ruling struct {
 	status   op.Status
 	sentence string
@@ -109,6 +110,7 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 			case errors.As(err, &missing):
 				all[i].missing = missing.Sentence
 			case errors.As(err, &all[i].buildFailure):
+			case errors.As(err, &all[i].trouble):
 			default:
 				failures[i] = err
 			}
@@ -234,6 +236,9 @@ func (l loaded) entriesFor(c op.Case, request Request) []entry {
 	for _, f := range l.failed {
 		if strings.Contains(f.Implementation, "/") && matches(f.Implementation, request.Impls, nil) {
 			i := backend.Implementation{Name: f.Implementation, Op: c.Op, Pass: c.Pass}
+			if f.Status == op.StatusInterrupted { // what it has is not known: its family stands for it
+				i.Name, _, _ = strings.Cut(f.Implementation, "/")
+			}
 			entries = append(entries, entry{implementation: i, backend: l.backend, verdict: &ruling{
 				f.Status,
 				f.Message, f.Log,
@@ -265,7 +270,10 @@ func (l loaded) ruling(family string) *ruling {
 		return &ruling{status: op.StatusUnavailable, sentence: l.missing}
 	}
 	if l.buildFailure != nil {
-		return &ruling{op.StatusBuildFail, l.buildFailure.Sentence, l.buildFailure.Log}
+		return &ruling{l.buildFailure.Verdict(), l.buildFailure.Sentence, l.buildFailure.Log}
+	}
+	if l.trouble != nil {
+		return &ruling{op.StatusInterrupted, l.trouble.Sentence, l.trouble.Log}
 	}
 	for _, f := range l.failed {
 		if f.Implementation == family {

@@ -152,7 +152,7 @@ func TestRelationsThatFindingsExplain(t *testing.T) {
 		o.Findings = []op.Finding{{
 			ID: "shown", Pass: "forward", Implementations: []string{"fake/row"}, Outputs: []string{"y"},
 			Gates: []string{c.gate},
-			Wrong: []string{"finite", "nan gained"}, Happens: "it loses the sum",
+			Wrong: []op.Wrong{{Kind: "finite"}, {Kind: "nan gained"}}, Happens: "it loses the sum",
 		}}
 		r := &Runner{
 			Backends: []backend.Backend{fakes(map[string]way{"fake/row": c.way})},

@@ -105,7 +105,8 @@ type Result struct {
 	Besides     []BesideSeen  // what the emulator said of what is right on a GPU
 	Power       Power         // of the cases that were judged, by an interrupted session too
 	Findings    []FindingSeen // documented findings that speak of cases of the run
-	Interrupted bool          // the run was stopped before its plan was done
+	Interrupted bool          // the run ended before its plan was done
+	Open        []string      // what this machine kept from being run, and why: a sentence each
 	Versions    record.Toolchain
 	Spent       []Spent // where the time of the run went, in order
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"triad/internal/judge"
 )
@@ -26,6 +27,17 @@ func (x *execution) cutShort() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.result.Interrupted = true
+}
+
+// leaveOpen notes why an entry is left for a resumed run: this machine kept it from being run.
+func (x *execution) leaveOpen(e entry, dtype string) {
+	x.lossesOf(e, dtype).open(e.verdict)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.result.Interrupted = true
+	if !slices.Contains(x.result.Open, e.verdict.sentence) {
+		x.result.Open = append(x.result.Open, e.verdict.sentence)
+	}
 }
 
 // untilStopped has no more rows of a truth computed once the run is told to stop. What is judged of it then

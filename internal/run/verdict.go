@@ -20,7 +20,7 @@ func newRecord(c *prepared, e entry, seed uint64, began time.Time) record.Record
 	family, variant, _ := strings.Cut(i.Name, "/")
 	r := record.Record{
 		Case: c.Case, Seed: seed, Impl: i.Name, Backend: family, Variant: variant, Device: i.Device,
-		Source:  i.Source,
+		Source: i.Source, Flags: i.Flags,
 		Started: began, Build: buildOf(e.build),
 	}
 	inputs, _ := c.operator.Spec.Inputs(c.Case) // a case that was expanded resolves
@@ -265,8 +265,10 @@ func verdictOf(v judge.Verdict) record.Verdict {
 		out.Worst = &worst
 	}
 	if v.Compared > 0 {
-		headroom, ulp, mean := record.Float(v.Headroom), record.Float(v.ULPMax), record.Float(v.ULPMean)
-		out.Headroom, out.ULPMax, out.ULPMean = &headroom, &ulp, &mean
+		if v.Status.Weight() != op.Bad { // elements that are accepted say nothing of an output that is not
+			out.Headroom = new(record.Float(v.Headroom))
+		}
+		out.ULPMax, out.ULPMean = new(record.Float(v.ULPMax)), new(record.Float(v.ULPMean))
 		out.AbsoluteMax, out.RelativeMax = new(record.Float(v.AbsoluteMax)), new(record.Float(v.RelativeMax))
 	}
 	return out

@@ -35,7 +35,7 @@ const (
 	dataBytes     = 16 << 30 // of memory of one process
 	mostThreads   = 1024     // of a user's, threads counted
 	mostProcesses = 100
-	mostBytes     = 8 << 30 // of memory of all processes, shared memory not counted
+	mostBytes     = 8 << 30 // of memory of all processes, shared memory and files in memory among it
 )
 
 // Most is what all processes of a sandbox may use together: the driver ends them where they use more.
@@ -85,7 +85,7 @@ func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 		"--cap-drop", "ALL", "--hostname", "sandbox", "--proc", "/proc", "--dev", "/dev",
 	}
 	size := strconv.Itoa(scratchBytes)
-	empty := append([]string{"/tmp"}, box.Empty...)
+	empty := append([]string{"/tmp", "/dev/shm"}, box.Empty...)
 	slices.Sort(empty)
 	for _, folder := range slices.Compact(empty) {
 		all = append(all, "--size", size, "--tmpfs", folder)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,6 +56,7 @@ func UsageError(format string, a ...any) error { return Fail(ExitUsage, fmt.Erro
 func CodeOf(err error) ExitCode {
 	var u *op.UsageError
 	var f *Failure
+	var missing *backend.Unavailable
 	switch {
 	case err == nil:
 		return ExitGood
@@ -64,6 +66,8 @@ func CodeOf(err error) ExitCode {
 		return ExitUsage
 	case errors.As(err, &f):
 		return f.Code
+	case errors.As(err, &missing): // nothing was judged for want of it
+		return ExitNothing
 	}
 	return ExitBad
 }
@@ -203,10 +207,42 @@ func verdictOf(result run.Result) ExitCode {
 		return ExitBad
 	case !good || len(result.Unavailable) > 0 || result.Interrupted: // what a stopped run left may be wrong
 		return ExitNothing
+	case leftOut(result, "") != "": // other rows prove nothing of a file that was added
+		return ExitNothing
 	default:
 		return ExitGood
 	}
 }
+
+// leftOut names the first added file of which nothing was judged, or nothing of a pass, with why; "" where
+// there is none.
+func leftOut(result run.Result, pass string) string {
+	judged, why := map[string]bool{}, ""
+	of := func(r record.Record) bool {
+		return r.Backend == ownFamily && (pass == "" || r.Case.Pass.String() == pass)
+	}
+	for _, r := range result.Records {
+		switch r.Status {
+		case op.StatusUnsupported, op.StatusMissing, op.StatusSkipped, op.StatusUnavailable, op.StatusEmptyOK,
+			op.StatusNoPower, op.StatusInterrupted:
+		default:
+			judged[r.Impl] = judged[r.Impl] || of(r)
+		}
+	}
+	for _, r := range result.Records {
+		if of(r) && !judged[r.Impl] && why == "" {
+			what := r.Impl
+			if pass != "" {
+				what = "The " + pass + " of " + what
+			}
+			why = strings.TrimSuffix(what+" was not judged: "+cmp.Or(r.Message, r.Status.String()), ".") + "."
+		}
+	}
+	return why
+}
+
+// ownFamily is the first part of the names of added files.
+const ownFamily = "mine"
 
 // notUnderstood are the records of functions that were read with a guess and are wrong.
 func notUnderstood(result run.Result) []record.Record {
@@ -229,6 +265,9 @@ func reason(result run.Result, refused []error, end Ending) string {
 		i := slices.IndexFunc(result.Steps, func(s run.Step) bool { return !s.Agrees() })
 		return fmt.Sprintf("The truth of %s is not proven, so no verdict on its gradients counts: %v.",
 			result.Steps[i].Case.Op, result.Steps[i].Step)
+	case len(result.Open) > 0:
+		return "This machine kept a part of the plan from being run: " + strings.Join(result.Open, "; ") +
+			". The same command with --resume runs what is left."
 	case result.Interrupted:
 		return "The run was stopped before its plan was done: the same command with --resume finishes it."
 	case len(refused) > 0: // printed above the table, which may be long
@@ -239,6 +278,8 @@ func reason(result run.Result, refused []error, end Ending) string {
 		return strings.TrimSuffix(sentence(refused[0]), ".") + more + "."
 	case end.Code == ExitBad && !slices.ContainsFunc(result.Records, badAnswer):
 		return "What a timed call gave is wrong."
+	case end.Code == ExitGood:
+		return leftOut(result, op.Backward.String())
 	case end.Code != ExitNothing:
 		return ""
 	case len(result.Unavailable) > 0:
@@ -249,6 +290,10 @@ func reason(result run.Result, refused []error, end Ending) string {
 		r := notUnderstood(result)[0]
 		why, _, _ := strings.Cut(r.Message, ". As it is read")
 		return r.Impl + " was not understood: " + why + "."
+	case slices.ContainsFunc(result.Records, func(r record.Record) bool {
+		return r.Status.Weight() == op.Good
+	}):
+		return leftOut(result, "")
 	default:
 		return "Nothing that ran ended PASS or WARN."
 	}

@@ -27,6 +27,19 @@ var (
 )
 
 // endings are what a run gave, and how it ends.
+// mine is a record of an added file that passed, unjudged one that it declined.
+func mine(name string) record.Record {
+	return record.Record{
+		Impl: name, Backend: "mine", Status: op.StatusPass, Case: op.Case{Op: "Mish", Pass: op.Forward},
+	}
+}
+
+func unjudged(pass op.Pass) record.Record {
+	r := mine("mine/f")
+	r.Status, r.Message, r.Case.Pass = op.StatusUnsupported, "it declines", pass
+	return r
+}
+
 var endings = []struct {
 	name    string
 	result  run.Result
@@ -78,6 +91,30 @@ var endings = []struct {
 		run.Result{Records: []record.Record{wrongTime}},
 		nil, nil, ExitBad,
 		"0 bad. Exit 1: What a timed call gave is wrong.",
+	},
+	{
+		"an added file that was not judged",
+		run.Result{Records: []record.Record{good, unjudged(op.Forward)}},
+		nil, nil, ExitNothing,
+		"0 bad. Exit 3: what was asked for is not complete: mine/f was not judged: it declines.",
+	},
+	{
+		"one of two added files was not judged",
+		run.Result{Records: []record.Record{mine("mine/g"), unjudged(op.Forward)}},
+		nil, nil, ExitNothing,
+		"0 bad. Exit 3: what was asked for is not complete: mine/f was not judged: it declines.",
+	},
+	{
+		"an added file whose backward was not judged",
+		run.Result{Records: []record.Record{mine("mine/f"), unjudged(op.Backward)}},
+		nil, nil, ExitGood,
+		"0 bad. Exit 0: nothing is wrong. The backward of mine/f was not judged: it declines.",
+	},
+	{
+		"an added file that declines some cases",
+		run.Result{Records: []record.Record{mine("mine/f"), unjudged(op.Forward)}},
+		nil, nil, ExitGood,
+		"0 bad. Exit 0: nothing is wrong.",
 	},
 	{
 		"a refused file",

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -15,11 +14,10 @@ import (
 // line now and then elsewhere, nothing below two seconds. Its methods may be called from several goroutines.
 type Progress struct {
 	mu       sync.Mutex
-	out      io.Writer
+	screen   *Screen
 	terminal bool
 	began    time.Time
 	last     time.Time
-	drawn    bool
 	parts    map[string]run.Progress // of runs side by side, by name
 	doing    string                  // what is done before the first case ends; "" from then on
 	since    time.Time               // when that began
@@ -36,11 +34,10 @@ const (
 	drawFor  = 100 * time.Millisecond
 )
 
-// NewProgress writes to out, which is a terminal or not. broke gets an internal error of the goroutine that
-// draws.
-func NewProgress(out io.Writer, terminal bool, broke func(error)) *Progress {
+// NewProgress draws on a screen. broke gets an internal error of the goroutine that draws.
+func NewProgress(screen *Screen, broke func(error)) *Progress {
 	p := &Progress{
-		out: out, terminal: terminal, began: time.Now(), over: make(chan struct{}), broke: broke,
+		screen: screen, terminal: screen.terminal, began: time.Now(), over: make(chan struct{}), broke: broke,
 		parts: map[string]run.Progress{},
 	}
 	if !p.terminal {
@@ -104,7 +101,7 @@ func (p *Progress) tick(now time.Time) {
 		return
 	}
 	p.last = now
-	p.write(fmt.Sprintf("%s, %d s", p.doing, int(now.Sub(p.since).Seconds())))
+	p.screen.draw(fmt.Sprintf("%s, %d s", p.doing, int(now.Sub(p.since).Seconds())))
 }
 
 // Show takes how far a run is.
@@ -136,17 +133,7 @@ func (p *Progress) Show(now run.Progress) {
 			text += fmt.Sprintf(", about %v left", left.Round(time.Second))
 		}
 	}
-	p.write(text)
-}
-
-// write draws the line anew on a terminal, and writes one elsewhere.
-func (p *Progress) write(text string) {
-	if p.terminal {
-		fmt.Fprintf(p.out, "\r\x1b[2K%s", text)
-		p.drawn = true
-		return
-	}
-	fmt.Fprintf(p.out, "triad: %s\n", text)
+	p.screen.draw(text)
 }
 
 // Clear takes the line away, so that the table stands alone.
@@ -159,8 +146,5 @@ func (p *Progress) Clear() {
 		close(p.over)
 		p.over = make(chan struct{})
 	}
-	if p.drawn {
-		fmt.Fprint(p.out, "\r\x1b[2K")
-		p.drawn = false
-	}
+	p.screen.Clear()
 }

@@ -29,7 +29,7 @@ func (s slow) Load(context.Context, string) (backend.LoadReply, backend.HelloRep
 // the line over.
 func TestPreparingIsShown(t *testing.T) {
 	said := &bytes.Buffer{}
-	p := NewProgress(said, true, nil)
+	p := NewProgress(NewScreen(said, true), nil)
 	defer p.Clear()
 	look := func(after time.Duration) string {
 		said.Reset()
@@ -64,7 +64,7 @@ func TestPreparingIsShown(t *testing.T) {
 // Runs side by side share one line: their cases add up.
 func TestPartsAddUp(t *testing.T) {
 	said := &bytes.Buffer{}
-	p := NewProgress(said, true, nil)
+	p := NewProgress(NewScreen(said, true), nil)
 	p.began = p.began.Add(-time.Minute)
 	show := func(part string, now run.Progress) string {
 		said.Reset()

@@ -22,8 +22,9 @@ type recorder struct {
 	info    record.Session
 	resume  bool
 	session *results.Session
-	missing map[itemKey]bool // what a resumed session still lacks
-	before  []record.Record  // what a resumed session had recorded, oldest first
+	missing map[itemKey]bool        // what a resumed session still lacks
+	items   map[itemKey]record.Item // of which it lacked each when it was resumed
+	before  []record.Record         // what a resumed session had recorded, oldest first
 }
 
 type itemKey struct {
@@ -61,8 +62,18 @@ func (r *recorder) samePlan(items []record.Item) error {
 			sources[implementation{b.Case.Op, b.Case.Pass, b.Impl}] = b.Source
 		}
 	}
+	standIns := r.standIns()
+	planned := map[itemKey]bool{}
+	var added []record.Item
 	for _, i := range items {
-		if k := keyOf(i); !r.missing[k] && !recorded[k] {
+		k := keyOf(i)
+		planned[k] = true
+		family, _, named := strings.Cut(i.Impl, "/")
+		if !r.missing[k] && !recorded[k] && named && standIns[family+" of "+i.Case.Op] {
+			added = append(added, i)
+			continue
+		}
+		if !r.missing[k] && !recorded[k] {
 			if !strings.Contains(i.Impl, "/") { // it stands for a family that is not here
 				return &op.UsageError{Message: fmt.Sprintf("--resume: the %s implementations of %s could "+
 					"not be loaded now, and the interrupted run had them; try again with --resume, or run "+
@@ -80,7 +91,36 @@ func (r *recorder) samePlan(items []record.Item) error {
 				i.Case.Op, i.Impl, before, i.Source)}
 		}
 	}
-	return nil
+	return r.replan(added, planned)
+}
+
+// standIns are the families that stood in the plan for what this machine kept from being loaded.
+func (r *recorder) standIns() map[string]bool {
+	all := map[string]bool{}
+	for k := range r.missing {
+		if i := r.items[k]; !strings.Contains(i.Impl, "/") {
+			all[i.Impl+" of "+i.Case.Op] = true
+		}
+	}
+	return all
+}
+
+// replan puts the implementations that are known now in the place of what stood for them.
+func (r *recorder) replan(added []record.Item, planned map[itemKey]bool) error {
+	if len(added) == 0 {
+		return nil
+	}
+	var gone []record.Item
+	for k, i := range r.items {
+		if r.missing[k] && !planned[k] && !strings.Contains(i.Impl, "/") {
+			gone = append(gone, i)
+			delete(r.missing, k)
+		}
+	}
+	for _, i := range added {
+		r.missing[keyOf(i)] = true
+	}
+	return r.session.Replan(r.ctx, gone, added)
 }
 
 // takeOver finds the interrupted session of the same request; its seed is the one to go on with.
@@ -89,9 +129,9 @@ func (r *recorder) takeOver() error {
 	if err != nil {
 		return err
 	}
-	r.session, r.missing = session, map[itemKey]bool{}
+	r.session, r.missing, r.items = session, map[itemKey]bool{}, map[itemKey]record.Item{}
 	for _, item := range missing {
-		r.missing[keyOf(item)] = true
+		r.missing[keyOf(item)], r.items[keyOf(item)] = true, item
 	}
 	r.before, _, err = r.store.List(r.ctx, results.Filter{Session: session.ID(), Limit: -1})
 	r.before = slices.DeleteFunc(r.before,
@@ -161,4 +201,9 @@ func (r *recorder) AppendRulers(rulers []record.Ruler) error {
 // AppendComparisons stores the ratios of what was timed in the same rounds.
 func (r *recorder) AppendComparisons(all []record.Comparison) error {
 	return r.session.AddComparisons(r.ctx, all)
+}
+
+// Diagnose records why a run of the session is wrong.
+func (s *Session) Diagnose(run string, d record.Diagnosis) error {
+	return s.kept.session.AddDiagnosis(s.kept.ctx, run, d)
 }

@@ -6,6 +6,7 @@ package session
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"triad/internal/backend"
@@ -25,6 +26,7 @@ type Config struct {
 	Request  run.Request       // what is run; Resume changes its seed
 	Backends []backend.Backend // the workers; the session closes them
 	Refused  []error           // of files of the user's own that were not understood
+	LeftOut  []string          // of what such a file holds and is not judged: sentences
 	Resume   bool              // finish the newest interrupted session of the same Info.Request
 	Strict   bool              // KNOWN counts as bad
 	Progress *Progress
@@ -102,7 +104,11 @@ func (s *Session) ending(result run.Result, err error) Ending {
 	if s.Ending != nil {
 		return s.Ending(result, err)
 	}
-	return EndingOf(result, s.Refused, err, s.Strict)
+	end := EndingOf(result, s.Refused, err, s.Strict)
+	if end.Code == ExitGood && end.Reason == "" {
+		end.Reason = strings.Join(s.LeftOut, " ")
+	}
+	return end
 }
 
 // spent is where the time since triad's start went.

@@ -152,8 +152,8 @@ func opened(t *testing.T, c Config) *Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	c.Doing, c.Store, c.Progress, c.Began = "in a test", store, NewProgress(&bytes.Buffer{}, false, nil),
-		time.Now()
+	c.Doing, c.Store, c.Began = "in a test", store, time.Now()
+	c.Progress = NewProgress(NewScreen(&bytes.Buffer{}, false), nil)
 	c.Info.Toolchain = record.Toolchain{}
 	s, err := Open(t.Context(), c)
 	if err != nil {

@@ -25,6 +25,7 @@ type Sizes map[string]int64
 type Probe struct {
 	Sizes            Sizes
 	Distribution     string
+	Upstream         string // "" for a forward
 	Relations        bool   // ask the relations between calls too, which bring calls of other sizes
 	Attribute, Value string // an attribute with another value; "" where none is changed
 }
@@ -32,8 +33,11 @@ type Probe struct {
 // Finding is the smallest case found, and what usually causes such a fault.
 type Finding struct {
 	Record record.Record
-	Advice string
+	Facts  advice.Facts
 }
+
+// Advice says what usually causes what was found.
+func (f Finding) Advice() string { return advice.For(f.Facts) }
 
 // Search is the search for one wrong record.
 type Search struct {
@@ -50,15 +54,23 @@ type Search struct {
 	Shares    bool                // the file shares memory between threads
 	NoBarrier bool                // ... and has no barrier
 	Python    bool                // the function is one of Python
+	Masks     []advice.MaskedLoad // of a Triton file
 
 	sizes []string // the dims that may change
-	known map[string]*record.Record
+	known map[string]judged
 	runs  int
+}
+
+// judged is a probe with what became of it; nil where it could not be run.
+type judged struct {
+	probe  Probe
+	record *record.Record
 }
 
 // Find shrinks the case of the suspect and asks what its neighbours do.
 func (s *Search) Find() Finding {
-	s.known = map[string]*record.Record{}
+	s.known = map[string]judged{}
+	s.toOrdinary()
 	first := s.Suspect.Record
 	facts := advice.Facts{
 		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Unwritten: s.Spec.Advice.Unwritten,
@@ -68,6 +80,7 @@ func (s *Search) Find() Finding {
 		Formula: s.Spec.FormulaOf(first.Case.Pass),
 		Exact:   s.Spec.DefaultContract(first.Case.DType) == "exact",
 		Layout:  layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,
+		Masks: s.Masks,
 	}
 	if first.Status == op.StatusFail {
 		if facts.Otherwise = s.rightAttribute(); facts.Otherwise != "" {
@@ -84,7 +97,7 @@ func (s *Search) Find() Finding {
 	smallest := first
 	if first.Status == op.StatusHang { // each further run would cost a deadline
 		facts.Status, facts.Message = first.Status, sentenceOf(first)
-		return Finding{first, advice.For(facts)}
+		return Finding{first, facts}
 	}
 	lastRight := Sizes{} // the largest right value below the smallest wrong one
 	for range 2 {
@@ -101,8 +114,36 @@ func (s *Search) Find() Finding {
 	}
 	facts.Status, facts.Message, facts.ULP = smallest.Status, sentenceOf(smallest), farthest(smallest)
 	facts.Log = smallest.LogTail
+	larger := func(name string) bool { return at[name] > s.Spec.StepOf(name) }
+	facts.Smallest = !slices.ContainsFunc(s.sizes, larger)
 	s.askNeighbours(&facts, at, lastRight)
-	return Finding{smallest, advice.For(facts)}
+	return Finding{smallest, facts}
+}
+
+// toOrdinary begins the search of a wrong gradient with ordinary numbers and an ordinary upstream gradient,
+// where that is wrong too.
+func (s *Search) toOrdinary() {
+	first := s.Suspect.Record
+	if first.Case.Pass != op.Backward || first.Status == op.StatusHang {
+		return
+	}
+	for _, distribution := range []string{ordinaryNumbers, first.Case.Distribution} {
+		if distribution == first.Case.Distribution && ordinaryUpstream(first) {
+			return // it is what it began with
+		}
+		s.runs++
+		r := s.Run(Probe{
+			Sizes: s.baseSizes(), Distribution: distribution, Upstream: ordinaryNumbers,
+			Relations: s.relations(),
+		})
+		if r != nil && r.Status.Weight() == op.Bad {
+			s.Suspect.Record = *r
+			return
+		}
+		if s.Stop() {
+			return
+		}
+	}
 }
 
 // baseSizes are the sizes of the suspect's case.
@@ -127,7 +168,8 @@ func (s *Search) rightAttribute() string {
 					return ""
 				}
 				r := s.Run(Probe{
-					Sizes: sizes, Distribution: ordinaryNumbers, Relations: s.relations(),
+					Sizes: sizes, Distribution: ordinaryNumbers, Upstream: s.Suspect.Record.Case.Upstream,
+					Relations: s.relations(),
 					Attribute: name, Value: value,
 				})
 				if r != nil && r.Status.Weight() == op.Good {
@@ -214,16 +256,19 @@ func (s *Search) judge(at Sizes, changes ...op.Dim) *record.Record {
 
 func (s *Search) judgeOn(distribution string, at Sizes) *record.Record {
 	key := fmt.Sprint(at, distribution)
-	if r, ok := s.known[key]; ok {
-		return r
+	if k, ok := s.known[key]; ok {
+		return k.record
 	}
 	if s.spent() {
 		return nil
 	}
 	s.runs++
-	r := s.Run(Probe{Sizes: at, Distribution: distribution, Relations: s.relations()})
-	s.known[key] = r
-	return r
+	probe := Probe{
+		Sizes: at, Distribution: distribution, Upstream: s.Suspect.Record.Case.Upstream,
+		Relations: s.relations(),
+	}
+	s.known[key] = judged{probe, s.Run(probe)}
+	return s.known[key].record
 }
 
 // is says whether the case with other sizes was judged so.

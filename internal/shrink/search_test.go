@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/advice"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
@@ -53,21 +54,16 @@ func searchOf(t *testing.T, operator, distribution string, dims op.Dims, wrong f
 // names the cause.
 func TestFindNamesTheFault(t *testing.T) {
 	rows, cols := "rows", "cols"
-	for _, c := range []struct {
-		name  string
-		wrong func(Sizes) bool
-		sizes Sizes
-		says  string
-	}{
+	findsFaults(t, []faultOfSizes{
 		{
 			"everywhere", func(Sizes) bool { return true },
 			Sizes{rows: 1, cols: 1},
-			"wrong from the smallest shape on",
+			"wrong at the smallest shape already",
 		},
 		{
 			"a limit", func(s Sizes) bool { return s[cols] > 64 },
 			Sizes{rows: 1, cols: 65},
-			"cols up to 64 are right, from 65 on it is wrong",
+			"cols = 63, 64 are right, 65, 66, 260, 512, 1023 are wrong: 64 threads",
 		},
 		{
 			"the tail", func(s Sizes) bool { return s[cols]%32 != 0 },
@@ -92,17 +88,77 @@ func TestFindNamesTheFault(t *testing.T) {
 			Sizes{rows: 2, cols: 2},
 			"element (i, j) is at i * cols + j",
 		},
-	} {
+	})
+}
+
+// Sizes that are right here and there: what was run is said, and no limit of it.
+func TestFindNamesWhatWasRun(t *testing.T) {
+	rows, cols := "rows", "cols"
+	findsFaults(t, []faultOfSizes{
+		{
+			"wrong at multiples of four alone", func(s Sizes) bool { return s[cols]%4 == 0 },
+			Sizes{rows: 1, cols: 4},
+			"cols = 2, 3, 5, 1023 are right, 4, 8, 16, 256 are wrong; no pattern of sizes",
+		},
+		{
+			"lanes beyond a power of two", func(s Sizes) bool { return s[cols]&(s[cols]-1) != 0 },
+			Sizes{rows: 1, cols: 3},
+			"cols is a power of two and wrong elsewhere",
+		},
+		{
+			"three powers of two, by chance", func(s Sizes) bool {
+				return !slices.Contains([]int64{64, 128, 256}, s[cols])
+			},
+			Sizes{rows: 1, cols: 1},
+			"wrong at the smallest shape already",
+		},
+		{
+			"lanes of a block of at least 16", func(s Sizes) bool {
+				return s[cols] < 16 || s[cols]&(s[cols]-1) != 0
+			},
+			Sizes{rows: 1, cols: 1},
+			"cols is a power of two and wrong elsewhere",
+		},
+	})
+}
+
+// A kernel that masks its loads and is right where a size fills the block alone lets other lanes take part.
+func TestFindNamesAFullBlock(t *testing.T) {
+	for _, masks := range [][]advice.MaskedLoad{nil, {{Line: 7, Other: "0.0"}}} {
+		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)},
+			func(p Probe) bool { return p.Sizes["cols"] != 1024 })
+		s.Masks = masks
+		got := s.Find().Advice()
+		if says := strings.Contains(got, "cols is 1024, a whole block") &&
+			strings.Contains(got, "line 7: tl.load gives lanes outside the mask other=0.0"); says !=
+			(len(masks) > 0) {
+			t.Errorf("%v: %q", masks, got)
+		}
+	}
+}
+
+// faultOfSizes is a function that is wrong on some sizes, the smallest case that is to be found and what is
+// to be said.
+type faultOfSizes struct {
+	name  string
+	wrong func(Sizes) bool
+	sizes Sizes
+	says  string
+}
+
+func findsFaults(t *testing.T, all []faultOfSizes) {
+	t.Helper()
+	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
-			dims := op.Dims{size(rows, 33), size(cols, 1023)}
+			dims := op.Dims{size("rows", 33), size("cols", 1023)}
 			got := searchOf(t, ofRows, "normal", dims,
 				func(p Probe) bool { return c.wrong(p.Sizes) }).Find()
 			found := Sizes{}
 			for _, d := range got.Record.Case.Dims {
 				found[d.Name] = d.Value
 			}
-			if !maps.Equal(found, c.sizes) || !strings.Contains(got.Advice, c.says) {
-				t.Errorf("found %v, want %v; advice %q, want it to say %q", found, c.sizes, got.Advice,
+			if !maps.Equal(found, c.sizes) || !strings.Contains(got.Advice(), c.says) {
+				t.Errorf("found %v, want %v; advice %q, want it to say %q", found, c.sizes, got.Advice(),
 					c.says)
 			}
 		})
@@ -121,7 +177,7 @@ func TestFindKeepsMultiples(t *testing.T) {
 				dims = append(dims, size(other.Name, 16*21))
 			}
 			for limit, says := range map[int64]string{
-				0: "smallest shape on", 64: "up to 64 are right, from 80 on",
+				0: "smallest shape already", 64: "64 are right, 80, 96,",
 			} {
 				s := searchOf(t, o.Spec.Name, "normal", dims,
 					func(p Probe) bool { return p.Sizes[d.Name] > limit })
@@ -134,9 +190,9 @@ func TestFindKeepsMultiples(t *testing.T) {
 				}
 				got := s.Find()
 				if found := got.Record.Case.Dims.Get(d.Name); found != limit+16 ||
-					!strings.Contains(got.Advice, says) {
+					!strings.Contains(got.Advice(), says) {
 					t.Errorf("%s %s: found %d, want %d; advice %q, want %q", o.Spec.Name, d.Name, found,
-						limit+16, got.Advice, says)
+						limit+16, got.Advice(), says)
 				}
 			}
 			return
@@ -153,7 +209,8 @@ func TestFindLeavesOutChance(t *testing.T) {
 		func(p Probe) bool { return !slices.Contains([]int64{128, 256, 384}, p.Sizes["cols"]) },
 	} {
 		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 53), size("cols", 135)}, wrong)
-		if got := s.Find().Advice; !strings.Contains(got, "wrong from the smallest shape on") {
+		says := []string{"no pattern of sizes explains it", "wrong at the smallest shape already"}[i]
+		if got := s.Find().Advice(); !strings.Contains(got, says) {
 			t.Errorf("%d: advice %q", i, got)
 		}
 	}
@@ -166,7 +223,7 @@ func TestFindLeavesOutChance(t *testing.T) {
 		}
 		return &record.Record{Status: op.StatusNoPower}
 	}
-	if got := tail.Find().Advice; !strings.Contains(got, "cols is a multiple of 4 and wrong beside it") {
+	if got := tail.Find().Advice(); !strings.Contains(got, "cols is a multiple of 4 and wrong beside it") {
 		t.Errorf("of the tail of a row that cannot be judged alone: %q", got)
 	}
 }
@@ -183,13 +240,13 @@ func TestFindKeepsWhatWasRight(t *testing.T) {
 		}
 		return &record.Record{Status: op.StatusNoPower}
 	}
-	if got := s.Find().Advice; !strings.Contains(got, "rows up to 16 are right, from 17 on it is wrong") {
+	if got := s.Find().Advice(); !strings.Contains(got, "16 are right, 17, 18,") {
 		t.Errorf("advice %q, want the limit", got)
 	}
 	back := searchOf(t, ofRows, "normal", op.Dims{size("rows", 2), size("cols", 3)},
 		func(Probe) bool { return true })
 	back.Suspect.Record.Case.Pass = op.Backward
-	if got := back.Find().Advice; !strings.Contains(got, "formula, "+back.Spec.Backward.Formula) {
+	if got := back.Find().Advice(); !strings.Contains(got, "formula, "+back.Spec.Backward.Formula) {
 		t.Errorf("advice %q, want the formula of the backward", got)
 	}
 }
@@ -200,13 +257,13 @@ func TestFindTellsNumbersFromSizes(t *testing.T) {
 		func(p Probe) bool { return p.Distribution != "normal" && p.Sizes["cols"] > 4 })
 	got := s.Find()
 	if cols := got.Record.Case.Dims.Get("cols"); cols != 5 ||
-		!strings.Contains(got.Advice, "on ordinary numbers this shape is right") ||
-		!strings.Contains(got.Advice, s.Spec.Advice.SpecialNumbers) {
-		t.Errorf("cols = %d, want 5; advice %q, want the spec's", cols, got.Advice)
+		!strings.Contains(got.Advice(), "on ordinary numbers this shape is right") ||
+		!strings.Contains(got.Advice(), s.Spec.Advice.SpecialNumbers) {
+		t.Errorf("cols = %d, want 5; advice %q, want the spec's", cols, got.Advice())
 	}
 	s.Spec = &op.Spec{Name: s.Spec.Name, Dims: s.Spec.Dims}
-	if got := s.Find(); !strings.Contains(got.Advice, "look for an exp") {
-		t.Errorf("without advice in the spec: %q", got.Advice)
+	if got := s.Find(); !strings.Contains(got.Advice(), "look for an exp") {
+		t.Errorf("without advice in the spec: %q", got.Advice())
 	}
 }
 
@@ -237,8 +294,8 @@ func TestFindTriesWhatWasAssumed(t *testing.T) {
 	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)},
 		func(p Probe) bool { return p.Attribute == "" })
 	s.Assumed = map[string][]string{"interleaved": {"true"}}
-	if got := s.Find(); !strings.Contains(got.Advice, "with interleaved = true it is right") {
-		t.Errorf("advice %q", got.Advice)
+	if got := s.Find(); !strings.Contains(got.Advice(), "with interleaved = true it is right") {
+		t.Errorf("advice %q", got.Advice())
 	}
 }
 
@@ -260,11 +317,11 @@ func TestFindTriesWhatWasAssumedWherePowerIs(t *testing.T) {
 	}
 	want := "with approximate = none it is right. The function has no parameter for approximate and was " +
 		"judged with tanh: if none is what it computes, say --attr approximate=none"
-	if got := s.Find().Advice; got != want {
+	if got := s.Find().Advice(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s.Fixed = map[string]int64{"rows": 1, "cols": 1}
-	if got := s.Find().Advice; strings.Contains(got, "--attr") {
+	if got := s.Find().Advice(); strings.Contains(got, "--attr") {
 		t.Errorf("a size that is fixed was changed: %q", got)
 	}
 }
@@ -335,8 +392,8 @@ func TestFindNamesIgnoredTargets(t *testing.T) {
 		})
 		s.Suspect.Record.Case.Attrs = op.Attrs{{Name: "ignore_index", Text: "-100", Number: -100}}
 		got := s.Find()
-		if strings.Contains(got.Advice, says) == alsoWithout {
-			t.Errorf("wrong without ignored targets too: %v; advice %q", alsoWithout, got.Advice)
+		if strings.Contains(got.Advice(), says) == alsoWithout {
+			t.Errorf("wrong without ignored targets too: %v; advice %q", alsoWithout, got.Advice())
 		}
 	}
 }
@@ -354,4 +411,31 @@ func operatorOf(t *testing.T, kind string) string {
 	}
 	t.Fatalf("no operator has an input of %s", kind)
 	return ""
+}
+
+// A wrong gradient is searched with ordinary numbers and an ordinary upstream gradient where that is wrong,
+// too, and with what showed it where it is not.
+func TestGradientsAreSearchedWithOrdinaryNumbers(t *testing.T) {
+	for _, c := range []struct {
+		wrong                  func(Probe) bool
+		distribution, upstream string
+	}{
+		{func(Probe) bool { return true }, "normal", "normal"},
+		{func(p Probe) bool { return p.Distribution == "scaled" }, "scaled", "normal"},
+		{func(p Probe) bool { return p.Upstream == "huge" && p.Distribution == "scaled" }, "scaled", "huge"},
+	} {
+		s := searchOf(t, "softmax", "scaled", op.Dims{{Name: "rows", Value: 9}, {Name: "cols", Value: 40}}, c.wrong)
+		s.Suspect.Record.Case.Pass, s.Suspect.Record.Case.Upstream = op.Backward, "huge"
+		judged := s.Run
+		s.Run = func(p Probe) *record.Record {
+			r := judged(p)
+			r.Case.Pass, r.Case.Upstream = op.Backward, p.Upstream
+			return r
+		}
+		got := s.Find().Record.Case
+		if got.Distribution != c.distribution || got.Upstream != c.upstream {
+			t.Errorf("%s, upstream %s; want %s, upstream %s", got.Distribution, got.Upstream, c.distribution,
+				c.upstream)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package shrink
 
 import (
+	"maps"
+	"math/bits"
 	"slices"
 
 	"triad/internal/advice"
@@ -26,17 +28,99 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 	if s.findSquare(f, at); f.Square[0] != "" {
 		return
 	}
-	s.findMultiple(f, at)
-	if larger := s.larger(at); f.Multiple == 0 && larger != nil {
-		s.findMultiple(f, larger)
-	}
-	for _, name := range slices.Backward(s.sizes) {
-		step := s.Spec.StepOf(name)
-		if f.Multiple == 0 && f.UpTo == "" && lastRight[name] > 1 && at[name] == lastRight[name]+step &&
-			!s.byChance(name, lastRight[name]) {
-			f.UpTo, f.Last, f.Step = name, lastRight[name], step
+	larger := s.larger(at)
+	for _, from := range []Sizes{at, larger} {
+		if f.Tried.Size == "" && from != nil {
+			s.findMultiple(f, from)
+		}
+		if f.Tried.Size == "" && from != nil {
+			s.findPowersOfTwo(f, from)
 		}
 	}
+	for _, name := range slices.Backward(s.sizes) {
+		if f.Tried.Size == "" && len(s.Masks) > 0 {
+			s.findFullBlock(f, at, name)
+		}
+	}
+	for _, name := range slices.Backward(s.sizes) {
+		if f.Tried.Size == "" {
+			s.findLimit(f, at, name, lastRight[name])
+		}
+	}
+}
+
+// findLimit asks whether the function is right up to a value of a size and wrong above it. Values above the
+// smallest wrong one are run first: its double and fourfold, powers of two, and its neighbour. Where one of
+// them is right there is no limit, and the facts hold what was run.
+func (s *Search) findLimit(f *advice.Facts, at Sizes, name string, right int64) {
+	wrong, step := at[name], s.Spec.StepOf(name)
+	if right < 2 || wrong != right+step || s.byChance(name, right) {
+		return
+	}
+	if !s.is(op.Good, at, size(name, right)) { // it was right with other sizes, as those here show less
+		if at = s.baseSizes(); !s.is(op.Good, at, size(name, right)) || !s.is(op.Bad, at, size(name, wrong)) {
+			return
+		}
+	}
+	power := int64(1) << bits.Len64(uint64(wrong-1)) // at least wrong
+	above := []int64{wrong + step, 2 * wrong, 4 * wrong, power, 2 * power}
+	f.UpTo, f.Last = true, right
+	for _, value := range above {
+		if value%step == 0 && s.is(op.Good, at, size(name, value)) {
+			f.UpTo = false
+		}
+	}
+	f.Tried = s.tried(at, name)
+}
+
+// findPowersOfTwo asks whether the function is right where a size is a power of two, and wrong elsewhere. It
+// asks eight values, since some are right by chance where special numbers decide.
+func (s *Search) findPowersOfTwo(f *advice.Facts, at Sizes) {
+	for _, name := range slices.Backward(s.sizes) {
+		is := func(want op.Weight, values ...int64) bool {
+			return !slices.ContainsFunc(values, func(n int64) bool {
+				return n%s.Spec.StepOf(name) != 0 || !s.is(want, at, size(name, n))
+			})
+		}
+		if f.Tried.Size == "" && is(op.Good, 256, 64, 128, 512) && is(op.Bad, 192, 96, 320, 65) {
+			f.PowersOfTwo, f.Tried = true, s.tried(at, name)
+		}
+	}
+}
+
+// findFullBlock asks of a kernel that masks loads whether it is right where a size fills the block, and wrong
+// where it is a little less: at one power of two alone, as the block is one.
+func (s *Search) findFullBlock(f *advice.Facts, at Sizes, name string) {
+	step := s.Spec.StepOf(name)
+	for block := int64(4096); block >= 16; block /= 2 {
+		if block%step == 0 && s.is(op.Good, at, size(name, block)) {
+			if s.is(op.Bad, at, size(name, block-step)) && s.is(op.Bad, at, size(name, block/2)) {
+				f.FullBlock, f.Tried = block, s.tried(at, name)
+			}
+			return
+		}
+	}
+}
+
+// tried lists the values of a size that were judged, the other sizes and the distribution being the same.
+func (s *Search) tried(at Sizes, name string) advice.Tried {
+	found := advice.Tried{Size: name}
+	for _, k := range s.known {
+		value := k.probe.Sizes[name]
+		if k.record == nil || k.probe.Distribution != s.Suspect.Record.Case.Distribution ||
+			!maps.Equal(k.probe.Sizes, s.with(at, size(name, value))) {
+			continue
+		}
+		switch k.record.Status.Weight() {
+		case op.Good:
+			found.Right = append(found.Right, value)
+		case op.Bad:
+			found.Wrong = append(found.Wrong, value)
+		}
+	}
+	slices.Sort(found.Right)
+	slices.Sort(found.Wrong)
+	return found
 }
 
 // byChance says whether a size that is no multiple of a warp is right only because the others are small, with
@@ -95,7 +179,7 @@ func (s *Search) findMultiple(f *advice.Facts, at Sizes) {
 		if s.is(op.Good, at, size(name, 3*block)) && s.is(op.Bad, at, size(name, 3*block-step)) &&
 			s.is(op.Bad, at, size(name, 3*block+step)) && s.is(op.Good, at, size(name, 2*block)) &&
 			s.is(op.Good, at, size(name, 5*block)) {
-			f.Multiple, f.Of = block, name
+			f.Multiple, f.Tried = block, s.tried(at, name)
 		}
 	}
 }

@@ -61,13 +61,20 @@ const ordinaryNumbers = "normal"
 
 func ordinary(r record.Record) bool { return r.Case.Distribution == ordinaryNumbers }
 
-// simpler says whether a record tells more plainly what is wrong: ordinary numbers before others, few
-// elements before many.
+// simpler says whether a record tells more plainly what is wrong: ordinary numbers before others, of an
+// upstream gradient too, few elements before many.
 func simpler(a, b record.Record) bool {
-	if ordinary(a) != ordinary(b) {
-		return ordinary(a)
+	for _, plain := range []func(record.Record) bool{ordinary, ordinaryUpstream} {
+		if plain(a) != plain(b) {
+			return plain(a)
+		}
 	}
 	return elements(a.Case.Dims) < elements(b.Case.Dims)
+}
+
+// ordinaryUpstream says whether the upstream gradients are ordinary numbers, or there are none.
+func ordinaryUpstream(r record.Record) bool {
+	return r.Case.Upstream == "" || r.Case.Upstream == ordinaryNumbers
 }
 
 // elements ranks a case by its size. An empty one, which shows the least, comes last.

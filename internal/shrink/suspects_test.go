@@ -54,3 +54,19 @@ func TestSuspects(t *testing.T) {
 		}
 	}
 }
+
+// Of a wrong gradient the record with ordinary numbers is picked, and among those one with an ordinary
+// upstream gradient, however many elements it has.
+func TestSuspectsOfGradients(t *testing.T) {
+	of := func(distribution, upstream string, cols int64) record.Record {
+		r := wrong("mine/a", "fp32", distribution, cols)
+		r.Case.Pass, r.Case.Upstream = op.Backward, upstream
+		return r
+	}
+	got := Suspects([]record.Record{
+		of("scaled", "normal", 3), of("normal", "huge", 5), of("normal", "normal", 900), of("normal", "ones", 4),
+	}, "mine")
+	if len(got) != 1 || got[0].Record.Case.Dims.Get("cols") != 900 {
+		t.Errorf("%+v, want that of 900 columns", got)
+	}
+}

@@ -36,15 +36,20 @@ func processes() (pids []int) {
 
 // parentOf is the parent of a process; 0 where it has ended.
 func parentOf(pid int) int {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	// "pid (name) state parent ...": the name may hold anything
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	fields := statOf(pid)
 	if len(fields) < 2 {
 		return 0
 	}
 	parent, _ := strconv.Atoi(fields[1])
 	return parent
+}
+
+// statOf are the state of a process, its parent and what /proc says after them; nil where it has ended.
+func statOf(pid int) []string {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	// "pid (name) state parent ...": the name may hold anything
+	return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 }

@@ -39,7 +39,11 @@ func (p *Process) Ask() {
 func (p *Process) kill() (reaped bool) {
 	p.signal(syscall.SIGKILL)
 	p.killMarked()
-	return p.Wait(p.command.Grace.Kill)
+	reaped = p.Wait(p.command.Grace.Kill)
+	if reaped && p.group != nil {
+		p.group.remove()
+	}
+	return reaped
 }
 
 // signal sends a signal to the process and what it started: to its group, or in the group of a worker to

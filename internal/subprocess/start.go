@@ -19,6 +19,7 @@ type Process struct {
 	ending  atomic.Bool
 
 	exceeded atomic.Pointer[string] // what it was killed for
+	group    *memoryGroup           // in which its memory is limited; nil: the driver alone counts
 }
 
 // keepGroup is whether children stay in the group of this process.
@@ -34,7 +35,9 @@ const pipeDelay = 2 * time.Second
 // Start starts a program. The error is that of the system, such as fs.ErrNotExist.
 func Start(c Command) (*Process, error) {
 	c = c.withDefaults()
-	p := &Process{command: c, cmd: exec.Command(c.Path, c.Args...), exited: make(chan struct{})}
+	p := &Process{command: c, exited: make(chan struct{})}
+	path, args := p.limited()
+	p.cmd = exec.Command(path, args...)
 	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = c.Env, c.Dir, c.Files
 	if c.Stdin != nil {
 		p.cmd.Stdin = c.Stdin
@@ -65,6 +68,9 @@ func Start(c Command) (*Process, error) {
 		close(p.exited)
 	})
 	if err := <-started; err != nil {
+		if p.group != nil {
+			p.group.remove()
+		}
 		return nil, err
 	}
 	p.watch()

@@ -3,6 +3,7 @@ package subprocess
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,7 +15,24 @@ import (
 // Usage is what a program and all that it started use together; 0 is no limit.
 type Usage struct {
 	Processes int
-	Bytes     int64 // of memory that is not shared
+	Bytes     int64 // of memory, files in memory and shared memory among it
+}
+
+// limited is the command of a process. One whose memory is limited runs in a control group, where this system
+// permits one.
+func (p *Process) limited() (path string, args []string) {
+	c := p.command
+	if c.Most.Bytes <= 0 {
+		return c.Path, c.Args
+	}
+	whole, err := exec.LookPath(c.Path)
+	if _, sh := os.Stat("/bin/sh"); err != nil || sh != nil {
+		return c.Path, c.Args
+	}
+	if p.group = newMemoryGroup("/", c.Most.Bytes); p.group == nil {
+		return c.Path, c.Args
+	}
+	return p.group.joined(whole, c.Args)
 }
 
 // watchEvery is how often the usage of a program is read.
@@ -27,6 +45,9 @@ func (p *Process) watch() {
 		return
 	}
 	panics.Go(func() {
+		if p.group != nil {
+			defer p.group.remove()
+		}
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
 		for {
@@ -39,9 +60,11 @@ func (p *Process) watch() {
 			why := ""
 			if most.Processes > 0 && len(all) > most.Processes {
 				why = fmt.Sprintf("it had %d processes, and may have %d", len(all), most.Processes)
-			} else if n := anonymousBytes(all); most.Bytes > 0 && n > most.Bytes {
+			} else if n := memoryOf(all); most.Bytes > 0 && n > most.Bytes {
 				why = fmt.Sprintf("it used %.1f GiB of memory, and may use %.1f", float64(n)/(1<<30),
 					float64(most.Bytes)/(1<<30))
+			} else if p.group != nil && p.group.hasKilled() { // the system ended a part of it
+				why = p.usedAll()
 			}
 			if why != "" {
 				p.exceeded.Store(&why)
@@ -57,21 +80,64 @@ func (p *Process) Exceeded() string {
 	if why := p.exceeded.Load(); why != nil {
 		return *why
 	}
+	if p.group != nil && p.group.hasKilled() {
+		return p.usedAll()
+	}
 	return ""
 }
 
-// anonymousBytes is the memory of processes that no file stands behind.
-func anonymousBytes(pids []int) (all int64) {
+func (p *Process) usedAll() string {
+	return fmt.Sprintf("it used all of %.1f GiB of memory, and may use no more",
+		float64(p.command.Most.Bytes)/(1<<30))
+}
+
+// memoryOf is the memory of processes as their system shows it: what no file stands behind, and the shared
+// memory that they have open as files or have mapped. What several of them share counts once where it is
+// open, and where it is only mapped as often as it is.
+func memoryOf(pids []int) int64 {
+	anonymous, mapped, open := int64(0), int64(0), int64(0)
+	files := map[[2]uint64]bool{}
 	for _, pid := range pids {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		at := "/proc/" + strconv.Itoa(pid)
+		text, err := os.ReadFile(at + "/status")
 		if err != nil {
 			continue
 		}
-		_, after, found := strings.Cut(string(text), "\nRssAnon:")
-		if fields := strings.Fields(after); found && len(fields) > 0 {
-			n, _ := strconv.ParseInt(fields[0], 10, 64)
-			all += n << 10
+		anonymous += kibibytes(text, "RssAnon") << 10
+		if n := kibibytes(text, "RssShmem") << 10; n > 0 {
+			mapped = max(mapped, n)
 		}
+		open += openMemory(at+"/fd", files)
 	}
-	return all
+	return anonymous + max(mapped, open)
+}
+
+// kibibytes is a number of /proc/PID/status.
+func kibibytes(status []byte, name string) int64 {
+	_, after, found := strings.Cut(string(status), "\n"+name+":")
+	fields := strings.Fields(after)
+	if !found || len(fields) == 0 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(fields[0], 10, 64)
+	return n
+}
+
+// openMemory is what the memory files take that a process has open, those apart that were counted before.
+func openMemory(folder string, counted map[[2]uint64]bool) (bytes int64) {
+	entries, _ := os.ReadDir(folder) // of a process that has ended there are none
+	for _, e := range entries {
+		at := folder + "/" + e.Name()
+		name, err := os.Readlink(at)
+		if err != nil || !strings.HasPrefix(name, "/memfd:") && !strings.HasPrefix(name, "/dev/shm/") {
+			continue
+		}
+		var info syscall.Stat_t
+		if syscall.Stat(at, &info) != nil || counted[[2]uint64{info.Dev, info.Ino}] {
+			continue
+		}
+		counted[[2]uint64{info.Dev, info.Ino}] = true
+		bytes += info.Blocks * 512
+	}
+	return bytes
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -26,6 +27,18 @@ func (p *Process) Wait(d time.Duration) (reaped bool) {
 	case <-t.C:
 		return false
 	}
+}
+
+// Exited is closed when the process has ended and was reaped, whatever it started may still run.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Stopped reports whether the process, or one that it started, was stopped by a signal: nothing but another
+// signal has it go on.
+func (p *Process) Stopped() bool {
+	return slices.ContainsFunc(append(descendants(p.PID()), p.PID()), func(pid int) bool {
+		fields := statOf(pid)
+		return len(fields) > 0 && fields[0] == "T"
+	})
 }
 
 // Reaped reports whether the process has ended and was reaped.

@@ -5,41 +5,47 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// told is the report of events, and its error.
-func told(t *testing.T, events, budgets string, ci bool) (string, error) {
+// written is a file of a test's own with this text.
+func written(t *testing.T, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "budgets")
-	if err := os.WriteFile(path, []byte(budgets), 0o644); err != nil {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// told is the report of events, and its error.
+func told(t *testing.T, events string, o options) (string, error) {
+	t.Helper()
 	var out bytes.Buffer
-	err := run(strings.NewReader(events), &out, path, ci)
+	err := run(strings.NewReader(events), &out, o)
 	return out.String(), err
 }
 
 // What go test -json printed of packages that pass, fail, panic and do not compile: a person sees what
-// failed, and all that was skipped.
+// failed with the command that repeats it, what was skipped, and one line at the end.
 func TestReport(t *testing.T) {
 	events, err := os.ReadFile("testdata/events.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := told(t, string(events), "m/a 1 # slow\n\nm/b 30\n", false)
+	out, err := told(t, string(events), options{})
 	if err == nil || err.Error() != "2 packages failed" {
 		t.Errorf("got %v", err)
 	}
 	for _, want := range []string{
 		"b_test.go:3: wrong here\n--- FAIL: TestFail/sub", "panic: oh", "FAIL\tm/b\t0.006s\n",
 		"undefined: x\nFAIL\tm/c [build failed]\n", "ok  \tm/a\t1.106s\n",
-		"   1.1 s  m/a TestSlow\n", "m/a                             1.1 s of 1 s, over budget\nm/b        " +
-			"                     0.0 s of 30 s\n",
-		"skipped: 1, 0 that only make test-long runs, and 1 that need a GPU\n" +
-			"  m/a TestSkip: no nm on the PATH: apt-get install binutils\n" +
-			"  m/a TestGPU/sub: needs a GPU: none\n",
+		"repeat it alone: TRIAD_TEST_SETUP=1 go test -count=1 -run '^TestFail$/^sub$' .m/b\n",
+		"skipped m/a TestSkip: no nm on the PATH: apt-get install binutils\n",
+		"skipped m/a TestGPU/sub: needs a GPU: none\n",
+		"2 failed, 2 skipped, 0 left to the long tier\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -48,45 +54,137 @@ func TestReport(t *testing.T) {
 	if strings.Contains(out, "noise") {
 		t.Errorf("what a passing test said is told:\n%s", out)
 	}
+	if n := strings.Count(out, "repeat it alone"); n != 2 {
+		t.Errorf("%d commands for one failed case and one panic:\n%s", n, out)
+	}
 }
 
-// passing are the events of one package that passes after so many seconds, in which a test is skipped for a
-// reason, "" for none.
-func passing(seconds float64, reason string) string {
-	line := fmt.Sprintf(`{"Action":"output","Package":"m/a","Output":"ok  \tm/a\t%.1fs\\n"}`+"\n"+
-		`{"Action":"pass","Package":"m/a","Elapsed":%g}`+"\n", seconds, seconds)
+// passing are the events of a package that passes, in which a test is skipped for a reason, "" for none.
+func passing(reason string) string {
+	line := `{"Action":"output","Package":"m/a","Output":"ok  \tm/a\t1s\n"}` + "\n" +
+		`{"Action":"pass","Package":"m/a"}` + "\n"
 	if reason == "" {
 		return line
 	}
-	return fmt.Sprintf(`{"Action":"output","Package":"m/a","Test":"TestX","Output":"    a_test.go:3: %s\\n"}`+
+	return fmt.Sprintf(`{"Action":"output","Package":"m/a","Test":"TestX","Output":"    a_test.go:3: %s\n"}`+
 		"\n"+`{"Action":"skip","Package":"m/a","Test":"TestX"}`+"\n", reason) + line
 }
 
-// In continuous integration a package over its budget and a skip that no GPU excuses are failures; elsewhere
-// they are told.
+// In continuous integration a package over its budget of processor time and a skip that no GPU excuses are
+// failures; elsewhere they are told.
 func TestWhatFails(t *testing.T) {
+	spent := func(seconds float64) string {
+		return fmt.Sprintf(`{"folder":"/m/a","processor_seconds":%g}`+"\n", seconds)
+	}
 	for _, c := range []struct {
-		name, events, always, inCI string
+		name, events string
+		seconds      float64
+		always, inCI string
 	}{
-		{"in time", passing(9, ""), "", ""},
-		{"over budget", passing(11, ""), "", "over budget: m/a"},
-		{"skipped", passing(1, "no git on the PATH"), "", "1 tests were skipped and have to run"},
-		{"skipped for want of a GPU", passing(1, "needs a GPU: no driver is here"), "", ""},
-		{"skipped as long", passing(1, "make test-long runs it: a Slurm of one node"), "", ""},
-		{"nothing", "", "no package was tested", "no package was tested"},
-		{"cut off", passing(1, "")[:40], "no package was tested", "no package was tested"},
+		{"in time", passing(""), 9, "", ""},
+		{"over budget", passing(""), 11, "", "over budget: m/a"},
+		{"skipped", passing("no git on the PATH"), 1, "", "1 tests were skipped and have to run"},
+		{"skipped for want of a GPU", passing("needs a GPU: no driver is here"), 1, "", ""},
+		{"left to the long tier", passing("the long tier runs it: a Slurm of one node"), 1, "", ""},
+		{"nothing", "", 1, "no package was tested", "no package was tested"},
+		{"cut off", passing("")[:40], 1, "no package was tested", "no package was tested"},
 	} {
 		for ci, want := range map[bool]string{false: c.always, true: c.inCI} {
-			out, err := told(t, c.events, "m/a 10\n", ci)
+			out, err := told(t, c.events, options{
+				budgets: written(t, "m/a 10 # twice\n\n"), costs: written(t, spent(c.seconds)),
+				packages: written(t, "m/a /m/a\n"), ci: ci,
+			})
 			if got := fmt.Sprint(err); got != want && !(err == nil && want == "") {
 				t.Errorf("%s, -ci=%v: %v, want %q\n%s", c.name, ci, err, want, out)
 			}
 		}
 	}
-	if _, err := told(t, passing(6, ""), "m/b 1\nother 5\n", true); fmt.Sprint(err) != "over budget: m/a" {
+	other := options{
+		budgets: written(t, "m/b 1\nother 5\n"), costs: written(t, spent(6)),
+		packages: written(t, "m/a /m/a\n"), ci: true,
+	}
+	if _, err := told(t, passing(""), other); fmt.Sprint(err) != "over budget: m/a" {
 		t.Errorf("a package without a budget of its own: %v", err)
 	}
-	if _, err := told(t, passing(1, ""), "m/a ten\n", false); err == nil {
+	if _, err := told(t, passing(""), options{budgets: written(t, "m/a ten\n")}); err == nil {
 		t.Error("a budget that is no number is taken")
+	}
+}
+
+// The dearest tests are told by their processor time, and the last line has the sum over the packages.
+func TestCostsAreTold(t *testing.T) {
+	out, err := told(t, passing(""), options{packages: written(t, "m/a /m/a\n"), costs: written(t,
+		`{"folder":"/m/a","test":"TestDear","processor_seconds":42}`+"\n"+
+			`{"folder":"/m/a","test":"TestCheap","processor_seconds":0.1}`+"\n"+
+			`{"folder":"/m/a","processor_seconds":43}`+"\n")})
+	if err != nil || !strings.Contains(out, "   42.0 s  m/a TestDear\n") ||
+		strings.Contains(out, "TestCheap") ||
+		!strings.Contains(out, " min, 43 s of processor time: 0 failed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// casesOf are the events of tests that ended so.
+func casesOf(ended map[string]string) string {
+	var events strings.Builder
+	for name, how := range ended {
+		if how == "long" {
+			fmt.Fprintf(&events, `{"Action":"output","Package":"m/a","Test":%q,"Output":"    a_test.go:3: `+
+				`the long tier runs it: TestX/a covers \"k\"\n"}`+"\n", name)
+			how = "skip"
+		}
+		fmt.Fprintf(&events, `{"Action":%q,"Package":"m/a","Test":%q}`+"\n", how, name)
+	}
+	return events.String() + passing("")
+}
+
+// A test or a case that is gone is a failure unless the document says why; one that a tier leaves out is
+// there.
+func TestNamesAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "names")
+	all := map[string]string{"TestX": "pass", "TestX/a": "pass", "TestX/b/c": "long", "TestY": "pass"}
+	if _, err := told(t, casesOf(all), options{names: path, write: true}); err != nil {
+		t.Fatal(err)
+	}
+	names, err := readNames(path)
+	want := []string{"m/a TestX", "m/a TestX/a", "m/a TestX/b", "m/a TestX/b/c", "m/a TestY"}
+	if err != nil || !slices.Equal(names, want) {
+		t.Fatalf("%q, %v", names, err)
+	}
+	all["TestX/b"] = "pass"
+	for _, c := range []struct{ without, reasons, says string }{
+		{"", "", ""},
+		{"TestX/b/c", "", "1 tests or cases"},
+		{"TestX/b/c", "`m/a TestX/b/c`: it asked what `TestY` asks", ""},
+		{"TestX/b/c", "`m/a TestX/b`: all its cases", ""},
+		{"TestX/b/c", "`m/a TestX/b/cd`: another", "1 tests or cases"},
+	} {
+		left := map[string]string{}
+		for name, how := range all {
+			if name != c.without {
+				left[name] = how
+			}
+		}
+		out, err := told(t, casesOf(left), options{names: path, reasons: written(t, c.reasons)})
+		if got := fmt.Sprint(err); c.says == "" && err != nil ||
+			c.says != "" && !strings.HasPrefix(got, c.says) {
+			t.Errorf("without %s and with the reasons %q: %v\n%s", c.without, c.reasons, err, out)
+		}
+	}
+	broken := options{names: written(t, "\t\tx\n"), reasons: written(t, "")}
+	if _, err := told(t, casesOf(all), broken); err == nil {
+		t.Error("a broken tree is read")
+	}
+}
+
+// What each case covers and why it ran is written for a reader.
+func TestKeysAreWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	if _, err := told(t, casesOf(map[string]string{"TestX/b": "long"}), options{keys: path}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || string(text) != "m/a TestX/b\tthe long tier runs it: TestX/a covers \"k\"\n" {
+		t.Errorf("%q, %v", text, err)
 	}
 }

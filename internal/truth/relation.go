@@ -3,6 +3,7 @@ package truth
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -152,8 +153,11 @@ func (r Relation) Hold(contract string, calls []Call, nondeterministic []string)
 		held := judge.Relation{Name: r.Name, Output: output}
 		a, err := relatedCalls(r, contract, calls, slices.Contains(nondeterministic, output))
 		if err == nil {
-			var s judge.Statement
-			if s = r.States(a, output); a.err == nil {
+			s, states := judge.Statement{}, r.States
+			if a.undefined(output) {
+				states = staysNaN
+			}
+			if s = states(a, output); a.err == nil {
 				s.Output = output
 				held = judge.Hold(r.Name, s)
 			}
@@ -166,6 +170,36 @@ func (r Relation) Hold(contract string, calls []Call, nondeterministic []string)
 		all = append(all, held)
 	}
 	return all
+}
+
+// undefined says whether an output has no number: its truth, under what the implementation gave, is NaN
+// everywhere, as the mean of nothing may be.
+func (a *Related) undefined(output string) bool {
+	for _, call := range []*Answered{a.First, a.Second} {
+		if call == nil {
+			continue
+		}
+		r := call.Target(output).R
+		if len(r) == 0 || slices.ContainsFunc(r, func(v float64) bool { return !math.IsNaN(v) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// staysNaN states of an output without a number that every call gives NaN.
+func staysNaN(a *Related, output string) judge.Statement {
+	last := a.First
+	if a.Second != nil {
+		last = a.Second
+	}
+	y := last.Out(output)
+	return judge.Statement{Shape: last.Target(output).Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
+		if math.IsNaN(y[i]) {
+			return judge.Claim{Position: i}
+		}
+		return judge.Claim{Position: i, Got: y[i], Low: math.NaN(), High: math.NaN()}
+	}}
 }
 
 // Related is what a relation is stated from: the first call, and the second where it has one.

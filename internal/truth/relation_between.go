@@ -107,14 +107,15 @@ func ScaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []ten
 	}
 }
 
-// LeftOut is the Second of a relation in which the rows of an input are NaN whose class is the one that an
-// attribute says to ignore.
+// LeftOut is the Second of a relation in which the rows of an input are negated whose class is the one that
+// an attribute says to ignore. NaN there would ask too much: where their weight is 0 in a product, as in
+// torch's own gradient of a linear layer, 0*NaN is NaN.
 func LeftOut(name, classes, ignored string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
 		x, of, none := first.Get(name), first.Get(classes).Float64s(), c.Attrs.Number(ignored)
 		return c, []tensor.Tensor{Changed(x, func(i int64, v float64) float64 {
 			if of[i/(x.Elements()/int64(len(of)))] == none {
-				return math.NaN()
+				return -v
 			}
 			return v
 		})}

@@ -1,33 +1,46 @@
 package truth_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"triad/internal/judge"
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
 	"triad/internal/truth/truthtest"
 )
 
+// casesOf are the cases of an operator's default level that a run asks: in the fast tier of each pass those
+// of one dtype of a kind.
+func casesOf(t *testing.T, s *op.Spec, kind func(dtype string) string) []op.Case {
+	t.Helper()
+	plan, err := s.Expand(op.Options{Level: op.LevelDefault})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs, of := slices.Concat(need.Operator(s.Name), need.Judge), map[string]bool{}
+	for _, pass := range s.Passes() {
+		for _, dtype := range s.PassDTypes(pass) {
+			key := fmt.Sprint(s.Name, " ", pass, " ", kind(dtype))
+			of[pass.String()+dtype] = need.Chosen(t, pass.String()+" "+dtype, key, inputs...)
+		}
+	}
+	return slices.DeleteFunc(plan.Cases, func(c op.Case) bool { return !of[c.Pass.String()+c.DType] })
+}
+
 // TestEveryCaseHasATruth: on every case of the default level, under the default contract, there is a truth,
 // finite where it has to be, and it accepts its own simulated contract; most cases can tell right from wrong.
 func TestEveryCaseHasATruth(t *testing.T) {
-	level := op.LevelDefault
-	if testing.Short() {
-		level = op.LevelQuick
-	}
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {
-			plan, err := o.Spec.Expand(op.Options{Level: level})
-			if err != nil {
-				t.Fatal(err)
-			}
+			cases := casesOf(t, o.Spec, func(string) string { return "" })
 			powerless, outputs, exact := 0, 0, 0
 			var spent, longest time.Duration
-			for _, c := range plan.Cases {
+			for _, c := range cases {
 				in := truthtest.CaseInputs(t, o.Spec, c, 1)
 				start := time.Now()
 				truth, err := truth.Of(c, o.Spec.DefaultContract(c.DType), in, nil)
@@ -54,10 +67,9 @@ func TestEveryCaseHasATruth(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d cases, %d outputs, %d exact, %d without power; truth %v, longest %v", len(plan.Cases),
+			t.Logf("%d cases, %d outputs, %d exact, %d without power; truth %v, longest %v", len(cases),
 				outputs, exact, powerless, spent, longest)
-			// few cases are mostly of the smallest sizes
-			if level == op.LevelDefault && powerless*4 > outputs {
+			if powerless*4 > outputs {
 				t.Errorf("%d of %d outputs are without power", powerless, outputs)
 			}
 		})
@@ -130,36 +142,37 @@ func TestWrongInputsAreErrors(t *testing.T) {
 	}
 }
 
+// looser are the contracts beside the default one that a spec permits for a dtype.
+func looser(s *op.Spec, dtype string) []string {
+	var names []string
+	for _, k := range truth.Contracts() {
+		if k.Name != s.DefaultContract(dtype) && s.Permits(dtype, k.Name) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
 // TestLooserContracts: every contract that a spec permits has a finite truth on every case of the level, and
 // its own simulated result passes.
 func TestLooserContracts(t *testing.T) {
-	level := op.LevelDefault
-	if testing.Short() {
-		level = op.LevelQuick
-	}
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {
-			plan, err := o.Spec.Expand(op.Options{Level: level})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, c := range plan.Cases {
-				standard := o.Spec.DefaultContract(c.DType)
-				for _, k := range truth.Contracts() {
-					if k.Name == standard || !o.Spec.Permits(c.DType, k.Name) {
-						continue
-					}
+			for _, c := range casesOf(t, o.Spec, func(dtype string) string {
+				return fmt.Sprint(looser(o.Spec, dtype))
+			}) {
+				for _, contract := range looser(o.Spec, c.DType) {
 					in := truthtest.CaseInputs(t, o.Spec, c, 1)
-					truth, err := truth.Of(c, k.Name, in, nil)
+					truth, err := truth.Of(c, contract, in, nil)
 					if err != nil {
 						t.Errorf("%s %v %s %v %s %s: %v", c.Op, c.Pass, c.DType, c.Dims, c.Distribution,
-							k.Name, err)
+							contract, err)
 						continue
 					}
 					for _, v := range truthtest.Judged(truth, truthtest.Sims(truth)...) {
 						if s := v.Status; s != op.StatusPass && s != op.StatusEmptyOK && s != op.StatusWarn {
 							t.Errorf("%s %v %s %v %v %s %s %s %s: %v %s: %s", c.Op, c.Pass, c.DType, c.Dims,
-								c.Attrs, c.Distribution, c.Upstream, c.Saved, k.Name, v.Status,
+								c.Attrs, c.Distribution, c.Upstream, c.Saved, contract, v.Status,
 								v.Gate, v.Sentence)
 						}
 					}

@@ -378,6 +378,10 @@ func (f *figures) add(truth judge.Truth) {
 			f.simulated += weight * magnitude(math.Abs(target.Sim[j])+allowed)
 			f.allowed += weight * magnitude(allowed)
 			f.allowedFP32 += weight * magnitude(target.TFP32[j])
+			if !target.DType.IsFloat() {
+				low, high := target.Interval(r, allowed)
+				f.limits += weight * magnitude(1+high-low)
+			}
 		}
 	}
 }

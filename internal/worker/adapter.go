@@ -13,6 +13,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/panics"
+	"triad/internal/subprocess"
 )
 
 // Adapter is a backend whose implementations run in worker processes. Slot says which worker an
@@ -164,8 +165,22 @@ func (a *Adapter) Started() time.Duration {
 	return a.started
 }
 
-// load makes sure that the slot has a live worker that has loaded the operator.
-func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.LoadReply, error) {
+// mostLoads is how often an operator is loaded that this machine keeps from being loaded.
+const mostLoads = 2
+
+// load makes sure that the slot has a live worker that has loaded the operator. A worker that this machine
+// ends says nothing about the operator: the next one tries again.
+func (a *Adapter) load(ctx context.Context, s *slot, operator string) (reply backend.LoadReply, err error) {
+	for range mostLoads {
+		reply, err = a.loadOnce(ctx, s, operator)
+		if err == nil || ctx.Err() != nil || backend.TroubleOf(err, subprocess.FailedByHost) == nil {
+			break
+		}
+	}
+	return reply, err
+}
+
+func (a *Adapter) loadOnce(ctx context.Context, s *slot, operator string) (backend.LoadReply, error) {
 	if err := ctx.Err(); err != nil { // else an answer may come before the end is noticed
 		return backend.LoadReply{}, err
 	}
@@ -205,10 +220,13 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 				sentence = fmt.Sprintf("loading %s in the worker of %s did not end: %s", operator,
 					a.BackendName, d.Sentence)
 			}
-			if d.Status == op.StatusHang && a.LongLoad != "" {
+			switch {
+			case d.Status == op.StatusOOM:
+				return reply, &backend.HostTrouble{Sentence: sentence, Log: d.Log}
+			case d.Status == op.StatusHang && a.LongLoad != "":
 				return reply, &backend.Unavailable{Sentence: sentence + ": " + a.LongLoad}
 			}
-			return reply, &backend.BuildFailure{Sentence: sentence, Log: d.Log}
+			return reply, &backend.BuildFailure{Status: d.Status, Sentence: sentence, Log: d.Log}
 		}
 		return reply, fmt.Errorf("load %s in the worker of %s: %w", operator, a.BackendName, err)
 	}
@@ -307,7 +325,11 @@ func (a *Adapter) startFailure(err error) error {
 				return &backend.Unavailable{Sentence: a.stop(why)}
 			}
 		}
-		return &backend.Unavailable{Sentence: fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence)}
+		sentence := fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence)
+		if d.Status == op.StatusOOM {
+			return &backend.HostTrouble{Sentence: sentence, Log: d.Log}
+		}
+		return &backend.Unavailable{Sentence: sentence}
 	}
 	var u *backend.Unavailable
 	if errors.As(err, &u) {
@@ -357,7 +379,11 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	done()
 	wall := time.Since(began)
 	if err != nil {
-		return a.notAnswered(ctx, job, s, wall, err)
+		outcome, err := a.notAnswered(ctx, job, s, wall, err)
+		if len(earlier) > 0 {
+			outcome.Usual = slices.Max(earlier)
+		}
+		return outcome, err
 	}
 	outcome := collect(job, args, arena, reply, wall)
 	if side && arena.used > mostKept { // each of many workers would keep the memory of its largest case

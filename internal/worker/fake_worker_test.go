@@ -45,6 +45,9 @@ func fakeWorker(mode string) {
 		fmt.Fprintln(os.Stderr, "no usable device")
 		os.Exit(3)
 	}
+	if mode == "is killed before hello" {
+		die()
+	}
 	for lines.Scan() {
 		var r backend.Request
 		if json.Unmarshal(lines.Bytes(), &r) != nil {
@@ -61,8 +64,8 @@ func fakeWorker(mode string) {
 				}}})
 				continue
 			}
-			if mode == "hangs while loading" {
-				time.Sleep(time.Hour)
+			if !loads(mode, r, reply) {
+				continue
 			}
 			if folder := os.Getenv("FAKE_LOADED"); folder != "" {
 				os.WriteFile(filepath.Join(folder, "loaded-"+r.Load.Op+"-"+r.Load.Slot), nil, 0o600)
@@ -88,6 +91,46 @@ func fakeWorker(mode string) {
 	}
 }
 
+// loads does in place of a load what the mode says, and says whether the load is answered after it.
+func loads(mode string, r backend.Request, reply func(int64, any)) bool {
+	switch mode {
+	case "hangs while loading":
+		time.Sleep(time.Hour)
+	case "is killed while loading":
+		die()
+	case "is killed once while loading":
+		if once, err := os.OpenFile(filepath.Join(os.Getenv("FAKE_LOADED"), "died"),
+			os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			once.Close()
+			die()
+		}
+	case "dies while loading":
+		os.Exit(2)
+	case "has no room to build":
+		reply(r.ID, backend.LoadReply{Failed: []backend.LoadFailure{{
+			Implementation: "fake", Status: op.StatusInterrupted, Message: "no space left on device",
+		}}})
+		return false
+	}
+	return true
+}
+
+// die ends the process as a system does that runs out of memory.
+func die() {
+	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	time.Sleep(time.Minute)
+}
+
+var ownSession = &syscall.SysProcAttr{Setsid: true}
+
+// leaveSleeping starts a child that outlives this process, and returns its number.
+func leaveSleeping(cmd *exec.Cmd) int {
+	cmd.Path, cmd.Args = "/bin/sleep", []string{"sleep", "1000"}
+	cmd.Start()
+	return cmd.Process.Pid
+}
+
+// misbehave does in place of a run what the mode says.
 func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
 	switch mode {
 	case "exits 0":
@@ -96,18 +139,14 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 		// Go itself would catch the signal
 		syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -SEGV $$"}, nil)
 	case "is killed":
-		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		time.Sleep(time.Minute)
+		die()
 	case "hangs", "hangs and stays broken":
 		time.Sleep(time.Hour)
 	case "ignores SIGTERM":
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Hour)
 	case "leaves a grandchild":
-		cmd := exec.Command("/bin/sleep", "1000")
-		cmd.Stdout = os.Stdout
-		cmd.Start()
-		fmt.Printf("grandchild %d\n", cmd.Process.Pid)
+		fmt.Printf("grandchild %d\n", leaveSleeping(&exec.Cmd{Stdout: os.Stdout}))
 		time.Sleep(time.Hour)
 	case "sends garbage":
 		conn.Write([]byte("Traceback (most recent call last):\n"))
@@ -122,6 +161,14 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 				time.Sleep(time.Hour)
 			}
 		}
+	case "ends behind a child":
+		leaveSleeping(&exec.Cmd{ExtraFiles: []*os.File{conn}, SysProcAttr: ownSession}) // it holds the socket
+		os.Exit(0)
+	case "leaves a session":
+		fmt.Printf("grandchild %d\n", leaveSleeping(&exec.Cmd{SysProcAttr: ownSession}))
+		time.Sleep(time.Hour)
+	case "stops itself":
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	case "closes its socket":
 		conn.Close()
 		time.Sleep(time.Hour)

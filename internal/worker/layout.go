@@ -80,9 +80,12 @@ func mayReport(s op.Status) bool {
 	return false
 }
 
-// checkFailures refuses a load reply whose failures are none.
+// checkFailures refuses a load reply whose failures are none, or which this machine is to blame for.
 func checkFailures(failed []backend.LoadFailure) error {
 	for _, f := range failed {
+		if f.Status == op.StatusInterrupted {
+			return &backend.HostTrouble{Sentence: f.Message, Log: f.Log}
+		}
 		if f.Status != op.StatusBuildFail && f.Status != op.StatusUnavailable {
 			return fmt.Errorf("%s failed to load with the status %v, want %v or %v", f.Implementation,
 				f.Status, op.StatusBuildFail, op.StatusUnavailable)
@@ -108,6 +111,7 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 	}
 	firsts := make([]copied, len(job.Outputs))
 	for i, l := range reply.Launches {
+		outcome.Calls = append(outcome.Calls, l.Calls...)
 		if l.Status != op.StatusUnknown {
 			if !mayReport(l.Status) {
 				return incomplete("launch %d says %v, which is not for a worker to say", i, l.Status)

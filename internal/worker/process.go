@@ -7,11 +7,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unicode"
 
@@ -60,6 +61,10 @@ type process struct {
 // root it could all the same.)
 var unreadable = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) })
 
+// started counts the workers of this process: the number marks what each of them starts, which may leave its
+// group.
+var started atomic.Int64
+
 // start runs the command with descriptor 3 a socket and descriptor 4 sealed shared memory of memoryBytes
 // (sparse).
 func start(c Command, memoryBytes int64, grace subprocess.Grace,
@@ -81,14 +86,10 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 	if err := unreadable(); err != nil {
 		return nil, fmt.Errorf("close this process's memory to its workers: %w", err)
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	ours, theirs, err := connection()
 	if err != nil {
 		return nil, fmt.Errorf("socketpair for %s: %w", c.Path, err)
 	}
-	if err := unix.SetNonblock(pair[0], true); err != nil { // so that closing it wakes the reader
-		return nil, fmt.Errorf("socketpair for %s: %w", c.Path, err)
-	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker")
 	defer theirs.Close()
 	memoryFile, memory, err := sharedMemory(memoryBytes)
 	if err != nil {
@@ -98,7 +99,7 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 	defer memoryFile.Close()
 
 	p := &process{
-		conn: ours, memory: memory, log: &ring{limit: logBytes}, replies: make(chan []byte, 4),
+		conn: ours, memory: memory, replies: make(chan []byte, 4),
 		grace: grace, gone: c.Ended,
 	}
 	fail := func(err error) (*process, error) {
@@ -107,28 +108,63 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 		os.RemoveAll(p.dir)
 		return nil, err
 	}
-	dir := c.Dir
-	if dir == "" {
-		if p.dir, err = os.MkdirTemp("", "triad-worker-"); err != nil {
-			return fail(&backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be "+
-				"made (%v): set TMPDIR to one that can be written", err)})
+	if c.Dir == "" {
+		if p.dir, err = temporaryFolder(); err != nil {
+			return fail(err)
 		}
-		dir = p.dir
+		c.Dir = p.dir
+	}
+	var printed *os.File
+	if p.log, printed, err = newRing(logBytes); err != nil {
+		return fail(fmt.Errorf("make a pipe for what %s prints: %w", c.Path, err))
+	}
+	defer printed.Close()
+	mark := fmt.Sprintf("TRIAD_WORKER=%d-%d", os.Getpid(), started.Add(1))
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
 	}
 	p.child, err = subprocess.Start(subprocess.Command{
-		Path: c.Path, Args: c.Args, Env: c.Env, Dir: dir,
+		Path: c.Path, Args: c.Args, Env: append(slices.Clone(env), mark), Mark: mark, Dir: c.Dir,
 		Files:  append([]*os.File{theirs, memoryFile}, c.Files...),
-		Stdout: p.log, Stderr: p.log, Grace: grace, Kill: kill,
+		Stdout: printed, Stderr: printed, Grace: grace, Kill: kill,
 		Most: c.Most, Boxed: c.Boxed,
 	})
 	if err != nil {
+		p.log.Close()
 		return fail(fmt.Errorf("start %s: %w", c.Path, err))
 	}
+	panics.Go(p.log.follow, func(error) {})
 	panics.Go(func() {
 		defer close(p.replies)
 		p.fault = panics.Call(p.read)
 	}, func(error) {})
 	return p, nil
+}
+
+// connection makes a pair of sockets, one for the driver and one for the worker.
+func connection() (ours, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs = os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker")
+	if err := unix.SetNonblock(pair[0], true); err != nil { // so that closing it wakes the reader
+		ours.Close()
+		theirs.Close()
+		return nil, nil, err
+	}
+	return ours, theirs, nil
+}
+
+// temporaryFolder makes a working directory for a worker that is given none.
+func temporaryFolder() (string, error) {
+	dir, err := os.MkdirTemp("", "triad-worker-")
+	if err != nil {
+		return "", &backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be made (%v): "+
+			"set TMPDIR to one that can be written", err)}
+	}
+	return dir, nil
 }
 
 // sharedMemory makes a memory file that can neither shrink nor grow, and maps it.
@@ -188,6 +224,7 @@ func (p *process) end() (reaped bool) {
 
 	reaped = p.child.End()
 	p.conn.Close()
+	p.log.Close()
 	if reaped {
 		unix.Munmap(p.memory)
 		p.memory = nil
@@ -200,38 +237,6 @@ func (p *process) end() (reaped bool) {
 	p.gone()
 	return reaped
 }
-
-// ring keeps the last bytes of what a worker printed, however much that was.
-type ring struct {
-	mu    sync.Mutex
-	limit int
-	buf   []byte
-	total int64
-}
-
-func (r *ring) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.total += int64(len(b))
-	r.buf = append(r.buf, b[max(0, len(b)-r.limit):]...)
-	if over := len(r.buf) - r.limit; over > 0 {
-		r.buf = append(r.buf[:0], r.buf[over:]...)
-	}
-	return len(b), nil
-}
-
-// Tail is what is kept, made printable, with a note of what was dropped.
-func (r *ring) Tail() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	text := withoutControls(string(r.buf))
-	if dropped := r.total - int64(len(r.buf)); dropped > 0 {
-		return fmt.Sprintf("[%d bytes before this are not kept]\n%s", dropped, text)
-	}
-	return text
-}
-
-var _ io.Writer = (*ring)(nil)
 
 // colours are the sequences with which compilers colour their messages.
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)

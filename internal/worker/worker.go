@@ -112,23 +112,50 @@ func (w *worker) call(ctx context.Context, r backend.Request, deadline time.Dura
 	if _, err := w.conn.Write(append(line, '\n')); err != nil {
 		return w.bury(r.Do)
 	}
-	select {
-	case reply, ok := <-w.replies:
-		if !ok && w.fault != nil {
+	looks := time.NewTicker(stoppedEvery)
+	defer looks.Stop()
+	for {
+		select {
+		case reply, ok := <-w.replies:
+			return w.answered(reply, ok, r, result)
+		case <-w.child.Exited(): // a child of its own may hold the socket for ever
+			select {
+			case reply, ok := <-w.replies: // it came first
+				return w.answered(reply, ok, r, result)
+			case <-time.After(lastWords):
+				return w.bury(r.Do)
+			}
+		case <-looks.C:
+			if w.child.Stopped() {
+				return w.stopped(r.Do)
+			}
+		case <-timer.C:
+			return w.hang(r.Do, phase, deadline)
+		case <-ctx.Done():
 			w.end()
-			return w.fault
+			return ctx.Err()
 		}
-		if !ok {
-			return w.bury(r.Do)
-		}
-		w.said("<", reply)
-		return w.decode(reply, r, result)
-	case <-timer.C:
-		return w.hang(r.Do, phase, deadline)
-	case <-ctx.Done():
-		w.end()
-		return ctx.Err()
 	}
+}
+
+const (
+	// stoppedEvery is how often it is asked whether a worker that has not answered was stopped.
+	stoppedEvery = 2 * time.Second
+	// lastWords is how long the reply of a worker that has ended may take through the socket.
+	lastWords = 200 * time.Millisecond
+)
+
+// answered takes the reply to a request; without ok the connection ended.
+func (w *worker) answered(reply []byte, ok bool, r backend.Request, result any) error {
+	if !ok && w.fault != nil {
+		w.end()
+		return w.fault
+	}
+	if !ok {
+		return w.bury(r.Do)
+	}
+	w.said("<", reply)
+	return w.decode(reply, r, result)
 }
 
 func (w *worker) decode(line []byte, r backend.Request, result any) error {
@@ -199,6 +226,16 @@ func (w *worker) hang(do backend.Do, phase string, deadline time.Duration) error
 			w.child.PID(), w.grace.Kill)
 	}
 	return d
+}
+
+// stopped ends a worker that stopped itself, or that what it runs stopped: it would never answer.
+func (w *worker) stopped(do backend.Do) error {
+	reaped := w.end()
+	return &Death{
+		Status: op.StatusHang, Log: w.log.Tail(), Wedged: !reaped,
+		Sentence: fmt.Sprintf("it was stopped by a signal during %s, as SIGSTOP does, and was killed: it "+
+			"would never have answered", do),
+	}
 }
 
 func (w *worker) garbage(what string) error {

@@ -176,10 +176,16 @@ func TestLoadFailureIsAFailure(t *testing.T) {
 	}
 }
 
-// A grandchild that holds the pipe ends with its parent.
+// A grandchild that holds the pipe ends with its parent, and so does one in a session of its own.
 func TestGrandchildEnds(t *testing.T) {
-	// time to start it
-	a := fakeAdapter(t, "leaves a grandchild", func(o *Options) { o.Limits.FirstCPU = 3 * time.Second })
+	for _, mode := range []string{"leaves a grandchild", "leaves a session"} {
+		t.Run(mode, func(t *testing.T) { grandchildEnds(t, mode) })
+	}
+}
+
+func grandchildEnds(t *testing.T, mode string) {
+	t.Helper()
+	a := fakeAdapter(t, mode, func(o *Options) { o.Limits.FirstCPU = 3 * time.Second })
 	got, err := a.Run(t.Context(), fakeJob())
 	if err != nil || got.Status != op.StatusHang {
 		t.Fatalf("%+v %v", got, err)

@@ -23,13 +23,17 @@ func longerRows(shape []int64, more int64) []int64 {
 // multiples of 16 bytes in a contiguous tensor still do.
 func Padded(t op.TensorType) []int64 { return longerRows(t.Shape, int64(vectorBytes/t.DType.Size())) }
 
+// oneNumber is the layout of a tensor whose elements are one number, all strides being 0. Its storage is that
+// of a contiguous one: a kernel that takes it for such reads NaN, on every machine.
+const oneNumber = "one number"
+
 // layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the
 // storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. A layout
 // that a shape cannot have (fewer than two dims, no element) leaves it contiguous.
 func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	out := tensor.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape)}
 	rank, storage := len(t.Shape), int64(len(values))
-	if storage == 0 || rank < 2 && layout != "offset" {
+	if storage == 0 || rank < 2 && layout != "offset" && layout != oneNumber {
 		layout = "contiguous"
 	}
 	switch layout {
@@ -47,6 +51,11 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 		swapped[rank-1], swapped[rank-2] = swapped[rank-2], swapped[rank-1]
 		out.Stride = tensor.Contiguous(swapped)
 		out.Stride[rank-1], out.Stride[rank-2] = out.Stride[rank-2], out.Stride[rank-1]
+	case oneNumber:
+		out.Stride = make([]int64, rank)
+		for i := range values {
+			values[i] = values[0]
+		}
 	case "expanded":
 		storage /= t.Shape[0]
 		out.Stride[0] = 0
@@ -55,7 +64,7 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 		}
 	}
 	out.Data = make([]byte, storage*t.DType.Size())
-	if layout == "offset" || layout == "sliced" || layout == "padded" {
+	if slices.Contains([]string{"offset", "sliced", "padded", oneNumber}, layout) {
 		beside := tensor.PoisonPattern(t.DType, "a")
 		if t.DType.IsFloat() {
 			beside = tensor.Encode(t.DType, []float64{math.NaN()})

@@ -14,7 +14,7 @@ func (d *drawing) upstream(kind string) ([]float64, error) {
 		return x, nil
 	}
 	switch kind {
-	case "normal":
+	case "normal", "expanded", "transposed", "offset":
 		d.normal(x)
 	case "ones":
 		eachElement(x, nil, func(_ *stream, _ uint64, part []float64) {

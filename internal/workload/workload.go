@@ -272,8 +272,15 @@ func declaresInfinity(distribution string) bool {
 	return distribution == "non_finite" || distribution == "neg_inf_mask"
 }
 
-// layout is the layout of a tensor: the case's for those it applies to.
+// layout is the layout of a tensor: the case's for those it applies to, save that of an upstream gradient
+// which lies in a way of its own.
 func (m *maker) layout(t op.TensorType) string {
+	if s := m.drawn[t.Name]; s != nil && s.upstream && slices.Contains(m.spec.UpstreamLayouts(), m.c.Upstream) {
+		if m.c.Upstream == "expanded" {
+			return oneNumber
+		}
+		return m.c.Upstream
+	}
 	if t.Strided {
 		return m.c.Layout
 	}

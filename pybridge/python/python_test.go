@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"triad"
@@ -16,22 +18,31 @@ import (
 	"triad/pybridge"
 )
 
+// packageInputs are what the package is made of.
+var packageInputs = []string{"pybridge/python", "pybridge/native", "release"}
+
+// documents are the scripts that run what the documents show.
+var documents = []string{"pybridge/python/tests/notebook.py", inline}
+
+const inline = "pybridge/python/tests/inline.py"
+
 // TestPackage builds the package by pip, once since that takes a minute, installs it into a clean virtual
-// environment, as a user would, and runs its tests there. Where a Python with torch is here, the environment
+// environment, as a user would, and runs its tests there. What else a wheel has to be, and the documents, are
+// not in the fast tier. Where a Python with torch is here, the environment
 // sees its packages, and the PyTorch operators and the notebook are tested too.
 func TestPackage(t *testing.T) {
-	clean := environment(t)
-	wheel := buildWheel(t, clean)
-	output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
-	torch := lend(t, clean)
+	p := &installed{whole: t}
 	t.Run("wheel", func(t *testing.T) {
+		need.Covers(t, "", packageInputs...)
 		t.Parallel()
-		testWheel(t, wheel)
-		testCommand(t, clean, wheel)
+		p.make(t)
+		testWheel(t, p.wheel)
+		testCommand(t, p.python, p.wheel)
 	})
 	for _, other := range strings.Fields(os.Getenv("TRIAD_TEST_PYTHONS")) {
 		// make test-long: all that a release is for
 		t.Run("wheel for "+other, func(t *testing.T) {
+			need.Covers(t, "", packageInputs...)
 			if err := exec.Command(other, "-c", "").Run(); err != nil {
 				need.Missing(t, fmt.Sprintf("no %s (%v): install it, or name others with PYTHONS", other,
 					err))
@@ -43,21 +54,24 @@ func TestPackage(t *testing.T) {
 	// compilers.
 	t.Run("tests", func(t *testing.T) {
 		t.Parallel()
-		runTests(t, clean, torch)
+		p.runTests(t)
 	})
 	t.Run("documents", func(t *testing.T) {
+		need.Covers(t, "", slices.Concat(packageInputs, documents)...)
 		t.Parallel()
-		torch.needed(t)
+		p.make(t)
+		p.torch.needed(t)
 		// In an environment of its own: what the notebook needs, pandas among it, is not to be there for the
 		// other tests.
 		apart := filepath.Join(t.TempDir(), "apart")
-		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
+		output(t, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
 			"--no-deps", "--require-hashes", "--target", apart, "-r", "tests/requirements.txt")
-		for i, script := range []string{"tests/notebook.py", "tests/inline.py"} {
-			if !need.Part(i, 2) { // torch's headers take a compiler a minute
-				continue
+		for _, script := range documents {
+			if script == inline && !need.Chosen(t, script, "", script) {
+				continue // torch's headers take a compiler a minute
 			}
-			cmd := exec.CommandContext(t.Context(), clean, script)
+			script = strings.TrimPrefix(script, "pybridge/python/")
+			cmd := exec.CommandContext(t.Context(), p.python, script)
 			cmd.Env = append(os.Environ(), "PYTHONPATH="+apart, "PATH="+filepath.Join(apart, "bin")+
 				string(os.PathListSeparator)+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
@@ -69,8 +83,31 @@ func TestPackage(t *testing.T) {
 	})
 }
 
+// installed is a clean environment with the package in it, made when the first case needs it.
+type installed struct {
+	whole  *testing.T // TestPackage, which the folders of both outlive its cases with
+	once   sync.Once
+	wheel  string
+	python string
+	torch  torchHere
+}
+
+func (p *installed) make(t *testing.T) {
+	t.Helper()
+	toBuildWith(t) // skips this case where there is none
+	p.once.Do(func() {
+		p.python = environment(p.whole)
+		p.wheel = buildWheel(p.whole, p.python)
+		output(p.whole, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", p.wheel)
+		p.torch = lend(p.whole, p.python)
+	})
+	if p.wheel == "" {
+		t.Fatal("the package is not installed")
+	}
+}
+
 // runTests runs every file of tests in an environment that has the package.
-func runTests(t *testing.T, python string, torch torchHere) {
+func (p *installed) runTests(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob("tests/test_*.py")
 	if err != nil || len(files) == 0 {
@@ -78,13 +115,15 @@ func runTests(t *testing.T, python string, torch torchHere) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			need.Covers(t, "", append(packageInputs, "triton", "pybridge/tests")...)
+			p.make(t)
 			if base := filepath.Base(file); base != "test_package.py" && base != "test_imports.py" {
-				torch.needed(t)
+				p.torch.needed(t)
 			}
 			if filepath.Base(file) == "test_gpu.py" && !driver() { // it skips itself too, seconds later
 				need.GPU(t, "no driver is here")
 			}
-			cmd := exec.CommandContext(t.Context(), python, "-m", "unittest", "-v", filepath.Base(file))
+			cmd := exec.CommandContext(t.Context(), p.python, "-m", "unittest", "-v", filepath.Base(file))
 			cmd.Dir = "tests"
 			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TORCHINDUCTOR_VEC_ISA_OK=0")
 			out, err := cmd.CombinedOutput()
@@ -173,6 +212,14 @@ func BenchmarkOverhead(b *testing.B) {
 // environment makes a virtual environment in which the package can be built, and gives its Python.
 func environment(t testing.TB) string {
 	t.Helper()
+	venv := filepath.Join(t.TempDir(), "venv")
+	output(t, toBuildWith(t), "-m", "venv", venv)
+	return filepath.Join(venv, "bin", "python")
+}
+
+// toBuildWith is a Python of this machine that can build the package.
+func toBuildWith(t testing.TB) string {
+	t.Helper()
 	if !need.SetUp() {
 		t.Skip("pip fetches PyBindGen for the build: run make test, or set TRIAD_TEST_SETUP")
 	}
@@ -186,9 +233,7 @@ func environment(t testing.TB) string {
 	if err := exec.Command(python, "-c", "import venv, ensurepip").Run(); err != nil {
 		need.Missing(t, python+" makes no virtual environments: apt-get install python3-venv")
 	}
-	venv := filepath.Join(t.TempDir(), "venv")
-	output(t, python, "-m", "venv", venv)
-	return filepath.Join(venv, "bin", "python")
+	return python
 }
 
 // torchHere says why an environment has no torch; "" where it has.

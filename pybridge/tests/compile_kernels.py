@@ -5,8 +5,8 @@ their specs, down to machine code.
 
 Prints one JSON line a compiled kernel: op, kernel, dtype, shared_bytes, seconds. For a call that a row
 declines on such a GPU the line has op, row, pass, dtype, declined. A kernel is compiled for its first call;
-with TRIAD_TEST_LONG for every call that is another to the compiler. Runs in a process of its own, without
-the interpreter.
+in the long tier for every call that is another to the compiler. Runs in a process of its own, without the
+interpreter.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 from client import OPERATORS  # noqa: E402  puts the bridge on sys.path: first
 
 import implementation  # noqa: E402
+import tiers  # noqa: E402
 from described import described  # noqa: E402
 from specs import Sizes, backward_inputs, compiled_sizes, spec_of  # noqa: E402
 
@@ -154,7 +155,7 @@ def main() -> None:
             for kernel, args, options in calls:
                 source, options = source_of(kernel, args, options)
                 key = (kernel.__name__,)
-                if os.environ.get("TRIAD_TEST_LONG"):
+                if tiers.LONG:
                     key += (size.dtype, str(source.signature), str(source.constants), str(options))
                 if key in seen:
                     continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import textwrap
 import unittest
@@ -13,11 +12,12 @@ import torch
 from client import Client  # puts the bridge on sys.path
 
 import implementation
+import tiers
 from cases import BOUND, backward_of, forward_cases, largest_error
 
-COMPILED = [("softmax", "bf16")]
-if os.environ.get("TRIAD_TEST_LONG"):
-    COMPILED.append(("swiglu", "fp32"))
+SUITE = tiers.Suite("compile", "pybridge", "requirements.txt")
+COMPILED = [(op, dtype) for op, dtype in (("softmax", "bf16"), ("swiglu", "fp32"))
+            if SUITE.covers(f"{op} {dtype}", "a dynamic function", *tiers.operator(op))]
 
 
 class Compile(unittest.TestCase):
@@ -56,6 +56,7 @@ class Compile(unittest.TestCase):
     def test_what_is_timed_is_compiled_for_its_sizes(self):
         """One dynamic graph for all sizes where a call is judged, one a size where it is timed, and neither
         takes the other's."""
+        SUITE.ask(self, "")
         softmax = implementation.compile_for(lambda x: torch.softmax(x * 2, -1))
         self.addCleanup(setattr, implementation, "SIZES_ALONE", False)
         graphs = []
@@ -87,6 +88,7 @@ class Compile(unittest.TestCase):
             self.assertEqual(got[0]["y"].tolist(), [float(alone)] * 3)
 
     def test_falling_back_to_eager_is_an_error(self):
+        SUITE.ask(self, "")
         (self.folder / "falling.py").write_text(textwrap.dedent("""
             import torch
             import implementation

@@ -15,28 +15,57 @@ from client import OPERATORS
 
 import compile_kernels
 import implementation
+import tiers
 from described import described
 from specs import NAMES, compiled_sizes, spec_of
 
 SHARED_BYTES = {"sm_90": 227 << 10}
 """What a block may ask for."""
 
-if os.environ.get("TRIAD_TEST_LONG"):
-    SHARED_BYTES |= {"sm_75": 64 << 10, "sm_80": 163 << 10, "sm_86": 99 << 10, "sm_89": 99 << 10,
-                     "sm_100": 227 << 10, "sm_120": 99 << 10}
+SHARED_BYTES |= {"sm_75": 64 << 10, "sm_80": 163 << 10, "sm_86": 99 << 10, "sm_89": 99 << 10,
+                 "sm_100": 227 << 10, "sm_120": 99 << 10}
+
+FILES = sorted(OPERATORS.glob("*.py"))
+
+
+def module_of(path: Path) -> str:
+    """The module of kernels that an operator's file shares with others, "" for kernels of its own."""
+    found = re.search(rf"^(?:from|import) ({'|'.join(compile_kernels.FAMILIES)})\b", path.read_text(),
+                      re.MULTILINE)
+    return found[1] if found else ""
+
+
+def written(paths: list[Path]) -> set[str]:
+    """The names of the kernels in files."""
+    return {name for path in paths
+            for name in re.findall(r"^def (_\w+_kernel)\(", path.read_text(), re.MULTILINE)}
 
 
 class Compiles(unittest.TestCase):
     def test_every_kernel_compiles(self):
+        """The fast tier compiles for sm_90 one operator of each module of kernels, and one with kernels of
+        its own."""
+        suite = tiers.Suite("gpu code", "pybridge/implementation.py", "pybridge/tests/compile_kernels.py")
+        asked = 0
         for arch, most in SHARED_BYTES.items():
-            with self.subTest(arch):
-                self.compile(arch, most)
+            files = []
+            for path in FILES:
+                key = f"kernels {module_of(path) or 'of its own'}" if arch == "sm_90" else ""
+                if suite.covers(f"{arch} {path.stem}", key, *tiers.operator(path.stem),
+                                f"pybridge/{module_of(path) or path.stem}.py"):
+                    files.append(path)
+            if files:
+                with self.subTest(arch):
+                    self.compile(arch, most, files)
+                    asked += 1
+        self.assertGreater(asked, 0)
 
-    def compile(self, arch: str, most: int):
-        """Every kernel compiles for one architecture and fits into a block's shared memory, but for what the
-        rows decline."""
+    def compile(self, arch: str, most: int, files: list[Path]):
+        """Every kernel of operators compiles for one architecture and fits into a block's shared memory, but
+        for what the rows decline."""
         environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-        done = subprocess.run([sys.executable, str(Path(__file__).with_name("compile_kernels.py")), arch],
+        script = Path(__file__).with_name("compile_kernels.py")
+        done = subprocess.run([sys.executable, str(script), arch, *(path.stem for path in files)],
                               env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr[-4000:])
         lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -50,14 +79,15 @@ class Compiles(unittest.TestCase):
                           and "needs a GPU of compute capability" not in line["declined"]], [])
         self.assertTrue(not declined or int(arch.removeprefix("sm_")) < 90,
                         f"{arch}: {declined} compile nothing")
-        paths = [path for path in OPERATORS.glob("*.py") if path.stem not in declined]
         bridge = Path(implementation.__file__).parent
-        paths += [bridge / f"{family}.py" for family in compile_kernels.FAMILIES]
-        written = {name for path in paths
-                   for name in re.findall(r"^def (_\w+_kernel)\(", path.read_text(), re.MULTILINE)}
-        self.assertEqual(written ^ {line["kernel"] for line in compiled}, set(),
+        shared = written([bridge / f"{family}.py" for family in compile_kernels.FAMILIES])
+        own = written([path for path in files if path.stem not in declined])
+        reached = {line["kernel"] for line in compiled}
+        self.assertEqual(own - reached | reached - own - shared, set(),
                          "kernels that no call of [[compile]] reached")
-        self.assertGreater(len(written), 8)
+        if files == FILES:
+            self.assertEqual(shared - reached, set(), "shared kernels that no call of [[compile]] reached")
+            self.assertGreater(len(own | shared), 8)
 
 
 class Declines(unittest.TestCase):

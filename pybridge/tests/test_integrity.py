@@ -12,6 +12,7 @@ import torch
 import client  # noqa: F401  (puts the worker's folder on the path)
 
 import integrity
+import tensors
 
 
 class WatchTest(unittest.TestCase):
@@ -108,6 +109,16 @@ class EarlierTest(unittest.TestCase):
         earlier = integrity.Earlier()
         earlier.overwritten({"y": torch.zeros(integrity.HELD_BYTES // 4 + 1)})
         self.assertEqual(earlier.answers, [])
+
+
+class BytesTest(unittest.TestCase):
+    def test_one_element_of_any_stride(self):
+        expanded = torch.ones(1, dtype=torch.bfloat16).as_strided((1, 1), (0, 0))
+        self.assertEqual(tensors.bytes_of(expanded).tolist(), [0x80, 0x3f])
+
+    def test_the_order_of_rows(self):
+        turned = torch.tensor([[1, 2], [3, 4]], dtype=torch.uint8).T
+        self.assertEqual(tensors.bytes_of(turned).tolist(), [1, 3, 2, 4])
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import implementation
 import launch
 import measure
 import tensors
+import tiers
 from implementation import Autograd, Implementation, differentiable_row
 
 ON_GPU = os.environ.get("TRIAD_DEVICE") == "gpu" and torch.cuda.is_available()
@@ -337,6 +338,8 @@ class BackwardAlone(unittest.TestCase):
     def test_compiled(self):
         """torch.compile's backward takes the memory of what was saved for it, unless it is told that the
         graph is retained."""
+        tiers.Suite("measure", "pybridge/measure.py", "pybridge/implementation.py", "pybridge/arm.py",
+                    "pybridge/tests/test_measure.py", "requirements.txt").ask(self, "")
         forwards, donated = [], torch._functorch.config.donated_buffer
         self.addCleanup(setattr, torch._functorch.config, "donated_buffer", donated)
         self.assertTrue(donated)

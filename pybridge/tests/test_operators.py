@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import unittest
 
 import torch
 
 from client import Client
 
+import tiers
 from cases import BOUND, Case, backward_of, forward_cases, largest_error, reference_of
 from described import described
 from peers import PEERS
@@ -17,11 +17,14 @@ from specs import NAMES, findings_of
 WORKER: Client
 
 
+SUITE = tiers.Suite("operators", "pybridge", "internal/truth")
+
+
 def some(cases: list, dtype: int) -> list[tuple[bool, Case]]:
     """The cases of the dtype-th dtype of a row in the order in which they are run, and whether one is left
-    out where an earlier one was taken: of the first dtype and with TRIAD_TEST_LONG none, of the others two
-    in three."""
-    if dtype == 0 or os.environ.get("TRIAD_TEST_LONG"):
+    out where an earlier one was taken: of the first dtype and in the long tier none, of the others two in
+    three."""
+    if dtype == 0 or tiers.LONG:
         return [(False, case) for case in cases]
     return [(False, case) for case in cases[::3]] + [(True, case) for i, case in enumerate(cases) if i % 3]
 
@@ -75,14 +78,20 @@ class Operators(unittest.TestCase):
     def check(self, op: str) -> None:
         reply = WORKER.ask("load", {"op": op})
         self.assertEqual([f for f in reply.get("failed", []) if f["implementation"] not in PEERS], [])
-        supported = set()
+        supported, asked = set(), set()
         for entry in reply["implementations"]:
             if entry["name"] == "torch/compile":
                 continue  # test_compile has it
             wrong = wrong_on_a_cpu(op) if WORKER.greeting["device"] != "gpu" else set()
             for place, dtype in enumerate(entry["dtypes"]):
-                if (entry["name"], entry["pass"], dtype) in wrong:
+                row = entry["name"], entry["pass"]
+                if (*row, dtype) in wrong:
+                    asked.add((*row, dtype))
                     continue
+                key = " ".join((op, *row))  # the fast tier takes the first dtype
+                if not SUITE.covers(f"{key} {dtype}", key, *tiers.operator(op)):
+                    continue
+                asked.add((*row, dtype))
                 for spare, case in some(forward_cases(op, dtype), place):
                     if spare and (entry["name"], entry["pass"], dtype) in supported:
                         continue
@@ -98,10 +107,8 @@ class Operators(unittest.TestCase):
                                                        else b.saved, b.gradients, b.truth, b.dtypes)
                         if why is None:
                             supported.add((entry["name"], entry["pass"], dtype))
-        listed = {(e["name"], e["pass"], d) for e in reply["implementations"] for d in e["dtypes"]
-                  if e["name"] != "torch/compile"}
         if WORKER.greeting["device"] != "gpu":  # there torch's kernels take what they take
-            self.assertEqual(listed - supported, wrong_on_a_cpu(op), "no case of these ran at all")
+            self.assertEqual(asked - supported, wrong_on_a_cpu(op), "no case of these ran at all")
 
 
 def _test_of(op: str):

@@ -50,6 +50,19 @@ class Returned(unittest.TestCase):
         self.assertIs(kept.dtype, torch.float32)
         self.assertIs(self.fitted(value, SCALE).dtype, torch.float32)
 
+    def test_whole_numbers_besides_are_judged(self):
+        values, indices = torch.ones(4, 3), torch.ones(4, 3, dtype=torch.int64)
+        wanted = ("values", (4, 3), (4, 3), False, torch.float32)
+        perhaps = ("indices", (4, 3), (4, 3), False, torch.int32)
+        for value, given in (((values, indices), True), ((indices, values), True), (values, False),
+                             ((values, indices, indices), False),
+                             ((values, indices[0]), False), ((values, indices.bool()), False)):
+            returned._orders.clear()
+            with contextlib.redirect_stderr(io.StringIO()), returned.judged():
+                got = returned.fitted(value, "mine", (wanted,), (), CPU, True, perhaps=(perhaps,))
+            self.assertTrue(torch.equal(got[0], values))
+            self.assertEqual(None if got[1] is None else got[1].dtype, torch.int32 if given else None, value)
+
     def test_outputs_are_told_by_their_numbers(self):
         q, scale = torch.ones(4, 3, dtype=torch.int8), torch.ones(4)
         for value in ((q, scale), (scale, q), {"s": scale, "q": q}):

@@ -11,9 +11,13 @@ from pathlib import Path
 
 import client  # noqa: F401  (puts pybridge on sys.path)
 
+import tiers
 import torch_import
 
 BRIDGE = Path(torch_import.__file__).parent
+SUITE = tiers.Suite("torch import", "pybridge/torch_import.py", "pybridge/own_file.py",
+                    "pybridge/tests/test_torch_import.py", "requirements.txt")
+"""Each import of what is left out takes seconds."""
 
 LEFT_OUT = """
 import sys
@@ -51,6 +55,8 @@ class TorchImport(unittest.TestCase):
 
     def test_each_may_be_imported_first(self) -> None:
         for first in torch_import.LATER:
+            if not SUITE.covers(first, "what is left out imported first"):
+                continue
             with self.subTest(first):
                 self.run_in_new_process(f"""
                     import {first} as first
@@ -63,6 +69,8 @@ class TorchImport(unittest.TestCase):
     def test_a_part_may_be_looked_for_first(self) -> None:
         for name, is_there in (("torch.no_such_part", False), ("torch._inductor", True),
                                ("torch._refs", True)):
+            if not SUITE.covers(name, "a part looked for first"):
+                continue
             with self.subTest(name):
                 self.run_in_new_process(f"""
                     import importlib.util
@@ -73,6 +81,7 @@ class TorchImport(unittest.TestCase):
                 """)
 
     def test_fake_tensors_have_their_shapes(self) -> None:
+        SUITE.ask(self, "")
         self.run_in_new_process("""
             from torch._subclasses.fake_tensor import FakeTensorMode
             with FakeTensorMode():
@@ -99,6 +108,7 @@ class TorchImport(unittest.TestCase):
             """)
 
     def test_a_file_that_names_prims_gets_them(self) -> None:
+        SUITE.ask(self, "")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "prims.py"
             path.write_text("import torch\ndef f(x):\n    return torch.ops.prims.exp2(x)\n")

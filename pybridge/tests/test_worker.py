@@ -4,8 +4,8 @@ and what a machine may lack."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
-import os
 import signal
 import socket
 import tempfile
@@ -22,6 +22,7 @@ import torch
 from client import Client, Died
 
 import pieces  # these after client, which puts their folder on the path
+import tiers
 import worker
 
 BAD = """
@@ -121,6 +122,13 @@ class Files(Folder):
                     idle.idle({"do": "run"}, lambda: False)
                     idle.idle({"do": "load", "load": {"op": "fine", "slot": slot}}, lambda: next(asked))
                 self.assertEqual([call.args[0] for call in imported.call_args_list], want)
+
+    def test_what_this_machine_lacks_is_no_fault_of_a_file(self):
+        for e, want in ((OSError(errno.ENOSPC, "full"), True), (OSError(errno.EMFILE, "many"), True),
+                        (MemoryError(), True), (OSError(errno.ENOENT, "gone"), False),
+                        (ImportError("no such module"), False)):
+            with self.subTest(e=e):
+                self.assertEqual(worker.host_trouble(e), want)
 
     def test_files_that_do_not_load_say_where_and_why(self):
         self.write("broken.py", "import torch\n\ndef forward(x)\n    return x\n")
@@ -283,10 +291,11 @@ class Misbehaviour(Folder):
         ref = self.client.put("x", self.x)
         run = {"op": "planted", "implementation": "torch/planted", "pass": "forward", "attrs": [],
                "launches": [{"poison": "a", "outputs": []}]}
-        wrong = [{"crc32": 1}, {"stride": [400, 1]}]
-        if os.environ.get("TRIAD_TEST_LONG"):  # each costs a worker
-            wrong += [{"bytes": 1 << 40}, {"offset": -4}]
-        for broken in wrong:
+        suite = tiers.Suite("checksums", "pybridge")  # each costs a worker
+        for broken, key in (({"crc32": 1}, "other values"), ({"stride": [400, 1]}, "another place"),
+                            ({"bytes": 1 << 40}, "another place"), ({"offset": -4}, "another place")):
+            if not suite.covers(str(broken), key):
+                continue
             with self.subTest(broken):
                 client = Client(operators=self.folder)
                 self.addCleanup(client.close)
@@ -322,10 +331,11 @@ class Products(Folder):
 
 class Protocol(Folder):
     def test_a_broken_line_ends_the_worker(self):
-        lines = [b"{not json\n", b'"' + b"x" * (1 << 20) + b'"\n']
-        if os.environ.get("TRIAD_TEST_LONG"):  # each costs a worker
-            lines += [b'{"id": 9, "do": "probe"}\n', b"[1]\n"]
-        for line in lines:
+        suite = tiers.Suite("broken lines", "pybridge")  # each costs a worker
+        for line, key in ((b"{not json\n", "no request"), (b'"' + b"x" * (1 << 20) + b'"\n', "too long"),
+                          (b'{"id": 9, "do": "probe"}\n', "no request"), (b"[1]\n", "no request")):
+            if not suite.covers(repr(line[:20]), key):
+                continue
             with self.subTest(line[:20]):
                 client = self.start()
                 client.socket.sendall(line)

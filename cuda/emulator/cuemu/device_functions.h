@@ -192,6 +192,7 @@ inline float __ull2float_rn(unsigned long long x) { return static_cast<float>(x)
 inline double __int2double_rn(int x) { return x; }
 inline double __uint2double_rn(unsigned x) { return x; }
 inline double __ll2double_rn(long long x) { return static_cast<double>(x); }
+inline double __ull2double_rn(unsigned long long x) { return static_cast<double>(x); }
 inline float __double2float_rn(double x) { return static_cast<float>(x); }
 
 // ---- arithmetic with the rounding in its name, never contracted

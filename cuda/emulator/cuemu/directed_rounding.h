@@ -18,6 +18,15 @@ template <class T, class F> CUEMU_PLAIN inline T rounded(int mode, T a, T b, T c
 	return result;
 }
 
+// from_integer makes an integer a floating-point number in another mode of rounding.
+template <class T, class Int> CUEMU_PLAIN inline T from_integer(int mode, Int a) {
+	volatile Int x = a;
+	std::fesetround(mode);
+	volatile T result = static_cast<T>(x);
+	std::fesetround(FE_TONEAREST);
+	return result;
+}
+
 }  // namespace cuemu
 
 #define CUEMU_ROUNDED(suffix, mode)                                                                                                          \
@@ -41,7 +50,11 @@ template <class T, class F> CUEMU_PLAIN inline T rounded(int mode, T a, T b, T c
 	}                                                                                                                                      \
 	inline float __double2float_##suffix(double a) { return static_cast<float>(cuemu::rounded(mode, a, a, a, [](double x, double, double) CUEMU_PLAIN { return static_cast<double>(static_cast<float>(x)); })); } \
 	inline float __int2float_##suffix(int a) { return __double2float_##suffix(a); }                                                        \
-	inline float __uint2float_##suffix(unsigned a) { return __double2float_##suffix(a); }
+	inline float __uint2float_##suffix(unsigned a) { return __double2float_##suffix(a); }                                                  \
+	inline float __ll2float_##suffix(long long a) { return cuemu::from_integer<float>(mode, a); }                                          \
+	inline float __ull2float_##suffix(unsigned long long a) { return cuemu::from_integer<float>(mode, a); }                                \
+	inline double __ll2double_##suffix(long long a) { return cuemu::from_integer<double>(mode, a); }                                       \
+	inline double __ull2double_##suffix(unsigned long long a) { return cuemu::from_integer<double>(mode, a); }
 CUEMU_ROUNDED(rz, FE_TOWARDZERO)
 CUEMU_ROUNDED(ru, FE_UPWARD)
 CUEMU_ROUNDED(rd, FE_DOWNWARD)

@@ -171,7 +171,8 @@ template <class... Args> inline void end_thread(Args &...) {
 template <class Kernel> struct Bound {
 	Job job;
 	Kernel kernel;
-	template <class... Args> void operator()(Args... args) {
+	template <class... Args> void operator()(Args... args) { run(args...); }
+	template <class... Args> void run(Args &...args) {
 		if (cuemu_capturing())
 			return cuemu_keep(kept_of([self = *this, kept = std::make_tuple(args...)]() mutable { return std::apply(self, kept), cudaError(); }));
 		auto body = [&]() CUEMU_PLAIN {                        // what it reads is the host's
@@ -184,6 +185,16 @@ template <class Kernel> struct Bound {
 		job.body = &body;
 		cuemu_launch(&job);
 	}
+};
+
+// Typed is one whose kernel's parameters are known: arguments are converted to their types where the launch stands, as on a GPU.
+template <class Kernel, class... Parameters> struct Typed {
+	Bound<Kernel> bound;
+	void operator()(Parameters... args) { bound.run(args...); }
+};
+template <class... Parameters> struct Typing {
+	Job job;
+	template <class Kernel> Typed<Kernel, Parameters...> operator->*(Kernel kernel) const { return {{job, kernel}}; }
 };
 
 // Lent is a configured launch whose kernel takes references: it works on the caller's own objects.
@@ -218,6 +229,7 @@ struct Configuration {
 	}
 	template <class Kernel> Bound<Kernel> operator->*(Kernel kernel) const { return {job, kernel}; }
 	Configuration *operator->() { return this; }
+	template <class... Parameters> Typing<Parameters...> of(void (*)(Parameters...)) const { return {job}; }
 	Lending by_reference() const { return {job}; }
 };
 

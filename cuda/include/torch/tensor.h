@@ -219,9 +219,19 @@ public:
 		if (numel() > 0) cudaMemcpy(memory.get(), other.memory.get(), nbytes(), cudaMemcpyDeviceToDevice);
 		return *this;
 	}
+	// see reduce.h; what torch takes for dtype stays out
+	Tensor sum() const;
+	Tensor sum(const IntArrayRef &dims, bool keep = false) const;
+	Tensor mean() const;
+	Tensor mean(const IntArrayRef &dims, bool keep = false) const;
+	template <typename T> T item() const;
 	Tensor clone() const { return made(sizes_, type_, on_cpu).copy_(*this); }
 	void write_from_host(const void *values) {
 		if (numel() > 0) cudaMemcpy(memory.get(), values, nbytes(), cudaMemcpyHostToDevice);
+	}
+
+	void read_to_host(void *values) const {
+		if (numel() > 0) cudaMemcpy(values, memory.get(), nbytes(), cudaMemcpyDeviceToHost);
 	}
 
 private:
@@ -272,6 +282,12 @@ inline Tensor zeros_like(const Tensor &t) { return empty_like(t).zero_(); }
 inline Tensor zeros_like(const Tensor &t, const TensorOptions &o) { return empty_like(t, o).zero_(); }
 inline Tensor ones_like(const Tensor &t) { return empty_like(t).fill_(1); }
 inline Tensor full_like(const Tensor &t, double value) { return empty_like(t).fill_(value); }
+
+} // namespace at
+
+#include "torch/reduce.h"
+
+namespace at {
 
 inline int64_t numel(const Tensor &t) { return t.numel(); }
 inline int64_t size(const Tensor &t, int64_t dim) { return t.size(dim); }

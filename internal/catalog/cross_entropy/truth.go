@@ -4,6 +4,7 @@ package crossentropy
 import (
 	"math"
 	"math/cmplx"
+	"slices"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -20,7 +21,7 @@ var _ = truth.Register("cross_entropy", truth.Definition{
 //
 //	u32*(|m| + g(V) + 8 + 2*|log l|)      l = sum of exp(x - m)
 //
-// A row of only -inf, with +inf or with NaN has none: NaN.
+// A row of only -inf, with +inf or with NaN has none: NaN. See truth.RowLosses.
 func lseOf(x []float64, g float64) (m, log, t float64) {
 	m = math.Inf(-1)
 	for _, v := range x {
@@ -53,11 +54,7 @@ func settingsOf(k *truth.Request) (settings, tensor.Tensor, error) {
 		return s, logits, err
 	}
 	s.target = target[0]
-	for _, t := range s.target {
-		if !s.ignores(t) {
-			s.counted++
-		}
-	}
+	s.counted = truth.Counted(s.target, s.ignored)
 	return s, logits, nil
 }
 
@@ -93,21 +90,25 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	}
 	in, _ := k.Rows("logits")
 	rows, g := logits.Shape[0], k.Growth(in.Cols)
-	lse := k.RowStatistic("lse", rows, nil)
-	each := k.RowStatistic("loss", rows, nil)
+	all := k.RowLosses(rows, nil)
 	truth.EachRowWith(nil, rows, in.Memory(0), func(own [][]float64, i, r int64) {
 		in.Read(own, r)
 		m, log, t := lseOf(own[0], g)
-		truth.SetOne(lse, i, m+log, t)
+		truth.SetOne(all.LSE, i, m+log, t)
+		logit := math.NaN()
 		if !s.ignores(s.target[r]) {
 			l, t := s.loss(own[0], int(s.target[r]), g)
-			truth.SetOne(each, i, l, t)
+			truth.SetOne(all.Each, i, l, t)
+			if s.smoothing == 0 { // else inf - inf is NaN
+				logit = own[0][int(s.target[r])]
+			}
 		}
+		all.Infinite(i, m, logit)
 	})
 	if s.reduction == "none" {
-		return []judge.Target{each, lse}, nil
+		return all.Targets(), nil
 	}
-	return []judge.Target{s.reduced(k, each), lse}, nil
+	return all.Reduced(s.reduced(k, all.Each), s.reduction == "mean" && s.counted == 0), nil
 }
 
 // reduced is the sum of the losses of the rows, or their mean: 0 where none counts. To their allowances comes
@@ -144,7 +145,8 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	g, classes := k.Growth(in.Cols), float64(in.Cols)
 	chosen := k.Sample.Choose(logits.Shape[0])
 	grad := k.RowTargetInFP32("grad_logits", logits.DType, logits.Shape, chosen)
-	truth.FillRows(k, grad, chosen, in.Memory(0), func(own [][]float64, _, r int64, out truth.Row) {
+	others := make([][]truth.Other, len(grad.R)/int(in.Cols)) // of rows; of no row where R is not kept
+	truth.FillRows(k, grad, chosen, in.Memory(0), func(own [][]float64, i, r int64, out truth.Row) {
 		if s.ignores(s.target[r]) {
 			return // exactly 0
 		}
@@ -164,11 +166,15 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 			}
 			out.R[c] = w * (p - q)
 			e := judge.U32*(2*math.Abs(v-lse)+10) + lost
-			out.T[c] = math.Abs(w) * (truth.Weighted(p, e) + 4*judge.U32*q + judge.Tiny)
+			own := math.Abs(w) * (4*judge.U32*q + judge.Tiny)
+			out.T[c] = math.Abs(w)*truth.Weighted(p, e) + own
+			if k.Chained() && math.IsInf(m, 1) && v < m && grad.Rows == nil { // lse is +inf by the formula
+				others[i] = append(others[i], truth.Other{At: i*in.Cols + int64(c), R: -w * q, T: own})
+			}
 		}
 		truth.RoundRow(out.Sim, out.R, logits.DType)
 	})
-	return []judge.Target{grad}, nil
+	return []judge.Target{truth.Either(grad, slices.Concat(others...))}, nil
 }
 
 // The loss in complex numbers, from which the tests take derivatives.

@@ -22,6 +22,7 @@ type loss struct {
 	target    []float64
 	ignored   float64
 	reduction string
+	counted   float64
 	divisor   float64 // of a mean the tokens that count, at least 1; else 1
 }
 
@@ -38,14 +39,8 @@ func lossOf(k *truth.Request) (*loss, error) {
 		Request: k, logits: logits, target: in[0], ignored: k.Attrs.Number("ignore_index"),
 		reduction: k.Attrs.Text("reduction"), divisor: 1,
 	}
-	if l.reduction == "mean" {
-		counted := 0.0
-		for _, t := range l.target {
-			if t != l.ignored {
-				counted++
-			}
-		}
-		l.divisor = max(counted, 1)
+	if l.counted = truth.Counted(l.target, l.ignored); l.reduction == "mean" {
+		l.divisor = max(l.counted, 1)
 	}
 	return l, nil
 }
@@ -60,18 +55,21 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	if l.reduction != "none" {
 		chosen = nil // the loss is of all
 	}
-	lse, each := k.RowStatistic("lse", tokens, chosen), k.RowStatistic("loss", tokens, chosen)
+	all := k.RowLosses(tokens, chosen)
 	truth.EachRowWith(chosen, tokens, l.logits.NewRow, func(own *product.Row, i, r int64) {
 		l.logits.Fill(own, int(r))
-		own.LSE.Put(lse, i)
+		own.LSE.Put(all.LSE, i)
+		logit := math.NaN()
 		if t := l.target[r]; t != l.ignored {
-			l.logits.Loss(own, int(t)).Put(each, i)
+			l.logits.Loss(own, int(t)).Put(all.Each, i)
+			logit = own.Z[int(t)].R
 		}
+		all.Infinite(i, own.Max, logit)
 	})
-	if l.reduction != "none" {
-		each = l.reduced(each)
+	if l.reduction == "none" {
+		return all.Targets(), nil
 	}
-	return []judge.Target{each, lse}, nil
+	return all.Reduced(l.reduced(all.Each), l.counted == 0 && l.reduction == "mean"), nil
 }
 
 // reduced is the sum of the losses, or their mean: 0 where no token counts. To their allowances comes

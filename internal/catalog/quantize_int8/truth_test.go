@@ -9,6 +9,48 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
+// Where the zero point is not given, and two are right, codes at the ends of int8 are right under either.
+func TestCodesWithoutTheZeroPoint(t *testing.T) {
+	o, err := truth.Get("quantize_int8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"},
+		map[string]int64{"rows": 1, "cols": 4}, map[string]string{"mode": "asymmetric"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the scale is nearly 1 and the zero point nearly halfway between 27 and 28
+	x := truthtest.Literal("x", op.FP32, []float64{-155.5, 99.5 - 0x1p-17, 0, 1}, 1, 4)
+	want := truthtest.TruthFor(t, c, "fp32", []tensor.Tensor{x})
+	if zero := want.Outputs[2]; zero.T[0] == 0 {
+		t.Fatalf("the zero point is %v -+ %v: want one of two", zero.R[0], zero.T[0])
+	}
+	want.Outputs[0].Depends = nil // nothing but the codes is given
+	for _, q := range []float64{127, 126} {
+		v := truthtest.Judged(want, []float64{-128, q, 28, 29}, nil, nil)[0]
+		if v.Status != op.StatusPass {
+			t.Errorf("the largest number is %v: %v (%s)", q, v.Status, v.Sentence)
+		}
+	}
+}
+
+// The zero point of a tensor without an element is any.
+func TestZeroPointOfNothing(t *testing.T) {
+	o, err := truth.Get("quantize_int8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"},
+		map[string]int64{"rows": 0, "cols": 4}, map[string]string{"mode": "asymmetric"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := truthtest.TruthFor(t, c, "fp32", []tensor.Tensor{truthtest.Literal("x", op.FP32, nil, 0, 4)})
+	truthtest.AcceptsAt(t, "zero", want.Outputs[2], 0,
+		map[float64]bool{-128: true, 0: true, 127: true, 128: false})
+}
+
 // Codes are judged under the scale that the kernel gave where that is right, and under the truth's where it
 // is not: right codes beside a wrong scale pass, and codes that belong to the wrong scale do not.
 func TestCodesUnderTheGivenScale(t *testing.T) {

@@ -14,7 +14,7 @@ type Gradient struct {
 	Class int
 	LSE   Number
 	Given bool // lse is an input, and not of the row's own forward
-	Left  bool // the row is left out: its gradient is 0, and it adds nothing, whatever it holds
+	Left  bool // the row is left out: its gradient is 0, and it adds nothing; see orNaN
 }
 
 // fewRows: their rounding errors, which all elements of a gradient share, are no statistic.
@@ -47,7 +47,30 @@ func (l *Logits) Gradients(of []Gradient) []judge.Target {
 		}
 		l.finish(out, l.Rows)
 	})
-	return []judge.Target{ofX, ofW}
+	return l.orNaN(of, ofX, ofW)
+}
+
+// orNaN are both gradients where rows that are left out meet NaN or an infinity: what such a row has and adds
+// is 0, or NaN as 0 times what it meets.
+func (l *Logits) orNaN(of []Gradient, ofX, ofW judge.Target) []judge.Target {
+	left := func(row int) bool { return of[row].Left }
+	if l.k.Distribution != "non_finite" || !l.nonFinite(left) {
+		return []judge.Target{ofX, ofW}
+	}
+	others := func(t judge.Target, row func(int) bool) (all []truth.Other) {
+		for i := range len(t.R) {
+			at := i
+			if t.Index != nil {
+				at = int(t.Index[i])
+			}
+			if row(at / l.dim) {
+				all = append(all, truth.Other{At: int64(i), R: math.NaN()})
+			}
+		}
+		return all
+	}
+	every := func(int) bool { return true }
+	return []judge.Target{truth.Either(ofX, others(ofX, left)), truth.Either(ofW, others(ofW, every))}
 }
 
 // gradient is dz of a row and a class, with the allowance

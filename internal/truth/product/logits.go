@@ -2,6 +2,7 @@ package product
 
 import (
 	"math"
+	"slices"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -62,6 +63,19 @@ func (l *Logits) rowsOf(values []float64) (rows [][]float64, low []bool) {
 		rows, low = append(rows, values[:l.dim]), append(low, any)
 	}
 	return rows, low
+}
+
+// nonFinite says whether a chosen row of X, or the weights that it meets, hold NaN or an infinity.
+func (l *Logits) nonFinite(chosen func(row int) bool) bool {
+	strange := func(row []float64) bool {
+		return slices.ContainsFunc(row, func(v float64) bool { return !truth.IsFinite(v) })
+	}
+	for i, row := range l.x {
+		if chosen(i) && (strange(row) || slices.ContainsFunc(l.w, strange)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Number is one with its allowances, and as the contract gives it.

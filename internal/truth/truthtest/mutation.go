@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"triad/internal/judge"
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -17,8 +19,8 @@ import (
 // The files mutation.go and score.go score the judge. A mutant is the right emulated kernel of an operator
 // with one line changed; it is killed when some planned case of the default level ends FAIL, by an output
 // that every implementation gives, for every dtype and every value of every attribute that it is not
-// equivalent under. Right kernels with other orders of sums, block sizes and fast-math noise are judged on
-// the same cases, and none may be accused.
+// equivalent under; the fast tier asks that of one dtype. Right kernels with other orders of sums, block
+// sizes and fast-math noise are judged on the same cases, and none may be accused.
 
 // Mutant is one planted bug. Its name is what the emulated kernel looks for.
 type Mutant struct {
@@ -89,7 +91,48 @@ func (p *Prepared) Low() op.DType {
 	return op.BF16
 }
 
-// prepare makes every planned case of a suite, the cheap ones first.
+// openIn says whether a mutant has to be killed by some of the cases.
+func (m Mutant) openIn(s *op.Spec, cases []op.Case) bool {
+	return slices.ContainsFunc(cases, func(c op.Case) bool {
+		return slices.ContainsFunc(groupsOf(s, c), func(g Group) bool {
+			return m.Equivalent == nil || m.Equivalent(g) == ""
+		})
+	})
+}
+
+// chosenCases are those of a suite's cases that a run scores. The fast tier takes one dtype, the first under
+// which every mutant differs from the right kernel; where there is none, as many as it takes for each mutant
+// to differ under one. Fresh seeds and the peers' score are for all.
+func chosenCases(t *testing.T, s Suite, spec *op.Spec, all []op.Case) []op.Case {
+	t.Helper()
+	if os.Getenv(seedsVariable) != "" || peersAreScored() {
+		return all
+	}
+	of := map[string][]op.Case{}
+	for _, c := range all {
+		of[c.DType] = append(of[c.DType], c)
+	}
+	shows := func(m Mutant, cases []op.Case) bool { return m.openIn(spec, cases) }
+	dtypes := slices.Clone(spec.PassDTypes(s.Pass))
+	if i := slices.IndexFunc(dtypes, func(dtype string) bool {
+		return !slices.ContainsFunc(s.Mutants, func(m Mutant) bool { return !shows(m, of[dtype]) })
+	}); i > 0 {
+		dtypes[0], dtypes[i] = dtypes[i], dtypes[0]
+	}
+	var chosen []op.Case
+	inputs := slices.Concat(need.Judge, need.Operator(s.Op))
+	for _, dtype := range dtypes {
+		lacks := slices.ContainsFunc(s.Mutants, func(m Mutant) bool {
+			return shows(m, of[dtype]) && !shows(m, chosen)
+		})
+		if need.Chosen(t, dtype, fmt.Sprint(s.Op, " ", s.Pass), inputs...) || lacks {
+			chosen = append(chosen, of[dtype]...)
+		}
+	}
+	return chosen
+}
+
+// prepare makes the cases of a suite that a run scores, the cheap ones first.
 func prepare(t *testing.T, s Suite, seed uint64) []*Prepared {
 	o, err := truth.Get(s.Op)
 	if err != nil {
@@ -99,8 +142,9 @@ func prepare(t *testing.T, s Suite, seed uint64) []*Prepared {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := make([]*Prepared, len(plan.Cases))
-	for i, c := range plan.Cases {
+	cases := chosenCases(t, s, o.Spec, plan.Cases)
+	list := make([]*Prepared, len(cases))
+	for i, c := range cases {
 		list[i] = PrepareCase(t, s, o.Spec, c, seed)
 	}
 	slices.SortStableFunc(list, func(a, b *Prepared) int { return cmp.Compare(a.cost, b.cost) })

@@ -1,7 +1,6 @@
 """Every operator of the catalog as a torch operator: what torch asks of one, and its values, on small cases
 that its spec makes."""
 
-import os
 import sys
 import unittest
 from pathlib import Path
@@ -13,7 +12,8 @@ except ImportError:
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
 
-from cases import forward_cases  # noqa: E402  (found through the line above)
+import tiers  # noqa: E402  (found through the line above)
+from cases import forward_cases  # noqa: E402
 from specs import NAMES, spec_of  # noqa: E402
 from triad.torch import ops  # noqa: E402
 
@@ -25,6 +25,23 @@ def dtype_of(name):
 
 
 EACH = [(name, family) for name in NAMES if dtype_of(name) for family in ("torch", "triton", "cuda")]
+
+
+def signature(name):
+    """What torch has to know of an operator: whether it has gradients, attributes, several outputs."""
+    spec = spec_of(name)
+    return " ".join(what for what, has in (("gradients", "backward" in spec),
+                                           ("attributes", spec.get("attributes")),
+                                           ("several outputs", len(spec["outputs"]) > 1)) if has) or "plain"
+
+
+def chosen(test):
+    """The operators and families that a run asks. A library of CUDA takes seconds to compile: the fast tier
+    has one."""
+    suite = tiers.Suite(test, "pybridge/python/triad")
+    return [(name, family) for name, family in EACH if suite.covers(
+        f"{name} {family}", family if family == "cuda" else f"{family} {signature(name)}",
+        *tiers.operator(name))]
 
 
 def called(name, family):
@@ -41,16 +58,15 @@ def called(name, family):
 
 class EveryOperator(unittest.TestCase):
     def test_opcheck(self):
-        """Every time of each operator one family, in turn: what is registered is the same for all."""
-        for i, (name, family) in enumerate(EACH):
-            if i // 3 % 3 != i % 3 and not os.environ.get("TRIAD_TEST_LONG"):
-                continue
+        """What is registered is the same for all families: in the fast tier each is asked for one operator of
+        each kind of signature."""
+        for name, family in chosen("opcheck"):
             with self.subTest(name, family=family):
                 _, impl, arguments = called(name, family)
                 torch.library.opcheck(getattr(torch.ops.triad, name).default, (*arguments, impl))
 
     def test_values(self):
-        for name, family in EACH:
+        for name, family in chosen("values"):
             with self.subTest(name, family=family), torch.no_grad():
                 case, impl, arguments = called(name, family)
                 apart = [torch.stack((t, t), -1)[..., 0] if isinstance(t, torch.Tensor) else t

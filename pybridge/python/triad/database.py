@@ -33,6 +33,8 @@ def query(sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *, 
 
 def default_database() -> Path:
     """The database that is used where none is named."""
+    if named := os.environ.get("TRIAD_DB"):
+        return Path(named)
     base = os.environ.get("XDG_DATA_HOME", "")
     return (Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/share"))
             / "triad" / "results.db")

@@ -2,6 +2,7 @@
 // of numbers and NaN.
 #include <cmath>
 #include <cstdio>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 struct Bounds {
@@ -47,6 +48,24 @@ __global__ void extremes(float x, double y, int *mistakes) {
 	*mistakes = m;
 }
 
+__device__ int differs(half x, unsigned bits) { return __half_as_ushort(x) != bits; }
+__device__ int differs(__nv_bfloat16 x, unsigned bits) { return __bfloat16_as_ushort(x) != bits; }
+
+// What narrows to 16 bits in a direction, and comparisons that hold of NaN.
+__global__ void narrowed(float one, float tiny, long long large, int *mistakes) {
+	int m = 0;
+	m += differs(__float2half_rd(one + 1e-4f), 0x3c00) + differs(__float2half_ru(one + 1e-4f), 0x3c01) + differs(__float2half_rz(-one - 1e-4f), 0xbc00);
+	m += differs(__float2half_ru(tiny), 0x0001) + differs(__float2half_rd(-tiny), 0x8001) + differs(__float2half_rz(-tiny), 0x8000);
+	m += differs(__float2half_rz(7e4f), 0x7bff) + differs(__float2half_ru(7e4f), 0x7c00) + differs(__float2half_rd(INFINITY), 0x7c00);
+	m += differs(__float2bfloat16_ru(one + 1e-4f), 0x3f81) + differs(__float2bfloat16_rz(-one - 1e-4f), 0xbf80) + differs(__float2bfloat16_rd(-one - 1e-4f), 0xbf81);
+	m += differs(__ll2bfloat16_ru(large + 1), 0x5e81) + differs(__ll2bfloat16_rd(large - 1), 0x5e7f) + differs(__ull2half_rz(large), 0x7bff);
+	m += __half2int_rd(__float2half(-1.5f)) != -2 || __half2ll_rn(__float2half(NAN)) != LLONG_MIN || __half2char_rz(__float2half(300)) != 127;
+	m += __ll2float_ru(16777217) != 16777218.0f || __ll2float_rd(16777217) != 16777216.0f || INT_MIN != -2147483647 - 1;
+	const half n = __float2half(NAN), o = __float2half(1);
+	m += !__hequ(n, o) || __hneu(o, o) || !__hltu(n, o) || __hgtu(o, o) || !__hgeu(n, n) || !__hbequ2(half2(n, o), half2(o, o));
+	*mistakes = m;
+}
+
 int main() {
 	const int n = 1000;
 	float h[n], *x;
@@ -75,6 +94,9 @@ int main() {
 	int *mistakes, m;
 	cudaMalloc(&mistakes, sizeof m);
 	extremes<<<1, 1>>>(-3, 4, mistakes);
+	cudaMemcpy(&m, mistakes, sizeof m, cudaMemcpyDeviceToHost);
+	right = right && m == 0;
+	narrowed<<<1, 1>>>(1, 1e-9f, 1ll << 62, mistakes);
 	cudaMemcpy(&m, mistakes, sizeof m, cudaMemcpyDeviceToHost);
 	right = right && m == 0;
 	printf(right ? "right\n" : "wrong\n");

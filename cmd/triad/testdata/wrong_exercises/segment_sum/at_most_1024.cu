@@ -1,4 +1,4 @@
-// N up to 1024 are right, from 1025 on it is wrong
+// N = [0-9, ]*1024 are right, 1025, [0-9, ]* are wrong
 #include <cuda_runtime.h>
 
 __global__ void segment_sum(const float* values, const long long* offsets, float* output, int num_segments) {

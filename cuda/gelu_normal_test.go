@@ -3,10 +3,13 @@ package cuda
 import (
 	"strings"
 	"testing"
+
+	"triad/internal/need"
 )
 
 // TestNormalDistribution: normal.cuh is as good as GELU and its gradient ask for, at every exponent of fp32.
 func TestNormalDistribution(t *testing.T) {
+	need.Covers(t, "", append(need.Operator("gelu"), "cuda/include", "cuda/testdata/emulator/normal.cu")...)
 	program := newEmulated(t, "g++", "-O1").buildWithKernels(t, "normal.cu")
 	out, status := runEmulated(t, "forward", program)
 	if status != 0 || !strings.HasPrefix(out, "ok ") {

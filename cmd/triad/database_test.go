@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"triad/internal/session"
+)
+
+// TRIAD_DB names the database where no flag does, and commands that are printed name one that a flag gave.
+func TestTheDatabaseThatIsNamed(t *testing.T) {
+	folder := t.TempDir()
+	ran := func(variable string, args ...string) (string, session.ExitCode) {
+		t.Helper()
+		var out bytes.Buffer
+		a := newApp(strings.NewReader(""), &out, &out)
+		own := a.getenv
+		a.getenv = func(name string) string {
+			if name == databaseVariable {
+				return variable
+			}
+			return own(name)
+		}
+		code := a.execute(args)
+		return out.String(), code
+	}
+	byVariable, byFlag := filepath.Join(folder, "variable.db"), filepath.Join(folder, "my flag.db")
+	text, code := ran(byVariable, "results", "show", "01ARZ3NDEK")
+	if code != session.ExitNothing || !strings.Contains(text, byVariable) {
+		t.Errorf("the variable names no database yet: exit %d, %s", code, text)
+	}
+	nowhere := filepath.Join(folder, "nowhere", "r.db")
+	if text, code := ran(nowhere, "results", "list"); code != session.ExitUsage ||
+		!strings.Contains(text, "TRIAD_DB "+nowhere) {
+		t.Errorf("a folder that is not there: exit %d, %s", code, text)
+	}
+	store, err := newApp(nil, &bytes.Buffer{}, &bytes.Buffer{}).openStore(t.Context(), byFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	text, _ = ran(byVariable, "results", "show", "01ARZ3NDEK", "--db", byFlag)
+	if want := "`triad results list --db '" + byFlag + "'` shows"; !strings.Contains(text, want) {
+		t.Errorf("%s\nlacks %s", text, want)
+	}
+}
+
+// --version prints what `triad version` does.
+func TestVersionFlag(t *testing.T) {
+	var texts []string
+	for _, arg := range []string{"version", "--version", "-v"} {
+		var out bytes.Buffer
+		if code := newApp(nil, &out, &out).execute([]string{arg}); code != session.ExitGood {
+			t.Errorf("%s: exit %d", arg, code)
+		}
+		texts = append(texts, out.String())
+	}
+	if texts[0] != texts[1] || texts[0] != texts[2] || !strings.HasPrefix(texts[0], "triad ") {
+		t.Errorf("%q", texts)
+	}
+}

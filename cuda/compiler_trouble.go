@@ -1,0 +1,60 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"triad/internal/backend"
+)
+
+var (
+	// compilerKilled matches what a compiler's driver says of a part of it that was ended from outside.
+	compilerKilled = regexp.MustCompile(`(?im)^.*(?:(?:Killed|Terminated)(?: signal)? terminated program|` +
+		`terminated with signal (?:7|9|15)\b|died due to signal (?:7|9|15)\b|` +
+		`internal compiler error: (?:Killed|Terminated|Bus error)).*$`)
+	// noRoom matches what compilers, assemblers and linkers say where this machine gives them no room.
+	noRoom = regexp.MustCompile(`(?im)^.*(?:No space left on device|Disk quota exceeded|` +
+		`Cannot allocate memory|virtual memory exhausted|memory exhausted|out of memory allocating|` +
+		`Too many open files|Input/output error|cannot create temporary file|` +
+		`Resource temporarily unavailable).*$`)
+	// authorsWords matches a line that repeats what a source says.
+	authorsWords = regexp.MustCompile(`#\s*(?:error|warning|pragma)\b|static[_ ]assert|^\s*\d*\s*\|`)
+)
+
+// compileFailure is the error of a compiler that failed with err and printed log: what is wrong with the
+// author's file, a *BuildError, where it ran to its end; a *backend.HostTrouble where this machine kept it
+// from that.
+func compileFailure(ctx context.Context, err error, author, log string) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	why := ""
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		why = err.Error() // it did not start
+	} else if state, ok := exit.Sys().(syscall.WaitStatus); ok && state.Signaled() &&
+		state.Signal() != syscall.SIGSEGV && state.Signal() != syscall.SIGABRT {
+		why = "the compiler died by signal " + state.Signal().String()
+	}
+	for _, signs := range []*regexp.Regexp{compilerKilled, noRoom} {
+		for _, line := range signs.FindAllString(log, -1) {
+			if why == "" && !authorsWords.MatchString(line) {
+				why = strings.TrimSpace(line)
+			}
+		}
+	}
+	if why == "" {
+		return firstError(author, log)
+	}
+	return &backend.HostTrouble{
+		Sentence: fmt.Sprintf("%s was not compiled: %s. This machine kept the compiler from its end, which "+
+			"says nothing about the file", filepath.Base(author), why),
+		Log: tail(log, 8<<10),
+	}
+}

@@ -1,0 +1,69 @@
+package cuda
+
+import (
+	"slices"
+	"testing"
+
+	"triad/internal/need"
+)
+
+// TestGroupsInTurn: products of groups of rows whose consumers take tiles in turn are right in every order,
+// and what may go wrong where a group ends, or between those that walk along the groups, shows.
+func TestGroupsInTurn(t *testing.T) {
+	t.Parallel()
+	const pair, halves = "pair_product.cuh", "pair_halves.cuh"
+	const ragged, walk = "ragged_map.cuh", "group_walk.cuh"
+	inputs := slices.Concat(need.Emulator, need.Operator("grouped_gemm"), []string{
+		"cuda/testdata/emulator/grouped_in_turn.cu",
+		"cuda/include/group_walk.cuh", "cuda/include/tile_order.cuh",
+		"cuda/include/hopper/" + pair, "cuda/include/hopper/" + halves, "cuda/include/hopper/" + ragged,
+		"cuda/include/hopper/store_sums.cuh",
+	})
+	model := func(t *testing.T, part, from, to string, flags ...string) string {
+		folder := editedKernels(t, "grouped_gemm", part, from, to)
+		return newWatched(t, hopperFlags(folder, flags)...).build(t, "grouped_in_turn.cu")
+	}
+	t.Run("right", func(t *testing.T) {
+		need.Covers(t, "right", inputs...)
+		program := model(t, pair, "", "")
+		for _, order := range []string{"forward", "greedy:1", "reverse", "random:7"} {
+			if out, status := runEmulated(t, order, program); status != 0 || out != "ok\n" {
+				t.Errorf("in order %s: status %d\n%s", order, status, out)
+			}
+		}
+	})
+	const rows, sums = "-DPLAN=0", "-DPLAN=2" // the product whose rows the groups cut, and whose sum
+	for _, planted := range []struct{ name, part, from, to, plan string }{
+		{"the next group's rows in a sum", ragged, "ragged_rows, columns", "ragged_rows + 64, columns", sums},
+		{
+			"a group's rows from one too late", ragged, "(ragged_rows - size)", "(ragged_rows - size + 1)",
+			rows,
+		},
+		{"rows written past the end of a group", halves, "at.rows, columns", "at.rows + 8, columns", rows},
+		{
+			"no step for a group without rows", "sm90_tma.cuh", "TmaTile::k), int64_t{1})",
+			"TmaTile::k), int64_t{0})", sums,
+		},
+		{
+			"a consumer that skips as many stages as its own tile has", pair, "skip(others_steps)",
+			"skip(place.steps)", sums,
+		},
+		{
+			"a walk that ends a group too late", walk, "(tile < up_to) return true; // in",
+			"(tile <= up_to) return true; // in", rows,
+		},
+		{"blocks of a cluster that bring the same rows", pair, "rank * Tile::own_a", "0", rows},
+		{
+			"a producer that walks alone", pair, "(threadIdx.x < 32) produce", "(threadIdx.x == 0) produce",
+			rows,
+		},
+	} {
+		t.Run(planted.name, func(t *testing.T) {
+			need.Covers(t, "a planted bug", inputs...)
+			program := model(t, planted.part, planted.from, planted.to, planted.plan)
+			if out, status := runEmulated(t, "forward", program); status == 0 {
+				t.Errorf("not found:\n%s", out)
+			}
+		})
+	}
+}

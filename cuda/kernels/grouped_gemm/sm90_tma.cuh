@@ -1,0 +1,131 @@
+// sm90_tma.cuh: the products of groups of rows on Hopper's tensor cores, of 16-bit operands:
+//     y = x w[g] and grad_x = grad_y w[g]^T for the rows of group g          grad_w[g] = x^T grad_y over the rows of group g
+//   By the pipeline of hopper/pair_product.cuh: tiles of 128 x 128, which two consumers take in turn, in clusters of two that have tiles side by side and
+//   share the rows of a. A cluster stays and takes every so-manieth tile of all groups; each warp walks along the groups to it, 32 at a time, while
+//   the products of the tile before are under way:
+//
+//       producer    | walk | copies of tile 0      | walk | copies of tile 1      |
+//       consumer 0      walk | multiply tile 0        | write tile 0 | walk  |
+//       consumer 1      walk                          | multiply tile 1        | write tile 1 |
+//
+//   A tile never crosses groups. Beyond the end of a group the copies bring zeros (hopper/ragged_map.cuh): as rows of a, which are not written, and as the
+//   last steps of the sums of grad_w. grad_w of a group without rows is the product of one step of zeros.
+#ifndef TRIAD_GROUPED_GEMM_SM90_TMA_CUH
+#define TRIAD_GROUPED_GEMM_SM90_TMA_CUH
+#include "group_walk.cuh"
+#include "hopper/pair_halves.cuh"
+#include "hopper/ragged_map.cuh"
+#include "product.cuh"
+
+namespace triad {
+namespace grouped_gemm {
+
+using TmaTile = hopper::PairTile<2, 6, 0, hopper::PairShares::a>;
+using TmaWalk = GroupWalk<TmaTile::m * TmaTile::down, TmaTile::n * TmaTile::across>;
+
+// GroupWork is the work of a launch, see pair_product.cuh: ByDepth where the groups cut the sum.
+template <class T, bool ByDepth> struct GroupWork {
+	using Walk = TmaWalk;
+	hopper::HeadMap a, b;
+	Product<T> p;
+
+	int64_t count() const { return most_tiles<TmaTile::m * TmaTile::down, TmaTile::n * TmaTile::across>(p); }
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+	__device__ bool seek(Walk &walk, int64_t tile) const { return walk.seek_by_warp(p, tile); }
+
+	__device__ hopper::PairPlace place(const Walk &walk, int64_t tile, int rank) const {
+		const int64_t begin = p.begins(walk.group), size = p.begins(walk.group + 1) - begin, rows = ByDepth ? p.rows : size;
+		// Bands of at most 16 rows of tiles, all about as high: each band reads the whole of b, from memory where there is more than the L2 cache holds.
+		const int64_t tiles_m = ceil_div(rows, TmaTile::m * TmaTile::down), bands = max(ceil_div(tiles_m, 16), int64_t{1});
+		const TileOrder order = {tiles_m, ceil_div(p.cols, TmaTile::n * TmaTile::across), ceil_div(tiles_m, bands)};
+		const int steps = static_cast<int>(max(ceil_div(ByDepth ? size : p.depth, TmaTile::k), int64_t{1}));
+		return hopper::pair_place<TmaTile>(order.place(tile - walk.before), rank, ByDepth ? walk.group * rows : begin, rows, steps);
+	}
+
+	__device__ hopper::PairPart part_a(const Walk &walk) const { return rows_of(walk); }
+	__device__ hopper::PairPart part_b(const Walk &walk) const {
+		if constexpr (ByDepth) return rows_of(walk);
+		else return {0, 0, p.b_group == 0 ? 0 : static_cast<int>(walk.group)};
+	}
+
+private:
+	__device__ hopper::PairPart rows_of(const Walk &walk) const {
+		const int64_t end = p.begins(walk.group + 1);
+		return hopper::ragged_part(end, end - p.begins(walk.group));
+	}
+#endif
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// StoreGroup is the epilogue.
+template <class T> struct StoreGroup {
+	const Product<T> &p;
+
+	__device__ void begin(const hopper::PairPlace &) {}
+	__device__ void store(const TmaTile::Sums &d, const hopper::PairPlace &at) const {
+#pragma unroll
+		for (int part = 0; part < TmaTile::parts; part++)
+			hopper::store_wide(d[part], hopper::sums_place<TmaTile>(p.y, p.cols, at, part), [](float sum) { return sum; });
+	}
+};
+#endif
+
+// Of the forward a lies along k and b along its rows, of grad_x both along k, of grad_w neither.
+template <class T, bool AlongKA, bool AlongKB>
+__global__ void __launch_bounds__(TmaTile::threads, 1) grouped_gemm_tma(const __grid_constant__ GroupWork<T, !AlongKA> work) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+	extern __shared__ __align__(128) unsigned char group_tiles[];
+	hopper::run_pair<TmaTile, AlongKA, AlongKB>(
+		work, group_tiles,
+		[](TmaTile::Part &d, uint32_t a, uint32_t b, bool add) { hopper::multiply_halves<TmaTile, T, AlongKA, AlongKB>(d, a, b, add); },
+		[&](uint32_t, int) { return StoreGroup<T>{work.p}; });
+#endif
+}
+
+template <class T, bool AlongKA, bool AlongKB> int launch_tma(const Product<T> &p, cudaStream_t stream) {
+	GroupWork<T, !AlongKA> work = {};
+	work.p = p;
+	// The groups are of rows in memory, that lie along the reduction or are its steps. A single row has no stride.
+	const auto map_rows = [&](hopper::HeadMap *map, const Matrix<T> &x, bool along, int64_t rows, int box_rows) {
+		const int64_t columns = along ? p.depth : rows, tokens = along ? rows : p.depth, stride = along ? x.row_stride : x.k_stride;
+		return hopper::map_ragged(map, x.data, columns, tokens == 1 ? columns : stride, along ? box_rows : hopper::box_columns);
+	};
+	if (const int status = map_rows(&work.a, p.a, AlongKA, p.rows, TmaTile::own_a)) return status;
+	if constexpr (AlongKA) {
+		const hopper::PairSource b = {p.b.data, p.b_group, AlongKB ? p.b.row_stride : p.b.k_stride, AlongKB};
+		if (const int status = hopper::map_matrices(&work.b, b, p.groups, p.cols, p.depth, TmaTile::own_b)) return status;
+	} else {
+		if (const int status = map_rows(&work.b, p.b, AlongKB, p.cols, TmaTile::own_b)) return status;
+	}
+	return hopper::launch_pair<TmaTile>(grouped_gemm_tma<T, AlongKA, AlongKB>, work, stream);
+}
+
+template <class T> int sm90_tma(const triad_call *call) {
+	return each_product<T>(call, [call](const Product<T> &p, cudaStream_t stream) {
+		const auto launch = call->n_out == 1 ? launch_tma<T, true, false> : p.by_depth ? launch_tma<T, false, false> : launch_tma<T, true, true>;
+		return launch(p, stream);
+	});
+}
+
+// check_tma is a limit beside those of tensor cores: what the copy engine's maps can say.
+inline void check_tma(Check &check, const triad_call *call) {
+	static const char *const names[] = {"x", "w", "offsets", "grad_y"};
+	constexpr int64_t far = int64_t{1} << 33;
+	for (int i = 0; i < (call->n_out == 1 ? 2 : 4); i++) {
+		const triad_tensor &t = call->in[i];
+		if (i == 2) continue;
+		check.that(elements(t) > 0, "%s has no elements", names[i]);
+		for (int d = 0; d < t.rank; d++)
+			check.that(t.shape[d] <= hopper::ragged_rows, "%s has a size of %lld: want at most 2^30", names[i], static_cast<long long>(t.shape[d]));
+		const int rows = t.rank - 2;
+		check.that(t.shape[rows] == 1 || (t.stride[rows] > 0 && t.stride[rows] < far), "the rows of %s have a stride of %lld, want 1 to 2^33 - 1",
+		           names[i], static_cast<long long>(t.stride[rows]));
+		check.that(rows == 0 || t.shape[0] == 1 || (t.stride[0] >= 0 && t.stride[0] < 32 * far), "the matrices of %s have a stride of %lld, want 0 to 2^38",
+		           names[i], static_cast<long long>(t.stride[0]));
+	}
+}
+
+} // namespace grouped_gemm
+} // namespace triad
+#endif

@@ -1,0 +1,93 @@
+package judge
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// An element that is read before it is written depends on the poison: that is FAIL and no race. Values that
+// change under one poison, or of which one is right, may be a race.
+func TestReadsThePoison(t *testing.T) {
+	wanted := target(op.I32, []float64{1, 2, 3}, 0)
+	wanted.Bits, wanted.Independent = true, false
+	for _, c := range []struct {
+		name     string
+		launches [][]float64 // poisons a, b, a, b
+		status   op.Status
+		says     string
+	}{
+		{
+			"adds to what is there",
+			[][]float64{{1, 7, 3}, {1, 9, 3}, {1, 7, 3}, {1, 9, 3}},
+			op.StatusFail, "y[1] depends on what memory held before",
+		},
+		{
+			"changes under one poison",
+			[][]float64{{1, 7, 3}, {1, 9, 3}, {1, 9, 3}, {1, 9, 3}},
+			op.StatusRace, "y differs",
+		},
+		{
+			"is right under one",
+			[][]float64{{1, 7, 3}, {1, 2, 3}, {1, 7, 3}, {1, 2, 3}},
+			op.StatusRace, "y differs",
+		},
+		{
+			"too few launches",
+			[][]float64{{1, 7, 3}, {1, 9, 3}},
+			op.StatusRace, "y differs",
+		},
+	} {
+		p, a := plan(wanted), Answer{}
+		for l, y := range c.launches {
+			next := launch(wanted, [2]string{"a", "b"}[l%2], tensor.Encode(op.I32, y))
+			a.Launches = append(a.Launches, next)
+		}
+		p.Launches = len(a.Launches)
+		v := Judge(p, a, Truth{Contract: "exact", Outputs: []Target{wanted}})[0]
+		if v.Status != c.status || !strings.HasPrefix(v.Sentence, c.says) {
+			t.Errorf("%s: %v %q, want %v %q", c.name, v.Status, v.Sentence, c.status, c.says)
+		}
+	}
+}
+
+// Arithmetic on poison gives NaN under both poisons, with the payload of each: a wrong value and no race.
+// Where the truth is NaN its bits do not matter.
+func TestPayloadsOfNaN(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		truth  float64
+		status op.Status
+		gate   string
+	}{{2, op.StatusFail, "G1"}, {nan, op.StatusPass, ""}} {
+		wanted := target(op.FP32, []float64{1, c.truth}, 0)
+		wanted.Independent = false
+		a := answer(wanted, 1, nan)
+		b := tensor.Encode(op.FP32, []float64{1, nan})
+		b[4] ^= 1
+		a.Launches[1] = launch(wanted, "b", b)
+		if v := verdict(wanted, a); v.Status != c.status || v.Gate != c.gate ||
+			(c.gate != "") != strings.Contains(v.Sentence, "read before it is written") {
+			t.Errorf("NaN of other bits for %v: %v %s (%s)", c.truth, v.Status, v.Gate, v.Sentence)
+		}
+	}
+}
+
+// Of an integer the ends of the interval are those of the dtype where the allowance reaches beyond.
+func TestIntervalOfIntegersWithinTheirRange(t *testing.T) {
+	ends := target(op.I8, []float64{127, -128, 100}, 1.5)
+	ends.Independent = false
+	if v := verdict(ends, answer(ends, 126, -127, 99)); v.Status != op.StatusPass {
+		t.Errorf("a step from the ends of int8: %v (%s)", v.Status, v.Sentence)
+	}
+	if low, high := ends.Interval(127, 2); low != 125 || high != 127 {
+		t.Errorf("the interval of 127 -+ 2 in int8 is %v to %v, want 125 to 127", low, high)
+	}
+	v := verdict(ends, answer(ends, 120, -127, 99))
+	if v.Status != op.StatusFail || v.Worst.Low != 126 || v.Worst.High != 127 {
+		t.Errorf("120 for 127 -+ 1.5: %v, accepted is %v to %v", v.Status, v.Worst.Low, v.Worst.High)
+	}
+}

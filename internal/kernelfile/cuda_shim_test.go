@@ -1,0 +1,60 @@
+package kernelfile
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// What a caller says behind the include in words that a macro of the file may have taken is taken back first:
+// every word there is C++'s, CUDA's, triad's, the file's own name of a function, or taken back.
+func TestMacrosOfTheFileDoNotReachTheCaller(t *testing.T) {
+	word, text := regexp.MustCompile(`\b[A-Za-z_]\w*`), regexp.MustCompile(`"[^"]*"|/\*.*?\*/|//.*|#.*`)
+	usual := regexp.MustCompile(`^(triad|TRIAD|cuda|__|u?int\d+_t$|static|const|return|switch|case|break|` +
+		`for|if|else|int$|void$|float$|double$|unsigned|char$|bool$|true$|false$|nullptr$|size_t$|extern$|` +
+		`visibility$|dim3$|std$|half$|auto$|sizeof$|reinterpret_cast$|template$|typename$|long$|short$|signed$|u$|accepts_\d)`)
+	left, taken := map[string]string{}, append(strings.Fields(ownWords), "solve")
+	shims := 0
+	for _, o := range catalog.All() {
+		var parameters []string
+		for _, tensor := range o.Spec.InputSpecs {
+			parameters = append(parameters, "const float *"+tensor.Name)
+		}
+		for _, tensor := range o.Spec.OutputSpecs {
+			parameters = append(parameters, "float *"+tensor.Name)
+		}
+		for _, d := range o.Spec.Dims {
+			parameters = append(parameters, "int "+d.Name)
+		}
+		list := strings.Join(parameters, ", ")
+		for _, file := range []string{
+			"void solve(" + list + ") {}\n",
+			"__global__ void solve(" + list + ") { int i = blockIdx.x * blockDim.x + threadIdx.x; }\n",
+		} {
+			all, err := Bind(ReadCUDA(file), Request{}, o.Spec, []op.Pass{op.Forward}, Options{})
+			if err != nil {
+				continue
+			}
+			shims++
+			_, tail, _ := strings.Cut(CUDAShim("mine.cu", "mine", all), "#undef main\n")
+			for line := range strings.Lines(tail) {
+				for _, w := range word.FindAllString(text.ReplaceAllString(line, ""), -1) {
+					if !usual.MatchString(w) && !slices.Contains(taken, w) {
+						left[w] = line
+					}
+				}
+			}
+		}
+	}
+	if len(left) > 0 || shims < 20 {
+		t.Errorf("%d callers: macros may take %v: %v", shims, slices.Sorted(maps.Keys(left)), left)
+	}
+	if text := undefined("a b"); text != "#undef a\n#undef b\n" {
+		t.Errorf("undefined: %q", text)
+	}
+}

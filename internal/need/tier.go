@@ -1,0 +1,238 @@
+package need
+
+import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The environment says which cases a run asks. Without any of these it is the fast tier.
+const (
+	tierVariable = "TRIAD_TEST_TIER" // "long": every case
+	dayVariable  = "TRIAD_TEST_DAY"  // a number: the long tier's share of that day too
+	// a file with a changed path in each line, "." for all: cases with such an input too
+	changedVariable = "TRIAD_TEST_CHANGED"
+)
+
+// The long tier rotates: a run with a day asks one case in week of those of Covers, and one in season of
+// those of Long, which cost more.
+const (
+	week   = 7
+	season = 49
+)
+
+// Inputs that suites share, as paths from the module's root: a case is asked again when a file at or below
+// one of them changed.
+var (
+	// Judge decides verdicts.
+	Judge = []string{
+		"internal/judge", "internal/truth", "internal/op", "internal/workload", "internal/tensor",
+	}
+	// Emulator runs CUDA without a GPU.
+	Emulator = []string{"cuda/emulator", "cuda/rewrite", "cuda/runtime", "cuda/abi.h", "cuda/flags.go"}
+	// Kernels builds kernel files and calls what they hold, on the emulator and with nvcc.
+	Kernels = []string{
+		"cuda/abi.h", "cuda/build.go", "cuda/call.go", "cuda/compiler.go", "cuda/flags.go",
+		"cuda/library.go", "cuda/nvcc.go", "cuda/parts.go", "cuda/prelude.go", "cuda/sources.go",
+		"cuda/spec_header.go",
+	}
+	// Programs are what triad check does with a CUDA program.
+	Programs = []string{"internal/check"}
+	// Python runs Triton and torch without a GPU.
+	Python = []string{"pybridge", "requirements.txt"}
+	// UserFiles reads and calls a user's file.
+	UserFiles = []string{"internal/kernelfile", "internal/ownkernels", "internal/shrink", "internal/advice"}
+	// Timing is what only a GPU reaches, or the fake one of the tests.
+	Timing = []string{
+		"internal/timing", "cuda/gpuworker", "cuda/measure.go", "cuda/measure_finish.go",
+		"cuda/measure_graph.go",
+		"cuda/measure_sets.go", "cuda/runtime.go",
+	}
+)
+
+// Operator gives the inputs that the rooms of an operator are.
+func Operator(name string) []string {
+	return []string{
+		"internal/catalog/" + name, "cuda/kernels/" + name + ".cu", "cuda/kernels/" + name,
+		"triton/" + name + ".py",
+	}
+}
+
+// tier says which cases run.
+type tier struct {
+	long    bool
+	day     int // -1 for none
+	changed []string
+	root    string // of the module
+	folder  string // of the package under test, from the root
+	broken  error  // what the environment says wrongly
+
+	mu        sync.Mutex
+	witnesses map[string]string // by suite and key
+}
+
+var current = sync.OnceValue(func() *tier { return tierOf(os.Getenv) })
+
+func tierOf(env func(string) string) *tier {
+	t := &tier{day: -1, witnesses: map[string]string{}}
+	switch name := env(tierVariable); name {
+	case "", "fast":
+	case "long":
+		t.long = true
+	default:
+		t.broken = fmt.Errorf("%s=%s: want fast or long", tierVariable, name)
+	}
+	if text := env(dayVariable); text != "" {
+		day, err := strconv.Atoi(text)
+		if err != nil || day < 0 {
+			t.broken = fmt.Errorf("%s=%s: want a number from 0", dayVariable, text)
+		}
+		t.day = day
+	}
+	if path := env(changedVariable); path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.broken = fmt.Errorf("%s: %w", changedVariable, err)
+		}
+		t.changed = strings.Split(strings.TrimSpace(string(text)), "\n")
+	}
+	t.root, t.folder = here()
+	return t
+}
+
+// here is the module's root and the folder of the package under test in it. go test starts a test there.
+func here() (root, folder string) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", ""
+	}
+	for root = start; ; root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			folder, _ = filepath.Rel(root, start)
+			return root, filepath.ToSlash(folder)
+		}
+		if root == filepath.Dir(root) {
+			return start, "."
+		}
+	}
+}
+
+// why says why a case runs, and whether it does. The suite is the test that the case is part of.
+func (t *tier) why(suite, name, key string, rotation int, inputs []string) (reason string, runs bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	witness := suite + "\x00" + key
+	first, taken := t.witnesses[witness]
+	if key != "" && (!taken || first == name) {
+		t.witnesses[witness] = name
+		return fmt.Sprintf("the first of %q", key), true
+	}
+	if t.long {
+		return "the long tier", true
+	}
+	for _, path := range t.changed {
+		if slices.ContainsFunc(inputs, func(input string) bool {
+			return path == "." || within(path, input)
+		}) {
+			return path + " changed", true
+		}
+	}
+	if t.day >= 0 && int(share(t.folder+" "+name)%uint32(rotation)) == t.day%rotation {
+		return fmt.Sprintf("the share of day %d", t.day), true
+	}
+	if key == "" {
+		return "it is in no fast tier", false
+	}
+	return fmt.Sprintf("%s covers %q", first, key), false
+}
+
+// within says whether a path is an input or lies in it. What lies in a folder testdata within is an input of
+// the cases that name it, and not of all.
+func within(path, input string) bool {
+	rest, found := strings.CutPrefix(path, strings.TrimSuffix(input, "/"))
+	return found && (rest == "" || rest[0] == '/' && !strings.Contains(rest, "/testdata/"))
+}
+
+// share is the same number for the same case on every machine.
+func share(name string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum32()
+}
+
+// callersFile is the test file that asks, from the module's root: it is an input of its cases.
+func (t *tier) callersFile() string {
+	_, file, _, _ := runtime.Caller(2)
+	return t.folder + "/" + filepath.Base(file)
+}
+
+// What a case that this tier leaves out says begins so.
+const long = "the long tier runs it"
+
+// Covers skips a case, a subtest, of a suite that costs too much to run whole every time. The key says what
+// of the product the case covers: a form, a kind of bug, an operator. The fast tier runs the first case of
+// each key of a test of the top level. A continuous integration run adds those whose inputs changed (paths
+// from the module's root; the test file itself always counts) and the day's share; the long tier runs all.
+// A case with an empty key is never in the fast tier. Call it before t.Parallel.
+func Covers(t testing.TB, key string, inputs ...string) {
+	t.Helper()
+	c := current()
+	inputs = append(inputs, c.callersFile())
+	c.ask(t, key, week, inputs)
+}
+
+// Long skips a test or a case that no fast tier can afford, as Covers does with an empty key; its turn comes
+// seven times more rarely. why says what takes the time.
+func Long(t testing.TB, why string, inputs ...string) {
+	t.Helper()
+	c := current()
+	inputs = append(inputs, c.callersFile())
+	if c.broken != nil {
+		t.Fatal(c.broken)
+	}
+	reason, runs := c.why("", t.Name(), "", season, inputs)
+	if !runs {
+		t.Skipf("%s: %s", long, why)
+	}
+	t.Logf("runs: %s", reason)
+}
+
+func (t *tier) ask(tb testing.TB, key string, rotation int, inputs []string) {
+	tb.Helper()
+	if t.broken != nil {
+		tb.Fatal(t.broken)
+	}
+	name := tb.Name()
+	suite, _, _ := strings.Cut(name, "/")
+	reason, runs := t.why(suite, name, key, rotation, inputs)
+	if !runs {
+		tb.Skipf("%s: %s", long, reason)
+	}
+	tb.Logf("runs: %s", reason)
+}
+
+// Chosen is Covers for a case that is no subtest, because there are thousands of them: it says whether the
+// case of this name runs.
+func Chosen(t testing.TB, name, key string, inputs ...string) bool {
+	t.Helper()
+	c := current()
+	if c.broken != nil {
+		t.Fatal(c.broken)
+	}
+	suite, _, _ := strings.Cut(t.Name(), "/")
+	_, runs := c.why(suite, t.Name()+"/"+name, key, week, append(inputs, c.callersFile()))
+	return runs
+}
+
+// IsLongTier says whether every case runs: for a test whose one case grows with the tier.
+func IsLongTier() bool { return current().long }
+
+// IsLong says whether the reason of a skipped test is that its tier leaves it out.
+func IsLong(reason string) bool { return strings.HasPrefix(reason, long) }

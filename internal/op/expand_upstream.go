@@ -1,0 +1,22 @@
+package op
+
+import "slices"
+
+// upstreamLayouts lists the ways in which upstream gradients lie in memory, each on one shape, behind saved
+// tensors of both kinds. With --quick a dtype meets one of them, on a shape of that level where one is marked.
+func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) {
+	layouts, quick := p.spec.UpstreamLayouts(), p.options.Level == LevelQuick
+	if quick {
+		if some := slices.DeleteFunc(slices.Clone(marked), func(x site) bool { return !x.quick }); len(some) > 0 {
+			marked = some
+		}
+		if n := len(layouts); n > 0 {
+			layouts = layouts[dtypeIndex%n:][:1]
+		}
+	}
+	at := tallest(marked, p.spec.Dims[0].Name)
+	for _, name := range layouts {
+		list = append(list, draft{at: at, distribution: "normal", upstream: name, both: !quick})
+	}
+	return list
+}

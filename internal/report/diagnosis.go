@@ -1,0 +1,51 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"triad/internal/record"
+)
+
+// Diagnosis prints what the emulator reports of the smallest wrong case, what usually causes that, and the
+// command that repeats it.
+func Diagnosis(w io.Writer, style Style, d record.Diagnosis) error {
+	const indent = "        "
+	var text strings.Builder
+	for _, f := range d.Findings {
+		text.WriteString(cleanLines(f.Text, indent))
+	}
+	for _, note := range d.Notes {
+		text.WriteString(indent + clean(note) + "\n")
+	}
+	if d.Advice != "" {
+		text.WriteString(indent + sentence(d.Advice) + "\n")
+	}
+	text.WriteString(indent + clean(d.Repeat) + style.InDatabase + "\n")
+	return write(style.Wrap(w), text.String())
+}
+
+// sentence begins a text with a capital letter and ends it with a full stop.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
+// smallestCase prints the diagnosis of a run, where there is one.
+func smallestCase(w io.Writer, style Style, d *record.Diagnosis) error {
+	if d == nil {
+		return nil
+	}
+	if err := write(w, "\n  The smallest case found that is wrong too: "+smallestWords(*d)); err != nil {
+		return err
+	}
+	return Diagnosis(w, style, *d)
+}
+
+// smallestWords names the smallest case of a diagnosis, with what becomes of it.
+func smallestWords(d record.Diagnosis) string {
+	var words []string
+	for _, m := range d.Dims {
+		words = append(words, fmt.Sprintf("%s=%d", m.Name, m.Value))
+	}
+	return fmt.Sprintf("%s %s, %v\n        %s\n", strings.Join(words, " "), d.Distribution, d.Status,
+		clean(d.Message))
+}

@@ -1,0 +1,72 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Screen is what messages for a person are written to, with at most one line of progress at its end. The line
+// is taken away before anything else is written, and none is drawn while a question waits for its answer. Its
+// methods may be called from several goroutines.
+type Screen struct {
+	mu       sync.Mutex
+	out      io.Writer
+	terminal bool
+	drawn    bool
+	asking   int
+}
+
+// NewScreen writes to out, which is a terminal or not.
+func NewScreen(out io.Writer, terminal bool) *Screen { return &Screen{out: out, terminal: terminal} }
+
+// Write writes a message.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	return s.out.Write(p)
+}
+
+// Ask writes a question and waits for what answer gives.
+func (s *Screen) Ask(question string, answer func() string) string {
+	s.mu.Lock()
+	s.clear()
+	fmt.Fprint(s.out, question)
+	s.asking++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.asking--
+		s.mu.Unlock()
+	}()
+	return answer()
+}
+
+// draw draws the line of progress anew on a terminal, and writes a line elsewhere.
+func (s *Screen) draw(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.asking > 0:
+	case s.terminal:
+		fmt.Fprintf(s.out, "\r\x1b[2K%s", text)
+		s.drawn = true
+	default:
+		fmt.Fprintf(s.out, "triad: %s\n", text)
+	}
+}
+
+// Clear takes the line of progress away.
+func (s *Screen) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+}
+
+func (s *Screen) clear() {
+	if s.drawn {
+		fmt.Fprint(s.out, "\r\x1b[2K")
+		s.drawn = false
+	}
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"triad/internal/subprocess"
+)
+
+// costsFile names the file that execTest appends to: one cost a line.
+const costsFile = "TRIAD_TEST_COSTS"
+
+// hangLimit names the wall time after which a test that neither began nor ended anything hangs: "10m".
+const hangLimit = "TRIAD_TEST_HANG"
+
+// cost is the processor time of a package's tests, or of one of them, children included.
+type cost struct {
+	Folder           string  `json:"folder"`         // of the package, absolute
+	Test             string  `json:"test,omitempty"` // of the top level; "" for the whole package
+	ProcessorSeconds float64 `json:"processor_seconds"`
+}
+
+// execTest runs a test binary for go test -exec. It records what the tests cost in processor time, which
+// go test -json does not know, and ends a test that hangs: the binary prints its goroutines, the test counts
+// as failed under its own name, and the package's other tests go on in a new process.
+func execTest(args []string, stdout io.Writer) (int, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return 1, err
+	}
+	limit := 10 * time.Minute
+	if text := os.Getenv(hangLimit); text != "" {
+		if limit, err = time.ParseDuration(text); err != nil {
+			return 1, fmt.Errorf("%s: %w", hangLimit, err)
+		}
+	}
+	w := &watched{out: stdout, folder: folder, limit: limit}
+	code, err := w.run(args)
+	var usage syscall.Rusage
+	if e := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage); e != nil {
+		return 1, e
+	}
+	w.costs = append(w.costs, cost{
+		Folder: folder, ProcessorSeconds: seconds(usage.Utime) + seconds(usage.Stime),
+	})
+	return code, errors.Join(err, w.record())
+}
+
+func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+
+// watched follows what a test binary prints.
+type watched struct {
+	out    io.Writer
+	folder string
+	limit  time.Duration
+
+	mu      sync.Mutex
+	line    []byte
+	running map[string]time.Time // the tests under way, by when each last began or ended something
+	ended   []string             // the tests of the top level that ended
+	costs   []cost
+	pid     int
+	spent   float64 // processor seconds of pid at the end of the last test of the top level
+}
+
+// run runs the binary, and after a hang its other tests.
+func (w *watched) run(args []string) (int, error) {
+	worst := 0
+	for {
+		code, hung, err := w.once(args)
+		if err != nil {
+			return 1, err
+		}
+		if hung == "" {
+			return max(worst, code), nil
+		}
+		worst = 1
+		top, _, _ := strings.Cut(hung, "/")
+		args = skipping(args, append(w.ended, top))
+	}
+}
+
+// skipping adds tests to the pattern of those that the binary leaves out.
+func skipping(args, tests []string) []string {
+	const flag = "-test.skip="
+	pattern := "^(" + strings.Join(tests, "|") + ")$"
+	var out []string
+	for _, a := range args {
+		if old, found := strings.CutPrefix(a, flag); found && old != "" {
+			pattern = "(" + old + ")|" + pattern
+		} else if !found {
+			out = append(out, a)
+		}
+	}
+	return append(out, flag+pattern)
+}
+
+// once runs the binary to its end, or until a test hangs, whose name it gives.
+func (w *watched) once(args []string) (code int, hung string, err error) {
+	w.running, w.line, w.spent = map[string]time.Time{}, nil, 0
+	child, err := subprocess.Start(subprocess.Command{
+		Path: args[0], Args: args[1:], Stdin: os.Stdin, Stdout: w, Stderr: w, // go test shows both as one
+	})
+	if err != nil {
+		return 1, "", err
+	}
+	defer child.End()
+	w.mu.Lock()
+	w.pid = child.PID()
+	w.mu.Unlock()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	tick := time.NewTicker(w.limit / 20)
+	defer tick.Stop()
+	for {
+		select {
+		case <-child.Exited():
+			if hung != "" {
+				w.tellHang(hung)
+			}
+			if sentence, _ := child.Exit(); sentence != "exited 0" {
+				code = 1
+			}
+			return code, hung, nil
+		case s := <-signals:
+			_ = syscall.Kill(child.PID(), s.(syscall.Signal))
+		case now := <-tick.C:
+			if name := w.hanging(now); name != "" && hung == "" {
+				hung = name
+				_ = syscall.Kill(child.PID(), syscall.SIGQUIT) // the runtime prints every goroutine
+			}
+		}
+	}
+}
+
+// hanging is the innermost test that neither began nor ended anything for as long as a test may.
+func (w *watched) hanging(now time.Time) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	worst := ""
+	for name, since := range w.running {
+		if now.Sub(since) > w.limit && len(name) > len(worst) {
+			worst = name
+		}
+	}
+	return worst
+}
+
+// tellHang prints the hung test as failed, as the testing package would, and every test that it is part of.
+func (w *watched) tellHang(name string) {
+	fmt.Fprintf(w.out,
+		"\n    %s: neither ended nor began a case for %v: it hangs; its goroutines stand above\n",
+		name, w.limit)
+	for {
+		fmt.Fprintf(w.out, "\x16--- FAIL: %s (%.2fs)\n", name, w.limit.Seconds())
+		cut := strings.LastIndexByte(name, '/')
+		if cut < 0 {
+			return
+		}
+		name = name[:cut]
+	}
+}
+
+// Write passes on what the binary prints and reads from it which tests run.
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	rest := append(w.line, p...)
+	for {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		if !whole {
+			break
+		}
+		w.follow(string(line))
+		rest = after
+	}
+	w.line = append([]byte(nil), rest...)
+	w.mu.Unlock()
+	return w.out.Write(p)
+}
+
+// follow reads one line. With -json go test has the binary mark its own lines by 0x16.
+func (w *watched) follow(line string) {
+	_, line, marked := strings.Cut(line, "\x16")
+	words := strings.Fields(line)
+	if !marked || len(words) < 3 {
+		return
+	}
+	name := words[2]
+	switch words[0] + " " + words[1] {
+	case "=== RUN", "=== CONT":
+		w.touch(name)
+		w.running[name] = time.Now()
+	case "=== PAUSE": // until tests that are not parallel have ended
+		delete(w.running, name)
+	case "--- PASS:", "--- FAIL:", "--- SKIP:":
+		delete(w.running, name)
+		w.touch(name)
+		if !strings.Contains(name, "/") {
+			w.ended = append(w.ended, name)
+			spent := max(processorSeconds(w.pid), w.spent) // 0 of a process that has ended
+			w.costs = append(w.costs, cost{Folder: w.folder, Test: name, ProcessorSeconds: spent - w.spent})
+			w.spent = spent
+		}
+	}
+}
+
+// touch notes that something happened in the tests that a test is part of.
+func (w *watched) touch(name string) {
+	for cut := strings.LastIndexByte(name, '/'); cut > 0; cut = strings.LastIndexByte(name[:cut], '/') {
+		if _, here := w.running[name[:cut]]; here {
+			w.running[name[:cut]] = time.Now()
+		}
+	}
+}
+
+// processorSeconds is what a process and the children that it waited for have used.
+func processorSeconds(pid int) float64 {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(text), ") ") // the name of the program may hold spaces
+	fields := strings.Fields(after)
+	// of the fields behind the name; Linux shows clock ticks of 10 ms
+	const utime, cstime, perSecond = 11, 14, 100
+	sum := 0.0
+	for i := utime; i <= cstime && i < len(fields); i++ {
+		ticks, _ := strconv.ParseFloat(fields[i], 64)
+		sum += ticks / perSecond
+	}
+	return sum
+}
+
+// record appends the costs to the file that the environment names.
+func (w *watched) record() error {
+	path := os.Getenv(costsFile)
+	if path == "" {
+		return nil
+	}
+	var lines bytes.Buffer
+	for _, c := range w.costs {
+		line, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		lines.Write(append(line, '\n'))
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(lines.Bytes()) // one write: packages end side by side
+	return errors.Join(err, file.Close())
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// inside says that this process is a test binary under testreport exec.
+const inside = "TESTREPORT_INSIDE"
+
+// The tests that TestHangingTestsEnd runs in a process of its own.
+func TestInsideFirst(t *testing.T) { onlyInside(t) }
+
+func TestInsideHangs(t *testing.T) {
+	onlyInside(t)
+	t.Run("quick", func(*testing.T) {})
+	t.Run("case", func(*testing.T) { time.Sleep(time.Hour) })
+}
+
+func TestInsideLast(t *testing.T) {
+	onlyInside(t)
+	for begin := processorSeconds(os.Getpid()); processorSeconds(os.Getpid()) < begin+0.3; {
+		runtime.Gosched()
+	}
+}
+
+func onlyInside(t *testing.T) {
+	t.Helper()
+	if os.Getenv(inside) == "" {
+		t.SkipNow()
+	}
+}
+
+// A test that hangs ends with its goroutines and fails under its own name, and the others run; what the tests
+// cost is written.
+func TestHangingTestsEnd(t *testing.T) {
+	costs := written(t, "")
+	t.Setenv(inside, "1")
+	t.Setenv(hangLimit, "2s")
+	t.Setenv(costsFile, costs)
+	var out bytes.Buffer
+	code, err := execTest([]string{os.Args[0], "-test.run=^TestInside", "-test.v=test2json"}, &out)
+	if err != nil || code != 1 {
+		t.Fatalf("exit %d, %v\n%s", code, err, out.String())
+	}
+	for _, want := range []string{
+		"\x16--- PASS: TestInsideFirst", "\x16--- PASS: TestInsideLast",
+		"\x16--- FAIL: TestInsideHangs/case (2.00s)", "\x16--- FAIL: TestInsideHangs (2.00s)",
+		"TestInsideHangs/case: neither ended nor began a case for 2s",
+	} {
+		if n := strings.Count(out.String(), want); n != 1 {
+			t.Errorf("%q stands there %d times in\n%s", want, n, out.String())
+		}
+	}
+	c, err := readCosts(costs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.name(nil)
+	folder, _ := os.Getwd()
+	whole, last := c.of[test{folder, ""}], c.of[test{folder, "TestInsideLast"}]
+	if last < 0.2 || whole < last {
+		t.Errorf("the package cost %g s, its dearest test %g s", whole, last)
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"triad/internal/need"
+)
+
+// checkNames compares the tests and cases of the packages that were tested with the list of all: every tier
+// names each case, run or left out. It gives those that are gone without a reason in the document. A test
+// that a GPU alone runs may be missing.
+func (r *report) checkNames(o options) (lost []string, err error) {
+	if o.names == "" {
+		return nil, nil
+	}
+	onGPU := map[test]bool{}
+	for _, s := range r.skipped {
+		onGPU[s.test] = need.IsGPU(s.reason)
+	}
+	var here []string
+	for t := range r.ended {
+		if !onGPU[t] {
+			here = append(here, t.String())
+		}
+	}
+	slices.Sort(here)
+	if o.write {
+		return nil, writeNames(o.names, here)
+	}
+	all, err := readNames(o.names)
+	if err != nil {
+		return nil, err
+	}
+	reasons, err := os.ReadFile(o.reasons)
+	if err != nil {
+		return nil, fmt.Errorf("read the reasons: %w", err)
+	}
+	for _, name := range all {
+		pkg, _, _ := strings.Cut(name, " ")
+		how, tested := r.packages[pkg]
+		if _, there := slices.BinarySearch(here, name); there || !tested || how == "fail" ||
+			hasReason(string(reasons), name) {
+			continue
+		}
+		lost = append(lost, name)
+		r.print("gone: " + name + "\n")
+	}
+	added := 0
+	for _, name := range here {
+		if _, there := slices.BinarySearch(all, name); !there {
+			added++
+		}
+	}
+	if added > 0 {
+		r.print(fmt.Sprintf("%d tests and cases are new: make test-names adds them to %s\n", added, o.names))
+	}
+	return lost, nil
+}
+
+// hasReason says whether the document names a test, or one that it is part of, between backticks.
+func hasReason(document, name string) bool {
+	for {
+		if strings.Contains(document, "`"+name+"`") {
+			return true
+		}
+		cut := strings.LastIndexByte(name, '/')
+		if cut <= strings.IndexByte(name, ' ') {
+			return false
+		}
+		name = name[:cut]
+	}
+}
+
+// readNames reads a tree, a name indented by a tab more than what it is part of: the package, the test, its
+// cases. Every line is a test or a case but those of packages.
+func readNames(path string) ([]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the names: %w", err)
+	}
+	var names, parts []string
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		name := strings.TrimLeft(strings.TrimSuffix(line, "\n"), "\t")
+		depth := strings.Count(line[:len(line)-len(strings.TrimLeft(line, "\t"))], "\t")
+		if depth > len(parts) || name == "" {
+			return nil, fmt.Errorf("%s:%d: %d tabs before %q, want at most %d", path, n, depth, name,
+				len(parts))
+		}
+		parts = append(parts[:depth], name)
+		if depth > 0 {
+			names = append(names, parts[0]+" "+strings.Join(parts[1:], "/"))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func writeNames(path string, names []string) error {
+	var tree strings.Builder
+	var parts []string
+	split := func(name string) []string {
+		pkg, rest, _ := strings.Cut(name, " ")
+		return append([]string{pkg}, strings.Split(rest, "/")...)
+	}
+	all := make([][]string, len(names))
+	for i, name := range names {
+		all[i] = split(name)
+	}
+	slices.SortFunc(all, slices.Compare)
+	for _, name := range all {
+		same := 0
+		for same < len(parts) && same < len(name)-1 && parts[same] == name[same] {
+			same++
+		}
+		for depth := same; depth < len(name); depth++ {
+			tree.WriteString(strings.Repeat("\t", depth) + name[depth] + "\n")
+		}
+		parts = name
+	}
+	return os.WriteFile(path, []byte(tree.String()), 0o644)
+}
