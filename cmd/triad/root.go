@@ -18,6 +18,7 @@ import (
 
 	"triad"
 	"triad/internal/backend"
+	"triad/internal/harmless"
 	"triad/internal/panics"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -68,7 +69,7 @@ type app struct {
 func newApp(in io.Reader, out, errOut io.Writer) *app {
 	return &app{
 		fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in,
-		out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv,
+		out: harmless.NewWriter(out, isTerminal(out)), err: harmless.NewWriter(errOut, isTerminal(errOut)), files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv,
 		parent: &pybridge.Parent{}, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml,
 	}
 }
@@ -79,6 +80,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	defer cancel()
 	a.halt = cancel
 	defer a.parent.Close()
+	defer a.flush()
 	stop, cancelStop := context.WithCancel(ctx)
 	defer cancelStop()
 	a.stop, a.atOnce = stop, &atomic.Bool{}
@@ -102,6 +104,15 @@ func (a *app) execute(args []string) session.ExitCode {
 		}
 	}
 	return code
+}
+
+// flush shows what a stream still holds of text that was cut off.
+func (a *app) flush() {
+	for _, stream := range []io.Writer{a.out, a.err} {
+		if w, ok := stream.(*harmless.Writer); ok {
+			_ = w.Flush() // whoever reads it is gone
+		}
+	}
 }
 
 // catchInterrupts makes the first Ctrl-C finish the current case and the second stop at once.
@@ -213,8 +224,19 @@ func (a *app) folder(variable, underHome string) (string, error) {
 	return filepath.Join(base, "triad"), nil
 }
 
+// raw is a stream that shows what it gets as it is: for what triad itself draws, moves and annotates.
+func raw(stream io.Writer) io.Writer {
+	if w, ok := stream.(*harmless.Writer); ok {
+		return w.Unwrap()
+	}
+	return stream
+}
+
 // isTerminal says whether a stream is a terminal.
 func isTerminal(stream any) bool {
+	if w, ok := stream.(io.Writer); ok {
+		stream = raw(w)
+	}
 	f, ok := stream.(*os.File)
 	if !ok {
 		return false

@@ -113,7 +113,7 @@ func (a *app) workerOptions(f *caseFlags) (worker.Options, error) {
 
 // progress shows how far a run is, on stderr.
 func (a *app) progress() *session.Progress {
-	return session.NewProgress(a.err, isTerminal(a.err), a.broke)
+	return session.NewProgress(raw(a.err), isTerminal(a.err), a.broke)
 }
 
 // summaryOf is what stands below every table.

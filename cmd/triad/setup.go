@@ -34,7 +34,7 @@ func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, 
 		return nil, err
 	}
 	return &pybridge.Environment{
-		Files: a.files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: a.err,
+		Files: a.files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: raw(a.err),
 		Getenv:  a.getenv,
 		Consent: a.consent(f.yes), Space: a.space,
 	}, nil

@@ -4,11 +4,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"triad/internal/harmless"
 )
 
 // Stems gives each path the last part of the name under which its file is judged: the file's name without its
 // ending. Files of the same name get as many of the folders above them as tell them apart; k.cu beside k.py
-// keeps its ending. Blanks, commas and quotes, which a name cannot have, become underscores.
+// keeps its ending. Blanks, commas, quotes and what cannot be shown become underscores.
 func Stems(paths []string) []string {
 	endings := map[string][]string{}
 	bare := func(path string) string {
@@ -53,11 +55,4 @@ func Stems(paths []string) []string {
 }
 
 // speakable is a stem as the name of an implementation can have it.
-func speakable(stem string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" \t\"\\,", r) {
-			return '_'
-		}
-		return r
-	}, stem)
-}
+func speakable(stem string) string { return harmless.Name(stem, " \t\"\\,") }

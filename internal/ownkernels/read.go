@@ -12,6 +12,7 @@ import (
 	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/harmless"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/userfile"
@@ -118,6 +119,9 @@ func (r Reading) Read() (*File, error) {
 		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
 			f.inline = string(left)
 		}
+	}
+	if f.inline == "" && !request.IsPython() && harmless.Name(path, `"\\`) != path {
+		f.inline = string(content) // no #include can say such a path: a copy is built
 	}
 	r.Options.Flags = f.besideFlags(r.Options.Flags)
 	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"triad/internal/harmless"
 	"triad/internal/panics"
 	"triad/internal/run"
 )
@@ -141,6 +142,7 @@ func (p *Progress) Show(now run.Progress) {
 
 // write draws the line anew on a terminal, and writes one elsewhere.
 func (p *Progress) write(text string) {
+	text = harmless.Line(text)
 	if p.terminal {
 		fmt.Fprintf(p.out, "\r\x1b[2K%s", text)
 		p.drawn = true
