@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"triad/internal/backend"
+	"triad/internal/hosttrouble"
 	"triad/internal/lockfile"
 )
 
@@ -147,7 +148,7 @@ func builtFileAt(path string) (builtFile, error) {
 
 // unusable: nothing can be built where nothing can be kept.
 func (c cache) unusable(err error) error {
-	if trouble := backend.TroubleOf(err); trouble != nil {
+	if trouble := hosttrouble.Of(err); trouble != nil {
 		return err
 	}
 	return &backend.Unavailable{Sentence: fmt.Sprintf("compiled kernels cannot be kept in %s (%v): set "+

@@ -59,8 +59,8 @@ func explain(verb, path string, err error) error {
 		return fmt.Errorf("%s %s: %w: free some, or give a file on another disk with --db (%v)", verb,
 			path, ErrFull, err)
 	case sqlite3.ErrTooBig:
-		return fmt.Errorf("%s %s: %w: a value of it has more than %d MiB, and triad writes none of that size; "+
-			"give another file with --db", verb, path, ErrForeign, longestValue>>20)
+		return fmt.Errorf("%s %s: %w: a value of it has more than %d MiB, and triad writes none of that "+
+			"size; give another file with --db", verb, path, ErrForeign, longestValue>>20)
 	case sqlite3.ErrReadonly, sqlite3.ErrPerm:
 		return fmt.Errorf("%s %s: %w: make the file and its folder writable, or give another file with --db",
 			verb, path, ErrReadOnly)

@@ -10,7 +10,8 @@ import (
 )
 
 // nextID makes an ID for a row of table that sorts after every ID there, also when the clock went backwards:
-// the newest run is the one that was recorded last. IDs of a far future are left out. Call it inside the transaction that inserts the row.
+// the newest run is the one that was recorded last. IDs of a far future are left out. Call it inside the
+// transaction that inserts the row.
 func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	var newest sql.NullString
 	// what lies after tomorrow, or is no ID, is not of a triad's clock: it must not stop what is recorded now

@@ -132,7 +132,8 @@ func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) er
 		return fmt.Errorf("make the folder of the database: %w: %s", err, elsewhere)
 	}
 	var err error
-	if s.writer, err = sql.Open(boundedDriver, writeDSN(s.path, o.BusyTimeout, onNetwork(s.path))); err != nil {
+	dsn := writeDSN(s.path, o.BusyTimeout, onNetwork(s.path))
+	if s.writer, err = sql.Open(boundedDriver, dsn); err != nil {
 		return explain("open", s.path, err)
 	}
 	s.writer.SetMaxOpenConns(1)

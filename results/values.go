@@ -39,9 +39,9 @@ func newestID(now time.Time) string {
 	return id.String()
 }
 
-// checkValues refuses a copy of a database with values that triad does not write and that a merge would bring into
-// another one for good: IDs that are none or of a later time, seeds that are no numbers, cases whose key is
-// not that of their sizes.
+// checkValues refuses a copy of a database with values that triad does not write and that a merge would bring
+// into another one for good: IDs that are none or of a later time, seeds that are no numbers, cases whose key
+// is not that of their sizes.
 func checkValues(ctx context.Context, copied, from string, now time.Time) error {
 	db, err := sql.Open(boundedDriver, readDSN(copied, time.Second))
 	if err != nil {

@@ -64,7 +64,8 @@ func listedFiles(in io.Reader) ([]string, error) {
 }
 
 // matchedFiles are the files that a folder or a pattern stands for; several is false where text is neither. A
-// link to a file stands for it where that lies below the pattern's own folder; one to a folder is not followed.
+// link to a file stands for it where that lies below the pattern's own folder; one to a folder is not
+// followed.
 func matchedFiles(text string) (files []string, several bool, err error) {
 	pattern, suffix := text, ""
 	if r, err := kernelfile.ParseRequest(text); err == nil {

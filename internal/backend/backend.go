@@ -2,8 +2,6 @@ package backend
 
 import (
 	"context"
-	"errors"
-	"syscall"
 	"time"
 
 	"triad/internal/op"
@@ -67,28 +65,10 @@ func (b *BuildFailure) Verdict() op.Status {
 }
 
 // HostTrouble is the error of something that this machine did, and no kernel: a process that was killed from
-// outside, a full disk, a damaged cache. What it kept from running is neither right nor wrong, and stays open.
+// outside, or a full disk. What it kept from running is neither right nor wrong, and stays open.
 type HostTrouble struct{ Sentence, Log string }
 
 func (h *HostTrouble) Error() string { return h.Sentence }
-
-// TroubleOf is the *HostTrouble that an error is: one that says so, or one of the system's that speaks of
-// this machine's disks, memory and tables. It is nil for any other.
-func TroubleOf(err error) *HostTrouble {
-	var trouble *HostTrouble
-	if errors.As(err, &trouble) {
-		return trouble
-	}
-	for _, of := range []error{
-		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE,
-		syscall.EAGAIN,
-	} {
-		if errors.Is(err, of) {
-			return &HostTrouble{Sentence: err.Error()}
-		}
-	}
-	return nil
-}
 
 // Job is one case for one implementation.
 type Job struct {

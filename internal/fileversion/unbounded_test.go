@@ -65,7 +65,8 @@ func TestRepositoryStartsNoMonitor(t *testing.T) {
 		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"},
 		{"config", "core.fsmonitor", monitor},
 	} {
-		out, err := exec.Command(need.Tool(t, "git"), append([]string{"-C", folder}, args...)...).CombinedOutput()
+		args = append([]string{"-C", folder}, args...)
+		out, err := exec.Command(need.Tool(t, "git"), args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}

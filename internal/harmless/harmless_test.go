@@ -22,7 +22,7 @@ func TestWriter(t *testing.T) {
 		{"over\rwritten\r\n", false, "over\ufffdwritten\n"},
 		{"\u202egnp.exe\u0085", false, "\ufffdgnp.exe\ufffd"},
 		{"\xff\x9b2K", false, "\ufffd\ufffd2K"},
-		{"::error::x\n  ::stop-commands::y\nstd::x ::y\n", false, ": :error::x\n  : :stop-commands::y\nstd::x ::y\n"},
+		{"::error::x\n  ::group::y\nstd::x ::y\n", false, ": :error::x\n  : :group::y\nstd::x ::y\n"},
 		{":x\n: :\n", false, ":x\n: :\n"},
 		{"log ##[error]x\n## [x](y)\n", false, "log ## [error]x\n## [x](y)\n"},
 	} {
@@ -58,7 +58,8 @@ func TestFlushOfAPart(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for text, want := range map[string]string{
-		"two words": "two_words", "a\nb": "a_b", "a\x1b[2K": "a_[2K", "\u202ex": "_x", "\xffy": "_y", "größe": "größe",
+		"two words": "two_words", "a\nb": "a_b", "a\x1b[2K": "a_[2K", "\u202ex": "_x", "\xffy": "_y",
+		"größe": "größe",
 	} {
 		if got := Name(text, " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -67,7 +68,9 @@ func TestNames(t *testing.T) {
 	if got := Line(" a\nb\x1b\u2066c "); got != "a b\ufffd\ufffdc" {
 		t.Errorf("%q", got)
 	}
-	for text, want := range map[string]string{"=1+1": "'=1+1", "@x": "'@x", "-3": "'-3", "x=1": "x=1", "": ""} {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "@x": "'@x", "-3": "'-3", "x=1": "x=1", "": "",
+	} {
 		if got := Cell(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}

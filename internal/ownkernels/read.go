@@ -114,14 +114,8 @@ func (r Reading) Read() (*File, error) {
 		return nil, r.refuse("%v", err)
 	}
 	content = f.withSingles(content, request.IsPython())
-	if f.inline == "" && !request.IsPython() && !r.Workers.GPU {
-		// its launches are read all the same
-		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
-			f.inline = string(left)
-		}
-	}
-	if f.inline == "" && !request.IsPython() && harmless.Name(path, `"\\`) != path {
-		f.inline = string(content) // no #include can say such a path: a copy is built
+	if f.inline == "" && !request.IsPython() {
+		f.inline = r.copied(path, content)
 	}
 	r.Options.Flags = f.besideFlags(r.Options.Flags)
 	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
@@ -157,6 +151,19 @@ func (r Reading) Read() (*File, error) {
 	return f, f.writeCUDA(func(include string) string {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
+}
+
+// copied is what is built of a .cu in place of the file itself; "" where that is built.
+func (r Reading) copied(path string, content []byte) string {
+	if !r.Workers.GPU { // its launches are read all the same
+		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
+			return string(left)
+		}
+	}
+	if harmless.Name(path, `"\\`) != path { // no #include can say it
+		return string(content)
+	}
+	return ""
 }
 
 // besideFlags are the compiler's flags with the file's own folder, where its copy lies elsewhere.

@@ -182,9 +182,9 @@ func (x *execution) tooLong(e entry) *ruling {
 	}
 	return &ruling{
 		status: op.StatusSkipped,
-		sentence: fmt.Sprintf("not run: its cases before this one took %v, as long as those of an added file "+
-			"get with --quick; --limit cases=%v gives them longer, --dims, --dtype or --distribution choose "+
-			"a single case", limit, 10*limit),
+		sentence: fmt.Sprintf("not run: its cases before this one took %v, as long as those of an added "+
+			"file get with --quick; --limit cases=%v gives them longer, --dims, --dtype or --distribution "+
+			"choose a single case", limit, 10*limit),
 	}
 }
 

@@ -37,7 +37,8 @@ func TestTroubleOfTheMachineIsNoVerdict(t *testing.T) {
 	unrun.family = "unrun"
 	kept := &memory{}
 	result, err := (&Runner{
-		Backends: []backend.Backend{sound, unloaded, file, troubled{unrun}}, Recorder: kept, Stop: t.Context(),
+		Backends: []backend.Backend{sound, unloaded, file, troubled{unrun}}, Recorder: kept,
+		Stop: t.Context(),
 	}).Compare(t.Context(), request)
 	if err != nil || !result.Interrupted {
 		t.Errorf("%v, interrupted = %v", err, result.Interrupted)

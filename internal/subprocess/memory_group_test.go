@@ -83,7 +83,8 @@ func TestGroupAroundThisProcess(t *testing.T) {
 		makeGroup = func(folder string) error { // as the system does
 			err := mkdir(folder)
 			if c.counting != "" && filepath.Dir(folder) == filepath.Join(base, c.counting) {
-				err = errors.Join(err, os.WriteFile(filepath.Join(folder, "memory.max"), []byte("max"), 0o644))
+				limit := filepath.Join(folder, "memory.max")
+				err = errors.Join(err, os.WriteFile(limit, []byte("max"), 0o644))
 			}
 			return err
 		}

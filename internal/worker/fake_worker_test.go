@@ -121,6 +121,21 @@ func die() {
 	time.Sleep(time.Minute)
 }
 
+// leave starts a program in a session of its own. It holds the socket where the worker ends behind it.
+func leave(mode string, conn *os.File) {
+	cmd := exec.Command("/bin/sleep", "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if mode == "ends behind a child" {
+		cmd.ExtraFiles = []*os.File{conn}
+	}
+	cmd.Start()
+	if mode == "ends behind a child" {
+		os.Exit(0)
+	}
+	fmt.Printf("grandchild %d\n", cmd.Process.Pid)
+	time.Sleep(time.Hour)
+}
+
 func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
 	switch mode {
 	case "exits 0":
@@ -129,8 +144,7 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 		// Go itself would catch the signal
 		syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -SEGV $$"}, nil)
 	case "is killed":
-		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		time.Sleep(time.Minute)
+		die()
 	case "hangs", "hangs and stays broken":
 		time.Sleep(time.Hour)
 	case "ignores SIGTERM":
@@ -155,19 +169,8 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 				time.Sleep(time.Hour)
 			}
 		}
-	case "ends behind a child":
-		// the child holds the socket
-		cmd := exec.Command("/bin/sleep", "1000")
-		cmd.ExtraFiles = []*os.File{conn}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		cmd.Start()
-		os.Exit(0)
-	case "leaves a session":
-		cmd := exec.Command("/bin/sleep", "1000")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		cmd.Start()
-		fmt.Printf("grandchild %d\n", cmd.Process.Pid)
-		time.Sleep(time.Hour)
+	case "ends behind a child", "leaves a session":
+		leave(mode, conn)
 	case "stops itself":
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	case "closes its socket":

@@ -233,8 +233,8 @@ func (w *worker) stopped(do backend.Do) error {
 	reaped := w.end()
 	return &Death{
 		Status: op.StatusHang, Log: w.log.Tail(), Wedged: !reaped,
-		Sentence: fmt.Sprintf("it was stopped by a signal during %s, as SIGSTOP does, and was killed: it would "+
-			"never have answered", do),
+		Sentence: fmt.Sprintf("it was stopped by a signal during %s, as SIGSTOP does, and was killed: it "+
+			"would never have answered", do),
 	}
 }
 
