@@ -69,8 +69,8 @@ type app struct {
 func newApp(in io.Reader, out, errOut io.Writer) *app {
 	return &app{
 		fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in,
-		out: harmless.NewWriter(out, isTerminal(out)),
-		err: harmless.NewWriter(errOut, isTerminal(errOut)),
+		out:   harmless.NewWriter(out, isTerminal(out)),
+		err:   harmless.NewWriter(errOut, isTerminal(errOut)),
 		files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv,
 		parent: &pybridge.Parent{}, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml,
 	}

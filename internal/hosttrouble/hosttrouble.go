@@ -1,5 +1,5 @@
-// Package hosttrouble tells errors that are about this machine, its disks, memory and tables, from those about
-// what runs on it.
+// Package hosttrouble tells errors that are about this machine, its disks, memory and tables, from those
+// about what runs on it.
 package hosttrouble
 
 import (
@@ -9,8 +9,8 @@ import (
 	"triad/internal/backend"
 )
 
-// Of is the trouble that an error is: one that says so, or one of the system's for want of room. It is nil for
-// any other.
+// Of is the trouble that an error is: one that says so, or one of the system's for want of room. It is nil
+// for any other.
 func Of(err error) *backend.HostTrouble {
 	var trouble *backend.HostTrouble
 	if errors.As(err, &trouble) {
