@@ -89,7 +89,10 @@ func (a *app) execute(args []string) session.ExitCode {
 	defer a.catchInterrupts(cancelStop, cancel)()
 
 	root, begun := a.root(), false
-	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		begun = true
+		return namedDatabase(cmd)
+	}
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -108,6 +111,14 @@ func (a *app) execute(args []string) session.ExitCode {
 	return code
 }
 
+// namedDatabase refuses a --db without a name, as one whose variable is not set: it would be the user's own.
+func namedDatabase(cmd *cobra.Command) error {
+	if db := cmd.Flags().Lookup("db"); db != nil && db.Changed && db.Value.String() == "" {
+		return usage("--db is empty: name a file, or leave the flag out")
+	}
+	return nil
+}
+
 // flush shows what a stream still holds of text that was cut off.
 func (a *app) flush() {
 	for _, stream := range []io.Writer{a.out, a.err} {
@@ -121,6 +132,9 @@ func (a *app) flush() {
 func (a *app) catchInterrupts(first, second func()) (undo func()) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	panics.Go(func() {
 		for n := 0; ; n++ {
