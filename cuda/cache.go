@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 
 	"triad/internal/backend"
+	"triad/internal/hosttrouble"
 	"triad/internal/lockfile"
-	"triad/internal/subprocess"
 )
 
 // cache keeps built libraries in folders named by a hash of all that went into them. A folder is made under
@@ -148,7 +148,7 @@ func builtFileAt(path string) (builtFile, error) {
 
 // unusable: nothing can be built where nothing can be kept.
 func (c cache) unusable(err error) error {
-	if trouble := backend.TroubleOf(err, subprocess.FailedByHost); trouble != nil {
+	if trouble := hosttrouble.Of(err); trouble != nil {
 		return err
 	}
 	return backend.UnusableCache("compiled kernels", c.folder, err)

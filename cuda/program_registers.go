@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"triad/internal/backend"
+	"triad/internal/scratch"
 )
 
 // Registers compiles the files of a program for the first of b's architectures, and gives what ptxas says of
@@ -22,11 +22,12 @@ func (b *GPUBuilder) Registers(ctx context.Context, p ProgramSource) ([]backend.
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "triad-registers-")
+	temporary, err := scratch.Make("registers")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for nvcc: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer temporary.Remove()
+	folder := temporary.Path
 	flags := []string{"-O3", "-arch=" + b.Architectures[0], "-Xptxas", "-v", "-cubin"}
 	for _, i := range p.Include {
 		at, err := filepath.Abs(i)

@@ -14,6 +14,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/catalog"
+	"triad/internal/hosttrouble"
 	"triad/internal/op"
 	"triad/internal/subprocess"
 	"triad/internal/userfile"
@@ -205,7 +206,7 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 	library, all, err := s.open(ctx, file)
 	var build *BuildError
 	var missing *backend.Unavailable
-	trouble := backend.TroubleOf(err, subprocess.FailedByHost)
+	trouble := hosttrouble.Of(err)
 	failed := backend.LoadFailure{Implementation: "cuda", Status: op.StatusBuildFail}
 	switch {
 	case trouble != nil:

@@ -381,6 +381,7 @@ def serve(kind: type[Worker]) -> int:
     parser = argparse.ArgumentParser(description="a Python worker of triad; the driver starts it")
     parser.add_argument("--operators", required=True, type=Path, help="the folder of the operator files")
     sandbox.limit_self()
+    sandbox.only_regular_sources()
     # by the driver's own name for it: it compares the places that answers name
     worker = kind(parser.parse_args().operators.absolute())
     try:

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"triad/internal/scratch"
 )
 
 // Merged counts what a merge added, and what was there already.
@@ -34,11 +36,12 @@ func (s *Store) Merge(ctx context.Context, from string) (Merged, error) {
 	if err := otherFile(s.path, from); err != nil {
 		return Merged{}, err
 	}
-	folder, err := os.MkdirTemp("", "triad-merge-")
+	temporary, err := scratch.Make("merge")
 	if err != nil {
 		return Merged{}, fmt.Errorf("merge %s: %w", from, err)
 	}
-	defer os.RemoveAll(folder)
+	defer temporary.Remove()
+	folder := temporary.Path
 	copied := filepath.Join(folder, "copy.db")
 	if err := snapshot(ctx, from, copied); err != nil {
 		return Merged{}, err
@@ -56,7 +59,7 @@ func (s *Store) Merge(ctx context.Context, from string) (Merged, error) {
 	}
 	defer conn.ExecContext(context.WithoutCancel(ctx), "DETACH DATABASE other")
 	merged, err := mergeAttached(ctx, conn)
-	return merged, s.explain("merge "+from+" into", err)
+	return merged, explain("merge "+from+" into", s.path, err)
 }
 
 // otherFile refuses a database as its own source.

@@ -73,9 +73,8 @@ func migrate(ctx context.Context, db *sql.DB, steps []migration, copyTo func(ver
 	for _, step := range steps {
 		if err := apply(ctx, db, step); err != nil {
 			var now int
-			row := db.QueryRowContext(context.WithoutCancel(ctx), "PRAGMA user_version")
-			unchanged := row.Scan(&now) == nil && now == version
-			if unchanged && copyPath != "" { // else each command would leave one more
+			read := db.QueryRowContext(context.WithoutCancel(ctx), "PRAGMA user_version").Scan(&now)
+			if read == nil && now == version && copyPath != "" { // else each command would leave one more
 				_ = os.Remove(copyPath)
 			}
 			return fmt.Errorf("migrate to version %d (%s): %w", step.version, step.name, err)

@@ -81,7 +81,8 @@ const overrun = 250 * time.Millisecond
 
 // queryUntil runs a statement until its deadline. One that does not notice it is left behind, with its
 // connection: the process that asked has nothing else to do, and takes it along when it ends.
-func queryUntil(ctx context.Context, path, statement string, params map[string]any, l Limits,
+func queryUntil(ctx context.Context, path, statement string, params map[string]any,
+	l Limits,
 ) (*Answer, error) {
 	db := sql.OpenDB(typedConnector{readDSN(path, time.Second), l})
 	db.SetMaxOpenConns(1)

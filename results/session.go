@@ -314,12 +314,12 @@ func (x *Session) Replan(ctx context.Context, gone, added []record.Item) error {
 			if err != nil {
 				return err
 			}
-			_, err = tx.Exec("DELETE FROM run WHERE plan_id = ? AND status = 'INTERRUPTED'", plan)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec("DELETE FROM plan WHERE plan_id = ?", plan); err != nil {
-				return err
+			for _, rows := range []string{
+				"run WHERE plan_id = ? AND status = 'INTERRUPTED'", "plan WHERE plan_id = ?",
+			} {
+				if _, err := tx.Exec("DELETE FROM "+rows, plan); err != nil {
+					return err
+				}
 			}
 		}
 		for _, item := range added {

@@ -88,8 +88,30 @@ func parameters(text string) []string {
 	return all
 }
 
+// otherKinds are parameters that are not named with a colon.
+var otherKinds = regexp.MustCompile(`^(?:\?\d*|[@$][A-Za-z_]\w*)`)
+
+// otherParameter is the first parameter of a statement that is no :name; "" where there is none.
+func otherParameter(text string) string {
+	inWord := false
+	for i := 0; i < len(text); {
+		if found := otherKinds.FindString(text[i:]); found != "" && !inWord {
+			return found
+		}
+		n, _ := nextToken(text[i:])
+		c := text[i]
+		inWord = c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		i += n
+	}
+	return ""
+}
+
 // bound checks that every parameter of a statement has a value, and every value a parameter.
 func bound(statement string, params map[string]any) error {
+	if other := otherParameter(statement); other != "" {
+		return fmt.Errorf("%s is a parameter that cannot be given a value: write :name, and --param "+
+			"name=VALUE", other)
+	}
 	wanted := parameters(statement)
 	for _, name := range wanted {
 		if _, given := params[name]; !given {

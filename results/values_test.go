@@ -26,8 +26,8 @@ func TestMergeRefusesValues(t *testing.T) {
 	into := filepath.Join(folder, "all.db")
 	s := openTest(t, into, Options{})
 	future := ulid.ULID{0: 0x7f, 15: 1}.String()
-	tomorrow, err := ulid.New(ulid.Timestamp(time.Now().Add(time.Hour)),
-		strings.NewReader(strings.Repeat("x", 99)))
+	chance := strings.NewReader(strings.Repeat("x", 99))
+	tomorrow, err := ulid.New(ulid.Timestamp(time.Now().Add(time.Hour)), chance)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +43,7 @@ func TestMergeRefusesValues(t *testing.T) {
 		"another size":    {`UPDATE test_case SET dims_json = '{"rows": 3}'`, "than its key says"},
 		"no sizes":        {"UPDATE test_case SET dims_json = '7'", "read a case"},
 		"a value of 100 MiB": {
-			"UPDATE run SET message = printf('%.*c', 104857600, 'x') WHERE run_id = 1",
-			"64 MiB",
+			"UPDATE run SET message = printf('%.*c', 104857600, 'x') WHERE run_id = 1", "64 MiB",
 		},
 		"an ID of soon": {"UPDATE session SET session_ulid = '" + tomorrow.String() + "'", ""},
 	} {
@@ -67,8 +66,8 @@ func TestRecordsBesideIDsOfTheFuture(t *testing.T) {
 	for _, id := range []string{"7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "zzz", "not an ID"} {
 		path := filepath.Join(t.TempDir(), "r.db")
 		shard(t, path, "aaaaaaa", 1)
-		execute(t, path, fmt.Sprintf("UPDATE session SET session_ulid = '%s'; UPDATE run SET run_ulid = "+
-			"'%[1]s' WHERE run_id = 1", id))
+		execute(t, path, fmt.Sprintf("UPDATE session SET session_ulid = '%s'; "+
+			"UPDATE run SET run_ulid = '%[1]s' WHERE run_id = 1", id))
 		s := openTest(t, path, Options{})
 		recordSession(t, s, "bbbbbbb", "NVIDIA H200", passed(9, "cuda/warp"))
 		s.Close()

@@ -11,6 +11,7 @@ import (
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/check"
+	"triad/internal/scratch"
 	"triad/internal/session"
 )
 
@@ -38,11 +39,12 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	if err != nil {
 		return nil, session.Fail(session.ExitNothing, fmt.Errorf("check --device gpu: %w", err))
 	}
-	folder, err := os.MkdirTemp("", "triad-check-gpu-")
+	temporary, err := scratch.Make("check-gpu")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the program: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer temporary.Remove()
+	folder := temporary.Path
 	b := cuda.GPUBuilder{Sources: a.files, Compiler: nvcc, Architectures: []string{"native"}}
 	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std}
 	program, err := b.Program(ctx, source, folder)

@@ -62,7 +62,7 @@ func (a *app) writeCI(o *compareOptions, result run.Result, added []string) erro
 		})
 	}
 	if o.github {
-		err = errors.Join(err, report.GitHub(a.err, result.Records, added, o.strict))
+		err = errors.Join(err, report.GitHub(raw(a.err), result.Records, added, o.strict))
 	}
 	return err
 }

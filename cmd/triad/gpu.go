@@ -115,7 +115,7 @@ func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
 		return gpuworker.Places{}, fmt.Errorf("find the working directory: %w", err)
 	}
 	return gpuworker.Places{
-		Beside: a.beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: a.err,
+		Beside: a.beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: raw(a.err),
 		Headers: func(ctx context.Context) (string, error) { return a.headers(ctx, f) },
 	}, nil
 }

@@ -344,7 +344,9 @@ func TestFilesThatAreTooLarge(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&many, "\ndef f%d(x):\n    return x.softmax(%d)\n", i, i)
 	}
+	kernels := strings.Repeat("__global__ void k(float* y) {}\n", 1000)
 	for name, file := range map[string]struct{ text, says string }{
+		"many.cu": {kernels, "it defines 1000 functions, and triad looks at 300 at most"},
 		"huge.py": {"# a comment\n" + strings.Repeat("#\n", 3<<20), "a file of kernels may have 4194304"},
 		"huge.cu": {strings.Repeat("//\n", 3<<20), "a file of kernels may have 4194304"},
 		"many.py": {many.String(), "it defines 1000 functions, and triad looks at 300 at most"},

@@ -18,6 +18,7 @@ import (
 	"triad/internal/fleet"
 	"triad/internal/panics"
 	"triad/internal/run"
+	"triad/internal/scratch"
 	"triad/internal/session"
 	"triad/results"
 )
@@ -69,13 +70,14 @@ func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, sh
 		o.Exit = int(session.ExitUsage)
 		return o
 	}
-	scratch, err := os.MkdirTemp("", "triad-part-")
+	temporary, err := scratch.Make("part")
 	if err != nil {
 		o.Exit, o.Reason = int(session.ExitNothing), fmt.Sprintf("make a scratch folder: %v", err)
 		return o
 	}
-	defer os.RemoveAll(scratch)
-	database := filepath.Join(scratch, "part.db")
+	defer temporary.Remove()
+	parts := temporary.Path
+	database := filepath.Join(parts, "part.db")
 	args := append(plan.Args, "--db="+database)
 	if plan.Claimed {
 		a.partClaim = func(key string) (bool, error) { return folder.Claim(shard, key) }

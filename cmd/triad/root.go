@@ -18,6 +18,7 @@ import (
 
 	"triad"
 	"triad/internal/backend"
+	"triad/internal/harmless"
 	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/run"
@@ -72,7 +73,9 @@ type app struct {
 func newApp(in io.Reader, out, errOut io.Writer) *app {
 	return &app{
 		fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in,
-		out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv,
+		out:   harmless.NewWriter(out, isTerminal(out)),
+		err:   harmless.NewWriter(errOut, isTerminal(errOut)),
+		files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv,
 		parent: &pybridge.Parent{}, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml,
 		screen: session.NewScreen(errOut, isTerminal(errOut)), stop: context.Background(),
 		atOnce: &atomic.Bool{},
@@ -85,6 +88,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	defer cancel()
 	a.halt = cancel
 	defer a.parent.Close()
+	defer a.flush()
 	stop, cancelStop := context.WithCancel(ctx)
 	defer cancelStop()
 	a.stop = stop
@@ -92,11 +96,12 @@ func (a *app) execute(args []string) session.ExitCode {
 	defer a.catchInterrupts(cancelStop, cancel)()
 
 	root, begun := a.root(), false
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		begun = true
 		if db := cmd.Flags().Lookup("db"); db != nil && db.Value.String() != "" {
 			a.inDatabase = " --db " + record.ShellQuote(db.Value.String())
 		}
+		return namedDatabase(cmd)
 	}
 	root.SetArgs(args)
 	root.SetIn(a.in)
@@ -116,10 +121,30 @@ func (a *app) execute(args []string) session.ExitCode {
 	return code
 }
 
+// namedDatabase refuses a --db without a name, as one whose variable is not set: it would be the user's own.
+func namedDatabase(cmd *cobra.Command) error {
+	if db := cmd.Flags().Lookup("db"); db != nil && db.Changed && db.Value.String() == "" {
+		return usage("--db is empty: name a file, or leave the flag out")
+	}
+	return nil
+}
+
+// flush shows what a stream still holds of text that was cut off.
+func (a *app) flush() {
+	for _, stream := range []io.Writer{a.out, a.err} {
+		if w, ok := stream.(*harmless.Writer); ok {
+			_ = w.Flush() // whoever reads it is gone
+		}
+	}
+}
+
 // catchInterrupts makes the first Ctrl-C finish the current case and the second stop at once.
 func (a *app) catchInterrupts(first, second func()) (undo func()) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	panics.Go(func() {
 		for n := 0; ; n++ {
@@ -242,8 +267,19 @@ func (a *app) folder(variable, underHome string) (string, error) {
 	return filepath.Join(base, "triad"), nil
 }
 
+// raw is a stream that shows what it gets as it is: for what triad itself draws, moves and annotates.
+func raw(stream io.Writer) io.Writer {
+	if w, ok := stream.(*harmless.Writer); ok {
+		return w.Unwrap()
+	}
+	return stream
+}
+
 // isTerminal says whether a stream is a terminal.
 func isTerminal(stream any) bool {
+	if w, ok := stream.(io.Writer); ok {
+		stream = raw(w)
+	}
 	f, ok := stream.(*os.File)
 	if !ok {
 		return false

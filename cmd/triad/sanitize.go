@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/scratch"
 	"triad/internal/session"
 	"triad/internal/subprocess"
 	"triad/internal/worker"
@@ -162,11 +162,12 @@ type underTool struct {
 func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, g gpu,
 	o sessionOptions,
 ) (end session.Ending, err error) {
-	reports, err := os.MkdirTemp("", "triad-sanitizer-")
+	temporary, err := scratch.Make("sanitizer")
 	if err != nil {
 		return end, fmt.Errorf("make a folder for the reports of %s: %w", u.name, err)
 	}
-	defer os.RemoveAll(reports)
+	defer temporary.Remove()
+	reports := temporary.Path
 	slowedByTool(&o.workers)
 	g.wrap = func(c worker.Command) worker.Command { return u.Under(u.name, reports, c) }
 	o.gpu, o.doing, o.words = &g, "running the kernels under "+u.name,

@@ -16,7 +16,7 @@ func (a *app) style() report.Style {
 	s := report.Style{
 		InDatabase: a.inDatabase, Color: a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb",
 	}
-	if size, err := unix.IoctlGetWinsize(int(a.out.(*os.File).Fd()), unix.TIOCGWINSZ); err == nil {
+	if size, err := unix.IoctlGetWinsize(int(raw(a.out).(*os.File).Fd()), unix.TIOCGWINSZ); err == nil {
 		s.Width = int(size.Col)
 	}
 	return s

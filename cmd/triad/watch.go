@@ -101,7 +101,7 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 // newPage begins what is printed anew: on a terminal at its top.
 func (a *app) newPage() {
 	if isTerminal(a.out) {
-		fmt.Fprint(a.out, "\x1b[2J\x1b[H")
+		fmt.Fprint(raw(a.out), "\x1b[2J\x1b[H")
 	} else {
 		fmt.Fprint(a.out, "\n----\n\n")
 	}

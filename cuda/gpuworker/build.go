@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"triad/internal/backend"
+	"triad/internal/scratch"
 	"triad/internal/subprocess"
 )
 
@@ -27,11 +28,12 @@ func Build(ctx context.Context, module, headers, out string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return &backend.Unavailable{Sentence: "building " + Binary + " needs Go, which is not on PATH"}
 	}
-	folder, err := os.MkdirTemp("", "triad-stub-")
+	temporary, err := scratch.Make("stub")
 	if err != nil {
 		return fmt.Errorf("build %s: %w", Binary, err)
 	}
-	defer os.RemoveAll(folder)
+	defer temporary.Remove()
+	folder := temporary.Path
 	env := append(os.Environ(), "CGO_ENABLED=1", "CGO_CFLAGS="+compileFlags(module, headers))
 	if err := stub(ctx, module, folder, env); err != nil {
 		return err

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -73,24 +72,10 @@ func (b *BuildFailure) Verdict() op.Status {
 }
 
 // HostTrouble is the error of something that this machine did, and no kernel: a process that was killed from
-// outside, a full disk, a damaged cache. What it kept from running is neither right nor wrong, and stays
-// open.
+// outside, or a full disk. What it kept from running is neither right nor wrong, and stays open.
 type HostTrouble struct{ Sentence, Log string }
 
 func (h *HostTrouble) Error() string { return h.Sentence }
-
-// TroubleOf is the *HostTrouble that an error is: one that says so, or one that byHost recognises among the
-// system's errors (subprocess.FailedByHost). It is nil for any other.
-func TroubleOf(err error, byHost func(error) bool) *HostTrouble {
-	var trouble *HostTrouble
-	if errors.As(err, &trouble) {
-		return trouble
-	}
-	if byHost(err) {
-		return &HostTrouble{Sentence: err.Error()}
-	}
-	return nil
-}
 
 // Job is one case for one implementation.
 type Job struct {

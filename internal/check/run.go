@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"triad/internal/scratch"
 	"triad/internal/subprocess"
 )
 
@@ -93,11 +94,12 @@ type run struct {
 
 // Run runs the program in every order. The error is one of triad: whatever the program does is a finding.
 func Run(ctx context.Context, q Request) (*Report, error) {
-	folder, err := os.MkdirTemp("", "triad-check-")
+	temporary, err := scratch.Make("check")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the findings: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer temporary.Remove()
+	folder := temporary.Path
 	report := &Report{Findings: []Finding{}}
 	var first run
 	began := time.Now()

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"triad/internal/scratch"
 )
 
 // Sanitized is a program that was built with a sanitizer of the compiler.
@@ -107,11 +109,12 @@ func (f *Finding) isAt(line *Place) bool {
 
 // run runs the program once. The notes say what was not looked at.
 func (s *Sanitized) run(ctx context.Context, q Request) (found []Finding, notes []string, err error) {
-	folder, err := os.MkdirTemp("", "triad-sanitizer-")
+	temporary, err := scratch.Make("sanitizer")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a folder for the reports of a sanitizer: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer temporary.Remove()
+	folder := temporary.Path
 	own := q
 	own.Program, own.Counts, own.environment = s.Program, false, s.environmentOf(folder)
 	one, err := own.once(ctx, folder, "forward")

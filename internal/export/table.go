@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"triad/internal/harmless"
 	"triad/internal/record"
 )
 
@@ -42,7 +43,7 @@ func CSV(w io.Writer, rows []Row) error {
 func cell(v any) string {
 	switch v := v.(type) {
 	case string:
-		return v
+		return harmless.Cell(v)
 	case int64:
 		return decimal(v)
 	case uint64:

@@ -1,12 +1,19 @@
 package kernelfile
 
-import "slices"
+import "strings"
 
 // KernelsNotLaunched are the names of the kernels of a CUDA file that none of its lines launches.
 func (f *File) KernelsNotLaunched() (names []string) {
+	launches := map[string]bool{}
+	for _, of := range append([]*File{f}, f.launchers...) {
+		for i, t := range of.tokens {
+			if t.text == "<<<" {
+				launches[launched(of.tokens, i)] = true
+			}
+		}
+	}
 	for _, fn := range f.Functions {
-		launches := func(c callOf) bool { return c.file.tokens[c.at].text == "<<<" }
-		if fn.Kind == Kernel && !slices.ContainsFunc(f.callsOf(fn.Name), launches) {
+		if fn.Kind == Kernel && !launches[fn.Name[strings.LastIndex(fn.Name, ":")+1:]] {
 			names = append(names, fn.Name)
 		}
 	}

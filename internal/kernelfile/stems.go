@@ -4,12 +4,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"triad/internal/harmless"
 )
 
 // Stems gives each path the last part of the name under which its file is judged: the file's name. Files of
 // the same name get as many of the folders above them as tell them apart. The ending belongs to the name, so
-// that k.cu and k.py are two, also where one is judged after the other. Blanks, commas and quotes, which a
-// name cannot have, become underscores.
+// that k.cu and k.py are two, also where one is judged after the other. Blanks, commas, quotes and what cannot
+// be shown become underscores.
 func Stems(paths []string) []string {
 	names := make([][]string, len(paths)) // each part of a path
 	for i, path := range paths {
@@ -41,11 +43,4 @@ func Stems(paths []string) []string {
 }
 
 // speakable is a stem as the name of an implementation can have it.
-func speakable(stem string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" \t\"\\,", r) {
-			return '_'
-		}
-		return r
-	}, stem)
-}
+func speakable(stem string) string { return harmless.Name(stem, " \t\"\\,") }

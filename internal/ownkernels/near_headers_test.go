@@ -63,8 +63,8 @@ func TestNearHeadersOfNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(root)
-	text := []byte("#include \"pipe.h\"\n#include \"sparse.h\"\n#include \"/proc/self/pagemap\"\n" +
-		"#include \"" + strings.Repeat("../", 20) + "dev/zero\"\n")
+	text := []byte("#include \"pipe.h\"\n#include \"sparse.h\"\n" +
+		"#include \"/proc/self/pagemap\"\n#include \"" + strings.Repeat("../", 20) + "dev/zero\"\n")
 	began := time.Now()
 	nearHeaders(filepath.Join(root, "kernels", "k.cu"), text, nil)
 	if took := time.Since(began); took > 2*time.Second {

@@ -10,14 +10,18 @@ import (
 // mostFunctions is how many functions of one file are judged, each by itself, where none is named.
 const mostFunctions = 100
 
-// mostDefinitions is how many functions a Python file may define where none is named: each is read for all
-// that its lines say.
+// mostDefinitions is how many functions a Python file, and kernels a CUDA file, may define where none is
+// named: each is read for all that its lines say.
 const mostDefinitions = 300
 
-// definitions is how many functions the lines of a Python file define; 0 where one is named.
+// definitions is how many functions the lines of a Python file define, or kernels those of a CUDA file; 0
+// where one is named.
 func definitions(request kernelfile.Request, content []byte) int {
-	if !request.IsPython() || request.Function != "" {
+	if request.Function != "" {
 		return 0
+	}
+	if !request.IsPython() {
+		return bytes.Count(content, []byte("__global__"))
 	}
 	return bytes.Count(content, []byte("\ndef "))
 }

@@ -13,6 +13,7 @@ import (
 	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/harmless"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/userfile"
@@ -117,11 +118,8 @@ func (r Reading) Read() (*File, error) {
 		return nil, r.refuse("%v", err)
 	}
 	content = f.withSingles(content, request.IsPython())
-	if f.inline == "" && !request.IsPython() && !r.Workers.GPU {
-		// its launches are read all the same
-		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
-			f.inline = string(left)
-		}
+	if f.inline == "" && !request.IsPython() {
+		f.inline = r.copied(path, content)
 	}
 	r.Options.Flags = f.besideFlags(r.Options.Flags)
 	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
@@ -161,6 +159,19 @@ func (r Reading) Read() (*File, error) {
 
 // Text is that of the file.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
+
+// copied is what is built of a .cu in place of the file itself; "" where that is built.
+func (r Reading) copied(path string, content []byte) string {
+	if !r.Workers.GPU { // its launches are read all the same
+		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
+			return string(left)
+		}
+	}
+	if harmless.Name(path, `"\\`) != path { // no #include can say it
+		return string(content)
+	}
+	return ""
+}
 
 // besideFlags are the compiler's flags with the file's own folder, where its copy lies elsewhere.
 func (f *File) besideFlags(flags []string) []string {

@@ -15,6 +15,7 @@ import (
 	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/harmless"
 	"triad/internal/userfile"
 )
 
@@ -51,7 +52,7 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	}
 	lies := f.Path
 	if f.inline != "" {
-		f.inlineAt = filepath.Join(folder, filepath.Base(f.Path)+".cu")
+		f.inlineAt = filepath.Join(folder, includable(f.Path)+".cu")
 		lies = f.inlineAt
 		if err := f.writeWhole(lies, f.inline); err != nil {
 			return err
@@ -62,7 +63,7 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	if err != nil {
 		return fmt.Errorf("write the code that calls %s: %w", f.Name, err)
 	}
-	stem := strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
+	stem := strings.TrimSuffix(includable(f.Path), filepath.Ext(f.Path))
 	f.shim = filepath.Join(folder, stem+".triad.cu")
 	if err := f.writeWhole(f.shim, code(filepath.ToSlash(include))); err != nil {
 		return err
@@ -78,6 +79,9 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	f.confine(true, sees...)
 	return nil
 }
+
+// includable is the name of a file as an #include can say it.
+func includable(path string) string { return harmless.Name(filepath.Base(path), `"\\`) }
 
 // includedFrom are the files that a .cu includes from its own folder or from those of headers.
 func includedFrom(path string, headers []string) (all []string) {

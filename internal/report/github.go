@@ -53,15 +53,16 @@ func annotation(r record.Record, added []string, bad, of int) string {
 	}
 	place := ""
 	if r.Where != nil && r.Where.File != "" {
-		place = "file=" + property(r.Where.File) + ","
+		place = "file=" + property(clean(r.Where.File)) + ","
 		if r.Where.Line > 0 {
 			place += fmt.Sprintf("line=%d,", r.Where.Line)
 		}
 	}
 	title := fmt.Sprintf("%s: %s %s %s", r.Status, r.Case.Op, r.Impl, r.Case.Pass)
 	message := fmt.Sprintf("%s (%s, %s; bad in %d of %s)\nagain on the same bits: %s", clean(r.Message),
-		r.Case.DType, caseWords(r.Case), bad, counted(of, "case"), clean(record.Repeat(r, added)))
-	return fmt.Sprintf("::%s %stitle=%s::%s\n", level, place, property(title), escaped(message))
+		clean(r.Case.DType), clean(caseWords(r.Case)), bad, counted(of, "case"),
+		clean(record.Repeat(r, added)))
+	return fmt.Sprintf("::%s %stitle=%s::%s\n", level, place, property(clean(title)), escaped(message))
 }
 
 // escaped is text of a workflow command: it ends at a line feed.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"triad/internal/harmless"
 	"triad/internal/record"
 )
 
@@ -69,10 +70,11 @@ func CSV(w io.Writer, names []string, rows [][]any) error {
 	return out.WriteAll(lines)
 }
 
-// plain is a value of a database as text for a program: nothing is made harmless for a terminal.
+// plain is a value of a database as text for a program: nothing is made harmless for a terminal, and what a
+// spreadsheet takes for a formula is.
 func plain(v any) string {
 	if text, ok := v.(string); ok {
-		return text
+		return harmless.Cell(text)
 	}
 	return Cell(v)
 }

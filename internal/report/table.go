@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"triad/internal/harmless"
+
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -272,17 +274,7 @@ func write(w io.Writer, words string) error {
 
 // clean makes text from a kernel, a compiler or a file harmless on a terminal: one line, control characters
 // visible.
-func clean(words string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x202e || r == 0x2066 || r == 0x2067:
-			return '\uFFFD'
-		}
-		return r
-	}, strings.TrimSpace(words))
-}
+func clean(words string) string { return harmless.Line(words) }
 
 // cleanLines is clean for text of several lines, each behind indent and with the spaces that it begins with.
 func cleanLines(words, indent string) string {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"triad/internal/harmless"
 	"triad/internal/panics"
 	"triad/internal/run"
 )
@@ -133,7 +134,7 @@ func (p *Progress) Show(now run.Progress) {
 			text += fmt.Sprintf(", about %v left", left.Round(time.Second))
 		}
 	}
-	p.screen.draw(text)
+	p.screen.draw(harmless.Line(text))
 }
 
 // Clear takes the line away, so that the table stands alone.

@@ -21,7 +21,7 @@ func TestResumedRunKnowsWhatWasNotLoaded(t *testing.T) {
 	defer store.Close()
 	item := func(impl string, rows int64) record.Item {
 		return record.Item{Impl: impl, Seed: 1, Source: "aa", Case: op.Case{
-			Op: "Mish", Pass: op.Forward, DType: "fp32", Dims: op.Dims{{Name: "rows", Value: rows}},
+			Op: "an operator", Pass: op.Forward, DType: "fp32", Dims: op.Dims{{Name: "rows", Value: rows}},
 			Layout: "contiguous", Distribution: "normal",
 		}}
 	}

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"triad/internal/backend"
+	"triad/internal/hosttrouble"
 	"triad/internal/op"
 	"triad/internal/panics"
-	"triad/internal/subprocess"
 )
 
 // Adapter is a backend whose implementations run in worker processes. Slot says which worker an
@@ -173,7 +173,7 @@ const mostLoads = 2
 func (a *Adapter) load(ctx context.Context, s *slot, operator string) (reply backend.LoadReply, err error) {
 	for range mostLoads {
 		reply, err = a.loadOnce(ctx, s, operator)
-		if err == nil || ctx.Err() != nil || backend.TroubleOf(err, subprocess.FailedByHost) == nil {
+		if err == nil || ctx.Err() != nil || hosttrouble.Of(err) == nil {
 			break
 		}
 	}

@@ -121,13 +121,19 @@ func die() {
 	time.Sleep(time.Minute)
 }
 
-var ownSession = &syscall.SysProcAttr{Setsid: true}
-
-// leaveSleeping starts a child that outlives this process, and returns its number.
-func leaveSleeping(cmd *exec.Cmd) int {
-	cmd.Path, cmd.Args = "/bin/sleep", []string{"sleep", "1000"}
+// leave starts a program in a session of its own. It holds the socket where the worker ends behind it.
+func leave(mode string, conn *os.File) {
+	cmd := exec.Command("/bin/sleep", "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if mode == "ends behind a child" {
+		cmd.ExtraFiles = []*os.File{conn}
+	}
 	cmd.Start()
-	return cmd.Process.Pid
+	if mode == "ends behind a child" {
+		os.Exit(0)
+	}
+	fmt.Printf("grandchild %d\n", cmd.Process.Pid)
+	time.Sleep(time.Hour)
 }
 
 // misbehave does in place of a run what the mode says.
@@ -146,7 +152,10 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Hour)
 	case "leaves a grandchild":
-		fmt.Printf("grandchild %d\n", leaveSleeping(&exec.Cmd{Stdout: os.Stdout}))
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.Stdout = os.Stdout
+		cmd.Start()
+		fmt.Printf("grandchild %d\n", cmd.Process.Pid)
 		time.Sleep(time.Hour)
 	case "sends garbage":
 		conn.Write([]byte("Traceback (most recent call last):\n"))
@@ -161,12 +170,8 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 				time.Sleep(time.Hour)
 			}
 		}
-	case "ends behind a child":
-		leaveSleeping(&exec.Cmd{ExtraFiles: []*os.File{conn}, SysProcAttr: ownSession}) // it holds the socket
-		os.Exit(0)
-	case "leaves a session":
-		fmt.Printf("grandchild %d\n", leaveSleeping(&exec.Cmd{SysProcAttr: ownSession}))
-		time.Sleep(time.Hour)
+	case "ends behind a child", "leaves a session":
+		leave(mode, conn)
 	case "stops itself":
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	case "closes its socket":

@@ -20,6 +20,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/panics"
+	"triad/internal/scratch"
 	"triad/internal/subprocess"
 )
 
@@ -47,9 +48,9 @@ type process struct {
 	conn    *os.File
 	memory  []byte
 	log     *ring
-	replies chan []byte // closed when the connection ends
-	fault   error       // an internal error of ours that ended the reader; set before replies is closed
-	dir     string
+	replies chan []byte     // closed when the connection ends
+	fault   error           // an internal error of ours that ended the reader; set before replies is closed
+	dir     *scratch.Folder // nil: it works in a folder of its caller's
 	grace   subprocess.Grace
 	gone    func() // Command.Ended
 
@@ -105,14 +106,15 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 	fail := func(err error) (*process, error) {
 		ours.Close()
 		unix.Munmap(memory)
-		os.RemoveAll(p.dir)
+		p.removeDir()
 		return nil, err
 	}
 	if c.Dir == "" {
-		if p.dir, err = temporaryFolder(); err != nil {
-			return fail(err)
+		if p.dir, err = scratch.Make("worker"); err != nil {
+			return fail(&backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be "+
+				"made (%v): set TMPDIR to one that can be written", err)})
 		}
-		c.Dir = p.dir
+		c.Dir = p.dir.Path
 	}
 	var printed *os.File
 	if p.log, printed, err = newRing(logBytes); err != nil {
@@ -184,6 +186,14 @@ func sharedMemory(bytes int64) (*os.File, []byte, error) {
 	}
 	memory, err := unix.Mmap(fd, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_SHARED|unix.MAP_NORESERVE)
+	var space unix.Rlimit
+	if errors.Is(err, unix.ENOMEM) && unix.Getrlimit(unix.RLIMIT_AS, &space) == nil &&
+		space.Cur < uint64(2*bytes) {
+		file.Close()
+		return nil, nil, &backend.Unavailable{Sentence: fmt.Sprintf("this process may have %d bytes of "+
+			"address space (ulimit -v), and each worker shares a sparse memory of %d with it: run triad "+
+			"without that limit; a control group limits memory itself", space.Cur, bytes)}
+	}
 	if err != nil {
 		file.Close()
 		return nil, nil, fmt.Errorf("map %d bytes of shared memory: %w", bytes, err)
@@ -211,6 +221,12 @@ func (p *process) read() {
 	}
 }
 
+func (p *process) removeDir() {
+	if p.dir != nil {
+		p.dir.Remove()
+	}
+}
+
 // end stops the worker with all that it started, and gives back what it used. It reports whether the child
 // was reaped.
 func (p *process) end() (reaped bool) {
@@ -229,9 +245,7 @@ func (p *process) end() (reaped bool) {
 		unix.Munmap(p.memory)
 		p.memory = nil
 	} // else the child may still hold the pages: the mapping is left to the end of this process
-	if p.dir != "" {
-		os.RemoveAll(p.dir)
-	}
+	p.removeDir()
 	for range p.replies { // let the reader go
 	}
 	p.gone()

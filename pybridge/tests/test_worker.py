@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import linecache
+import os
 import signal
 import socket
 import tempfile
@@ -22,6 +24,7 @@ import torch
 from client import Client, Died
 
 import pieces  # these after client, which puts their folder on the path
+import sandbox
 import tiers
 import worker
 
@@ -129,6 +132,18 @@ class Files(Folder):
                         (ImportError("no such module"), False)):
             with self.subTest(e=e):
                 self.assertEqual(worker.host_trouble(e), want)
+
+    def test_a_traceback_reads_no_file_without_end(self):
+        pipe = os.path.join(self.folder, "pipe.py")
+        os.mkfifo(pipe)
+        self.write("lines.py", "def fail():\n    raise ValueError\n")
+        with mock.patch.object(linecache, "updatecache", linecache.updatecache):
+            sandbox.only_regular_sources()
+            plain = os.path.join(self.folder, "lines.py")
+            for name, want in ((pipe, []), ("/dev/zero", []), (str(self.folder), []),
+                               (plain, ["def fail():\n", "    raise ValueError\n"])):
+                with self.subTest(name):
+                    self.assertEqual(linecache.getlines(name), want)
 
     def test_files_that_do_not_load_say_where_and_why(self):
         self.write("broken.py", "import torch\n\ndef forward(x)\n    return x\n")
