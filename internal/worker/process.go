@@ -100,8 +100,7 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 	defer memoryFile.Close()
 
 	p := &process{
-		conn: ours, memory: memory, replies: make(chan []byte, 4),
-		grace: grace, gone: c.Ended,
+		conn: ours, memory: memory, replies: make(chan []byte, 4), grace: grace, gone: c.Ended,
 	}
 	fail := func(err error) (*process, error) {
 		ours.Close()
@@ -122,12 +121,11 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 	}
 	defer printed.Close()
 	mark := fmt.Sprintf("TRIAD_WORKER=%d-%d", os.Getpid(), started.Add(1))
-	env := c.Env
-	if env == nil {
-		env = os.Environ()
+	if c.Env == nil {
+		c.Env = os.Environ()
 	}
 	p.child, err = subprocess.Start(subprocess.Command{
-		Path: c.Path, Args: c.Args, Env: append(slices.Clone(env), mark), Mark: mark, Dir: c.Dir,
+		Path: c.Path, Args: c.Args, Env: append(slices.Clone(c.Env), mark), Mark: mark, Dir: c.Dir,
 		Files:  append([]*os.File{theirs, memoryFile}, c.Files...),
 		Stdout: printed, Stderr: printed, Grace: grace, Kill: kill,
 		Most: c.Most, Boxed: c.Boxed,
@@ -163,8 +161,8 @@ func connection() (ours, theirs *os.File, err error) {
 func temporaryFolder() (string, error) {
 	dir, err := os.MkdirTemp("", "triad-worker-")
 	if err != nil {
-		return "", &backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be made (%v): "+
-			"set TMPDIR to one that can be written", err)}
+		return "", &backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be "+
+			"made (%v): set TMPDIR to one that can be written", err)}
 	}
 	return dir, nil
 }
