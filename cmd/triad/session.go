@@ -46,7 +46,7 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 	c := session.Config{
 		Doing: o.doing, Request: *request, Backends: backends, Refused: refused, Resume: o.resume,
 		Strict: o.strict, LeftOut: mine.leftOut(),
-		Store:  o.store, KeepOpen: o.store != nil, Progress: o.progress, Part: o.part, Stop: a.stop,
+		Store: o.store, KeepOpen: o.store != nil, Progress: o.progress, Part: o.part, Stop: a.stop,
 		Fault: a.fault.get, Began: a.began, Ending: o.ending,
 	}
 	defer func() {

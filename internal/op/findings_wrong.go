@@ -54,8 +54,9 @@ var placeForms = []struct {
 	{"given", "gives 0, -inf, a number", regexp.MustCompile(`^gives (0|-inf|a number)$`)},
 	{"element", "INPUT is NaN", regexp.MustCompile(`^(\w+) is (NaN)$`)},
 	{
-		"row", "a row of INPUT holds inf, holds NaN or inf, has no softmax, exceeds 2^40",
-		regexp.MustCompile(`^a row of (\w+) (holds inf|holds NaN or inf|has no softmax|exceeds 2\^40)$`),
+		"row", "a row of INPUT holds inf, holds NaN or inf, has no finite maximum, exceeds 2^40",
+		regexp.MustCompile(`^a row of (\w+) ` +
+			`(holds inf|holds NaN or inf|has no finite maximum|exceeds 2\^40)$`),
 	},
 }
 
@@ -69,8 +70,8 @@ func (w Wrong) Addend() (input, attribute string) {
 
 // bounded says whether a bound of the size is stated; the number that is given is one.
 func (w Wrong) bounded() bool {
-	return w.Exact() || w.ULPs > 0 || w.Allowances > 0 || w.Roundings > 0 || w.RoundedBefore != "" || w.Flushed ||
-		w.Within != "" || w.Unbounded
+	return w.Exact() || w.ULPs > 0 || w.Allowances > 0 || w.Roundings > 0 || w.RoundedBefore != "" ||
+		w.Flushed || w.Within != "" || w.Unbounded
 }
 
 // Exact says whether the wrong element is one number.

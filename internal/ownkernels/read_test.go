@@ -22,10 +22,13 @@ const (
 		`int H, int T, int D) {}`
 )
 
+// operator is the one that most files here are for.
+const operator = "softmax"
+
 // reading is that of a file with this text for an operator of the catalog; its workers start nothing.
-func reading(t *testing.T, operator, file, text string) Reading {
+func reading(t *testing.T, name, file, text string) Reading {
 	t.Helper()
-	o, err := catalog.Get(operator)
+	o, err := catalog.Get(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +87,6 @@ func TestReadWritesTheShim(t *testing.T) {
 
 // Every version of a .py is called by the operator file of one folder.
 func TestReadWritesThePythonFile(t *testing.T) {
-	const operator = "softmax"
 	r := reading(t, operator, "mine.py", "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"+
 		"def solve(x):\n    rows[(1,)](x)\n    return x\n")
 	first := read(t, r)
@@ -135,7 +137,7 @@ func TestReadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, says string }{
 		"no function": {"mine.cu", "int x;", "it has no function to judge"},
 	} {
-		r := reading(t, "softmax", c.file, c.text)
+		r := reading(t, operator, c.file, c.text)
 		_, err := r.Read()
 		var u *op.UsageError
 		if !errors.As(err, &u) || !strings.Contains(u.Message, c.says) ||
@@ -202,7 +204,7 @@ func TestNarrowSavedTensors(t *testing.T) {
 		"    def backward(ctx, g):\n        return g\n\n\ndef softmax(x):\n    return F.apply(x)\n"
 	const saved = "import torch\n\n\ndef softmax_backward(y, grad_y):\n    return y * grad_y\n"
 	of := func(text string) *File {
-		r := reading(t, "softmax", "f.py", text)
+		r := reading(t, operator, "f.py", text)
 		r.Passes = []op.Pass{op.Backward}
 		return read(t, r)
 	}

@@ -279,7 +279,7 @@ var holdsOf = map[string]func(row []float64) bool{
 	"holds NaN or inf": func(row []float64) bool {
 		return slices.ContainsFunc(row, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 	},
-	"has no softmax": func(row []float64) bool {
+	"has no finite maximum": func(row []float64) bool {
 		return slices.ContainsFunc(row, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 1) }) ||
 			!slices.ContainsFunc(row, func(x float64) bool { return !math.IsInf(x, -1) })
 	},
