@@ -320,8 +320,8 @@ func (o *ownFiles) leftOut() (sentences []string) {
 		for _, b := range f.Bindings {
 			for _, note := range b.Notes {
 				if why, is := strings.CutPrefix(note, kernelfile.NoBackward); is {
-					sentences = append(sentences, fmt.Sprintf("The backward of %s was not judged: %s.", f.Name,
-						strings.TrimSuffix(why, ".")))
+					sentences = append(sentences, fmt.Sprintf("The backward of %s was not judged: %s.",
+						f.Name, strings.TrimSuffix(why, ".")))
 				}
 			}
 		}
