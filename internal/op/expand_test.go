@@ -331,8 +331,8 @@ func TestSavedFrom(t *testing.T) {
 	} {
 		for _, level := range []Level{LevelQuick, LevelDefault, LevelFull} {
 			plan, err := s.Expand(Options{
-				Level: level, Passes: []Pass{Backward}, DTypes: []string{"fp32"}, SavedFrom: c.from,
-				Saved: c.asked,
+				Level: level, Passes: []Pass{Backward}, DTypes: []string{"fp32"},
+				SavedFrom: c.from, Saved: c.asked,
 			})
 			if err != nil {
 				t.Fatal(err)

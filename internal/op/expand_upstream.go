@@ -3,12 +3,14 @@ package op
 import "slices"
 
 // upstreamLayouts lists the ways in which upstream gradients lie in memory, each on one shape, behind saved
-// tensors of both kinds. With --quick a dtype meets one of them, on a shape of that level where one is marked.
+// tensors of both kinds. With --quick a dtype meets one of them, on a shape of that level where one is
+// marked.
 func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) {
 	layouts, quick := p.spec.UpstreamLayouts(), p.options.Level == LevelQuick
 	if quick {
-		if some := slices.DeleteFunc(slices.Clone(marked), func(x site) bool { return !x.quick }); len(some) > 0 {
-			marked = some
+		small := slices.DeleteFunc(slices.Clone(marked), func(x site) bool { return !x.quick })
+		if len(small) > 0 {
+			marked = small
 		}
 		if n := len(layouts); n > 0 {
 			layouts = layouts[dtypeIndex%n:][:1]

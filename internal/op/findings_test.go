@@ -120,10 +120,7 @@ func TestFindingsAreProven(t *testing.T) {
 		},
 		{`"nan lost", where`, `"finite", where`, `wrong: finite: want a bound: ulps, `},
 		{`"nan lost", where`, `"nan lost", ulps = 2, where`, `nan lost: NaN has no size`},
-		{
-			`where = ["a row of x holds NaN or inf"]`, `where = []`,
-			`where: want conditions on the element, or`,
-		},
+		{`where = ["a row of x holds NaN or inf"]`, `where = []`, `where: want conditions on the element`},
 		{`a row of x holds`, `a row of z holds`, `"a row of z holds NaN or inf": want one of everywhere; `},
 		{`a row of x holds NaN or inf`, `index lines < 3`, `unknown name "lines"`},
 		{`"nan lost", where`, `"finite", rounded_before = "2 * x", where`, `rounded_before "2 * x": want an`},

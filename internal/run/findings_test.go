@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -28,7 +29,7 @@ type planting struct {
 	contract string
 }
 
-// optionsOf are the cases that a finding's command asks for.
+// optionsOf are what the command of a finding asks for.
 func optionsOf(t *testing.T, f op.Finding) op.Options {
 	t.Helper()
 	options := op.Options{Device: "gpu", Attributes: map[string]string{}, Dims: map[string]int64{}}
@@ -59,50 +60,25 @@ func optionsOf(t *testing.T, f op.Finding) op.Options {
 	return options
 }
 
-// coveredCases are the cases of a finding's command that the finding covers, the smallest first.
-func coveredCases(t *testing.T, o *truth.Operator, f op.Finding, versions map[string]string) []op.Case {
+// plantingOf prepares the smallest case of a finding's command on which it explains something.
+func plantingOf(t *testing.T, o *truth.Operator, f op.Finding, output string) *planting {
 	t.Helper()
 	plan, err := o.Spec.Expand(optionsOf(t, f))
 	if err != nil {
 		t.Fatal(err)
 	}
-	size := func(c op.Case) int64 { n, _, _ := o.Spec.Footprint(c); return n }
-	covered := slices.DeleteFunc(plan.Cases, func(c op.Case) bool {
-		return size(c) == 0 || !f.Covers(c, f.Implementations[0], cmpDevice(f), versions)
-	})
-	slices.SortStableFunc(covered, func(a, b op.Case) int { return int(size(a) - size(b)) })
-	return covered
-}
-
-// plantingOf prepares the smallest case of a finding's command that the finding covers.
-func plantingOf(t *testing.T, o *truth.Operator, f op.Finding, output string) *planting {
-	t.Helper()
 	versions := map[string]string{op.CPUVersion: f.CPU}
 	for name, bounds := range f.Versions {
-		versions[name] = strings.Trim(strings.FieldsFunc(bounds, func(r rune) bool { return r == ',' })[0],
-			"<>= ")
+		first, _, _ := strings.Cut(bounds, ",")
+		versions[name] = strings.Trim(first, "<>= ")
 	}
-	covered := coveredCases(t, o, f, versions)
-	x := &execution{Runner: &Runner{}, request: Request{Seed: 20240229}, result: &Result{Versions: versions}}
+	size := func(c op.Case) int64 { n, _, _ := o.Spec.Footprint(c); return n }
+	covered := slices.DeleteFunc(plan.Cases, func(c op.Case) bool {
+		return size(c) == 0 || !f.Covers(c, f.Implementations[0], cmp.Or(f.Device, "cpu"), versions)
+	})
+	slices.SortStableFunc(covered, func(a, b op.Case) int { return int(size(a) - size(b)) })
 	for _, k := range covered {
-		c, err := x.prepare(work{operator: o, Case: k})
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := slices.IndexFunc(c.outputs, func(t op.TensorType) bool { return t.Name == output })
-		contract := o.Spec.DefaultContract(k.DType)
-		all, err := c.truth(contract)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := &planting{
-			c: c, f: f, at: at, target: all.Outputs[at], right: make([]float64, len(all.Outputs[at].R)),
-			contract: contract,
-		}
-		for i, r := range p.target.R {
-			p.right[i] = tensor.Round(p.target.DType, r, p.target.Saturate)
-		}
-		p.data = tensor.Encode(p.target.DType, p.right)
+		p := planted(t, o, f, k, output)
 		for _, w := range f.Wrong {
 			if accepted, _ := p.plant(w, false); accepted != nil {
 				return p
@@ -113,11 +89,26 @@ func plantingOf(t *testing.T, o *truth.Operator, f op.Finding, output string) *p
 	return nil
 }
 
-func cmpDevice(f op.Finding) string {
-	if f.Device == "" {
-		return "cpu"
+// planted prepares a case with the right output.
+func planted(t *testing.T, o *truth.Operator, f op.Finding, k op.Case, output string) *planting {
+	t.Helper()
+	x := &execution{Runner: &Runner{}, request: Request{Seed: 20240229}, result: &Result{}}
+	c, err := x.prepare(work{operator: o, Case: k})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return f.Device
+	contract := o.Spec.DefaultContract(k.DType)
+	all, err := c.truth(contract)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(c.outputs, func(t op.TensorType) bool { return t.Name == output })
+	p := &planting{c: c, f: f, at: at, target: all.Outputs[at], contract: contract}
+	for _, r := range p.target.R {
+		p.right = append(p.right, tensor.Round(p.target.DType, r, p.target.Saturate))
+	}
+	p.data = tensor.Encode(p.target.DType, p.right)
+	return p
 }
 
 // looksWrong says whether an output with these elements changed is rejected where they are, all of the kind,
@@ -278,12 +269,9 @@ func (b *callingBackend) Run(_ context.Context, job backend.Job) (backend.Outcom
 // A finding excuses a user's file that called the operation which it names in the call that is wrong, and no
 // other; a row of the library is not asked.
 func TestFindingsOfCallsAlone(t *testing.T) {
-	o, err := truth.Get("add")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := faked(t)
 	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32", Distribution: "normal"},
-		map[string]int64{"rows": 1, "cols": 7}, nil)
+		map[string]int64{"rows": 3, "cols": 7}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

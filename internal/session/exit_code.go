@@ -290,14 +290,14 @@ func reason(result run.Result, refused []error, end Ending) string {
 		r := notUnderstood(result)[0]
 		why, _, _ := strings.Cut(r.Message, ". As it is read")
 		return r.Impl + " was not understood: " + why + "."
-	case slices.ContainsFunc(result.Records, func(r record.Record) bool {
-		return r.Status.Weight() == op.Good
-	}):
+	case slices.ContainsFunc(result.Records, goodAnswer):
 		return leftOut(result, "")
 	default:
 		return "Nothing that ran ended PASS or WARN."
 	}
 }
+
+func goodAnswer(r record.Record) bool { return r.Status.Weight() == op.Good }
 
 func badAnswer(r record.Record) bool { return r.Status.Weight() == op.Bad }
 

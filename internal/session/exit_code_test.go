@@ -30,7 +30,7 @@ var (
 // mine is a record of an added file that passed, unjudged one that it declined.
 func mine(name string) record.Record {
 	return record.Record{
-		Impl: name, Backend: "mine", Status: op.StatusPass, Case: op.Case{Op: "Mish", Pass: op.Forward},
+		Impl: name, Backend: "mine", Status: op.StatusPass, Case: op.Case{Pass: op.Forward},
 	}
 }
 

@@ -424,7 +424,8 @@ func TestGradientsAreSearchedWithOrdinaryNumbers(t *testing.T) {
 		{func(p Probe) bool { return p.Distribution == "scaled" }, "scaled", "normal"},
 		{func(p Probe) bool { return p.Upstream == "huge" && p.Distribution == "scaled" }, "scaled", "huge"},
 	} {
-		s := searchOf(t, "softmax", "scaled", op.Dims{{Name: "rows", Value: 9}, {Name: "cols", Value: 40}}, c.wrong)
+		dims := op.Dims{{Name: "rows", Value: 9}, {Name: "cols", Value: 40}}
+		s := searchOf(t, ofRows, "scaled", dims, c.wrong)
 		s.Suspect.Record.Case.Pass, s.Suspect.Record.Case.Upstream = op.Backward, "huge"
 		judged := s.Run
 		s.Run = func(p Probe) *record.Record {

@@ -64,7 +64,8 @@ func TestSuspectsOfGradients(t *testing.T) {
 		return r
 	}
 	got := Suspects([]record.Record{
-		of("scaled", "normal", 3), of("normal", "huge", 5), of("normal", "normal", 900), of("normal", "ones", 4),
+		of("scaled", "normal", 3), of("normal", "huge", 5), of("normal", "normal", 900),
+		of("normal", "ones", 4),
 	}, "mine")
 	if len(got) != 1 || got[0].Record.Case.Dims.Get("cols") != 900 {
 		t.Errorf("%+v, want that of 900 columns", got)

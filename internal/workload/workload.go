@@ -275,7 +275,8 @@ func declaresInfinity(distribution string) bool {
 // layout is the layout of a tensor: the case's for those it applies to, save that of an upstream gradient
 // which lies in a way of its own.
 func (m *maker) layout(t op.TensorType) string {
-	if s := m.drawn[t.Name]; s != nil && s.upstream && slices.Contains(m.spec.UpstreamLayouts(), m.c.Upstream) {
+	own := slices.Contains(m.spec.UpstreamLayouts(), m.c.Upstream)
+	if s := m.drawn[t.Name]; own && s != nil && s.upstream {
 		if m.c.Upstream == "expanded" {
 			return oneNumber
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"triad/internal/catalog"
@@ -97,62 +96,6 @@ func TestEveryCaseCanBeMade(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func checkTypes(t *testing.T, s *op.Spec, c op.Case, list []tensor.Tensor) {
-	t.Helper()
-	var want []op.TensorType
-	if c.Pass == op.Forward || s.Name == "fp8_gemm" {
-		want, _ = s.Inputs(c)
-	} else {
-		in, _ := s.ForwardInputs(c)
-		up, _ := s.Upstream(c)
-		want = append(in, up...)
-	}
-	if len(list) != len(want) {
-		t.Fatalf("%s %v: %d tensors, want %d", s.Name, c, len(list), len(want))
-	}
-	strided, upstream, most := false, false, int64(0)
-	for i, x := range list {
-		if x.Name != want[i].Name || x.DType != want[i].DType || !slices.Equal(x.Shape, want[i].Shape) {
-			t.Fatalf("%s %v: %s %s %v, want %s %s %v", s.Name, c, x.Name, x.DType, x.Shape, want[i].Name,
-				want[i].DType, want[i].Shape)
-		}
-		is := !x.IsContiguous() || x.Offset != 0
-		if c.Pass == op.Backward && strings.HasPrefix(x.Name, "grad_") {
-			upstream, most = upstream || is, max(most, x.Elements())
-		} else {
-			strided = strided || is
-		}
-	}
-	otherwise := slices.Contains(s.UpstreamLayouts(), c.Upstream)
-	if strided = strided || upstream && !otherwise; strided != (c.Layout != "contiguous") {
-		t.Errorf("%s %v: layout %s, strided %t", s.Name, c.Dims, c.Layout, strided)
-	}
-	if otherwise && !upstream && most > 1 {
-		t.Errorf("%s %v: the upstream gradients are contiguous, want them %s", s.Name, c.Dims, c.Upstream)
-	}
-}
-
-// An upstream gradient that is expanded is one number at one place, as the backward of a sum hands it over,
-// and whoever takes it for contiguous reads NaN.
-func TestExpandedUpstream(t *testing.T) {
-	s := specNamed(t, "softmax")
-	in := inputs(t, s, makeCase(t, s, op.Case{
-		Pass: op.Backward, DType: "fp32", Distribution: "normal", Upstream: "expanded", Saved: "own",
-	}, map[string]int64{"rows": 5, "cols": 7}, nil), defaultSeed)
-	up := in["grad_y"]
-	if !slices.Equal(up.Stride, []int64{0, 0}) || len(up.Data) != 5*7*4 {
-		t.Errorf("strides %v in %d bytes, want 0 and 0 in 140", up.Stride, len(up.Data))
-	}
-	for i, v := range tensor.Decode(op.FP32, up.Data) {
-		if math.IsNaN(v) != (i > 0) {
-			t.Errorf("the storage holds %v at %d", v, i)
-		}
-	}
-	if !in["x"].IsContiguous() {
-		t.Errorf("x has strides %v", in["x"].Stride)
 	}
 }
 
