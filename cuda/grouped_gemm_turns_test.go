@@ -38,7 +38,7 @@ func TestGroupsInTurn(t *testing.T) {
 	const warp, lane = "(threadIdx.x < 32) produce", "(threadIdx.x == 0) produce"
 	for _, planted := range []struct{ name, part, from, to, plan string }{
 		{"the next group's rows in a sum", ragged, "ragged_rows, columns", "ragged_rows + 64, columns", sums},
-		{"a group's rows from one too late", ragged, "(ragged_rows - size)", "(ragged_rows - size + 1)", rows},
+		{"a group's rows from one too late", ragged, "rows - size)", "rows + 1 - size)", rows},
 		{"rows written past the end of a group", halves, "at.rows, columns", "at.rows + 8, columns", rows},
 		{"no step for a group without rows", "sm90_tma.cuh", "k), int64_t{1})", "k), int64_t{0})", sums},
 		{"a consumer that skips as many stages as its own tile has", pair, others, own, sums},
