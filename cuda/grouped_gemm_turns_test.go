@@ -7,8 +7,8 @@ import (
 	"triad/internal/need"
 )
 
-// TestGroupsInTurn: products of groups of rows whose consumers take tiles in turn are right in every order,
-// and what may go wrong where a group ends, or between those that walk along the groups, shows.
+// TestGroupsInTurn: products of groups of rows whose consumers take tiles in turn are right in every order.
+// What may go wrong where a group ends, or between those that walk along the groups, is found.
 func TestGroupsInTurn(t *testing.T) {
 	t.Parallel()
 	const pair, halves = "pair_product.cuh", "pair_halves.cuh"
@@ -33,30 +33,18 @@ func TestGroupsInTurn(t *testing.T) {
 		}
 	})
 	const rows, sums = "-DPLAN=0", "-DPLAN=2" // the product whose rows the groups cut, and whose sum
+	const others, own = "skip(others_steps)", "skip(place.steps)"
+	const within, beyond = "(tile < up_to) return true; // in", "(tile <= up_to) return true; // in"
+	const warp, lane = "(threadIdx.x < 32) produce", "(threadIdx.x == 0) produce"
 	for _, planted := range []struct{ name, part, from, to, plan string }{
 		{"the next group's rows in a sum", ragged, "ragged_rows, columns", "ragged_rows + 64, columns", sums},
-		{
-			"a group's rows from one too late", ragged, "(ragged_rows - size)", "(ragged_rows - size + 1)",
-			rows,
-		},
+		{"a group's rows from one too late", ragged, "rows - size)", "rows + 1 - size)", rows},
 		{"rows written past the end of a group", halves, "at.rows, columns", "at.rows + 8, columns", rows},
-		{
-			"no step for a group without rows", "sm90_tma.cuh", "TmaTile::k), int64_t{1})",
-			"TmaTile::k), int64_t{0})", sums,
-		},
-		{
-			"a consumer that skips as many stages as its own tile has", pair, "skip(others_steps)",
-			"skip(place.steps)", sums,
-		},
-		{
-			"a walk that ends a group too late", walk, "(tile < up_to) return true; // in",
-			"(tile <= up_to) return true; // in", rows,
-		},
+		{"no step for a group without rows", "sm90_tma.cuh", "k), int64_t{1})", "k), int64_t{0})", sums},
+		{"a consumer that skips as many stages as its own tile has", pair, others, own, sums},
+		{"a walk that ends a group too late", walk, within, beyond, rows},
 		{"blocks of a cluster that bring the same rows", pair, "rank * Tile::own_a", "0", rows},
-		{
-			"a producer that walks alone", pair, "(threadIdx.x < 32) produce", "(threadIdx.x == 0) produce",
-			rows,
-		},
+		{"a producer that walks alone", pair, warp, lane, rows},
 	} {
 		t.Run(planted.name, func(t *testing.T) {
 			need.Covers(t, "a planted bug", inputs...)

@@ -36,9 +36,8 @@ template <class T, bool ByDepth> struct GroupWork {
 
 	__device__ hopper::PairPlace place(const Walk &walk, int64_t tile, int rank) const {
 		const int64_t begin = p.begins(walk.group), size = p.begins(walk.group + 1) - begin, rows = ByDepth ? p.rows : size;
-		// Bands of at most 16 rows of tiles, all about as high: each band reads the whole of b, from memory where there is more than the L2 cache holds.
-		const int64_t tiles_m = ceil_div(rows, TmaTile::m * TmaTile::down), bands = max(ceil_div(tiles_m, 16), int64_t{1});
-		const TileOrder order = {tiles_m, ceil_div(p.cols, TmaTile::n * TmaTile::across), ceil_div(tiles_m, bands)};
+		constexpr int64_t height = 8; // rows of tiles of a group that are in flight together
+		const TileOrder order = {ceil_div(rows, TmaTile::m * TmaTile::down), ceil_div(p.cols, TmaTile::n * TmaTile::across), height};
 		const int steps = static_cast<int>(max(ceil_div(ByDepth ? size : p.depth, TmaTile::k), int64_t{1}));
 		return hopper::pair_place<TmaTile>(order.place(tile - walk.before), rank, ByDepth ? walk.group * rows : begin, rows, steps);
 	}
