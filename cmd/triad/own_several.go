@@ -64,8 +64,7 @@ func listedFiles(in io.Reader) ([]string, error) {
 }
 
 // matchedFiles are the files that a folder or a pattern stands for; several is false where text is neither. A
-// link to a file stands for it where that lies below the pattern's own folder; one to a folder is not
-// followed.
+// link is one of them where it leads to a file below the pattern's own folder.
 func matchedFiles(text string) (files []string, several bool, err error) {
 	pattern, suffix := text, ""
 	if r, err := kernelfile.ParseRequest(text); err == nil {

@@ -1,19 +1,12 @@
 package kernelfile
 
-import "strings"
+import "slices"
 
 // KernelsNotLaunched are the names of the kernels of a CUDA file that none of its lines launches.
 func (f *File) KernelsNotLaunched() (names []string) {
-	launches := map[string]bool{}
-	for _, of := range append([]*File{f}, f.launchers...) {
-		for i, t := range of.tokens {
-			if t.text == "<<<" {
-				launches[launched(of.tokens, i)] = true
-			}
-		}
-	}
 	for _, fn := range f.Functions {
-		if fn.Kind == Kernel && !launches[fn.Name[strings.LastIndex(fn.Name, ":")+1:]] {
+		launches := func(c callOf) bool { return c.file.tokens[c.at].text == "<<<" }
+		if fn.Kind == Kernel && !slices.ContainsFunc(f.callsOf(fn.Name), launches) {
 			names = append(names, fn.Name)
 		}
 	}

@@ -262,8 +262,7 @@ func (f *File) assertsSizes(outcome *backend.Outcome) {
 const mostSmall = 1 << 14
 
 // tookLong makes a hang neutral that may be no more than a run of many elements in the emulator or Triton's
-// interpreter: a GPU is a thousand times as fast. One of few elements is a hang, and so is one that took ten
-// times as long as another of as much work.
+// interpreter, where no run of as much work has come back: a GPU is a thousand times as fast.
 func (f *File) tookLong(outcome *backend.Outcome, job backend.Job) {
 	elements := int64(0)
 	for _, t := range job.Inputs {

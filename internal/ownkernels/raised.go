@@ -52,20 +52,16 @@ func (f *File) raisedAt(w *backend.Where) string {
 	return lines[w.Line-1]
 }
 
-// linesAt are the lines of the user's file that raised an exception; nil where a library did. A worker says
-// which file that is, and code may call itself whatever it likes: only the Python of the user's package is
-// read.
+// linesAt are the lines of the user's file that raised an exception; nil where a library did. A worker names
+// the file, and code may call itself whatever it likes: it is read in the user's package alone.
 func (f *File) linesAt(w *backend.Where) []string {
 	if w == nil || strings.Contains(w.File, "site-packages") || w.File == f.shim {
 		return nil
 	}
 	lines := f.lines
 	if w.File != f.Path {
-		if filepath.Ext(w.File) != ".py" {
-			return nil
-		}
 		text, err := userfile.Within(packageOf(f.Path)).Read(w.File)
-		if err != nil {
+		if err != nil || filepath.Ext(w.File) != ".py" {
 			return nil
 		}
 		lines = strings.Split(string(text), "\n")

@@ -338,12 +338,15 @@ func TestGivenUpWhereNotUnderstood(t *testing.T) {
 // What takes longer than its cases may is SKIPPED with the flag that gives it longer; the others go on.
 func TestCasesLimit(t *testing.T) {
 	kept := &memory{}
+	const limit = 2 * time.Second
 	slow := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
-		time.Sleep(20 * time.Millisecond)
+		if run == 0 && launch == 0 {
+			time.Sleep(limit)
+		}
 		return right(x, launch, run)
 	}
 	b := fakes(map[string]way{"fake/limited": slow, "fake/limited too": right, "fake/right": right})
-	limited(t, kept, nil, b, 20*time.Millisecond)
+	limited(t, kept, nil, b, limit)
 	if got := statuses(kept.records, "fake/limited"); len(got) != 2 || got[op.StatusSkipped] < 3 {
 		t.Errorf("%v", got)
 	}
