@@ -149,7 +149,8 @@ func TestRedTeamInPython(t *testing.T) {
 	for _, file := range slices.Sorted(maps.Keys(asked)) {
 		args := asked[file]
 		t.Run(file, func(t *testing.T) {
-			need.Covers(t, "Python", slices.Concat(need.Judge, need.Python, []string{"internal/run", "internal/worker"})...)
+			need.Covers(t, "Python", slices.Concat(need.Judge, need.Python,
+				[]string{"internal/run", "internal/worker"})...)
 			t.Parallel()
 			name := "softmax"
 			if file == "layernorm.py" {

@@ -10,8 +10,8 @@ import (
 
 // Stems gives each path the last part of the name under which its file is judged: the file's name. Files of
 // the same name get as many of the folders above them as tell them apart. The ending belongs to the name, so
-// that k.cu and k.py are two, also where one is judged after the other. Blanks, commas, quotes and what cannot
-// be shown become underscores.
+// that k.cu and k.py are two, also where one is judged after the other. Blanks, commas, quotes and what
+// cannot be shown become underscores.
 func Stems(paths []string) []string {
 	names := make([][]string, len(paths)) // each part of a path
 	for i, path := range paths {

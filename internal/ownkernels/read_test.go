@@ -25,9 +25,6 @@ const (
 		`int H, int T, int D) {}`
 )
 
-// operator is the one that most files here are for.
-const operator = "softmax"
-
 // reading is that of a file with this text for an operator of the catalog; its workers start nothing.
 func reading(t *testing.T, name, file, text string) Reading {
 	t.Helper()
