@@ -148,13 +148,10 @@ func connection() (ours, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ours, theirs = os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker")
-	if err := unix.SetNonblock(pair[0], true); err != nil { // so that closing it wakes the reader
-		ours.Close()
-		theirs.Close()
+	if err := unix.SetNonblock(pair[0], true); err != nil { // before NewFile: so closing it wakes the reader
 		return nil, nil, err
 	}
-	return ours, theirs, nil
+	return os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker"), nil
 }
 
 // temporaryFolder makes a working directory for a worker that is given none.
