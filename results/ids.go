@@ -10,17 +10,29 @@ import (
 )
 
 // nextID makes an ID for a row of table that sorts after every ID there, also when the clock went backwards:
-// the newest run is the one that was recorded last. IDs of a far future are left out. Call it inside the
-// transaction that inserts the row.
+// the newest run is the one that was recorded last. IDs later than any clock of the database can have made
+// them are left out, since those that follow would be as late. Call it inside the transaction that inserts
+// the row.
 func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	var newest sql.NullString
-	// what lies after tomorrow, or is no ID, is not of a triad's clock: it must not stop what is recorded now
-	if err := tx.QueryRow("SELECT max("+column+") FROM "+table+" WHERE "+column+" <= ?",
-		newestID(now)).Scan(&newest); err != nil {
+	if err := tx.QueryRow("SELECT max(" + column + ") FROM " + table).Scan(&newest); err != nil {
 		return "", err
 	}
+	if newest.String > newestID(now) {
+		latest, err := latestReading(tx)
+		if err != nil {
+			return "", err
+		}
+		if latest.Before(now) {
+			latest = now
+		}
+		if err := tx.QueryRow("SELECT max("+column+") FROM "+table+" WHERE "+column+" <= ?",
+			newestID(latest)).Scan(&newest); err != nil {
+			return "", err
+		}
+	}
 	id, err := ulid.New(ulid.Timestamp(now), rand.Reader)
-	if err != nil || !newest.Valid || id.String() > newest.String {
+	if err != nil || id.String() > newest.String {
 		return id.String(), err
 	}
 	last, err := ulid.ParseStrict(newest.String)
@@ -28,6 +40,19 @@ func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 		return id.String(), nil
 	}
 	return following(last)
+}
+
+// latestReading is the latest time that a clock showed while something was recorded. A session that has an
+// end recorded no run after it, so that only the runs of the others are read. A text that is no time counts
+// for nothing.
+func latestReading(tx *sql.Tx) (time.Time, error) {
+	var seconds sql.NullInt64
+	err := tx.QueryRow(`SELECT max(unixepoch(time)) FROM (
+		SELECT started_utc AS time FROM session
+		UNION ALL SELECT ended_utc FROM session
+		UNION ALL SELECT coalesce(recorded_utc, started_utc) FROM run
+			WHERE session_id IN (SELECT session_id FROM session WHERE ended_utc IS NULL))`).Scan(&seconds)
+	return time.Unix(seconds.Int64, 0), err
 }
 
 // following is the ULID after last: its random part one higher, with a carry into its time.

@@ -28,6 +28,7 @@ var roles = map[string]func(arguments []string) error{
 	"query": queryRole, "write": writeRole,
 	"resume": resumeRole, "fill": fillRole, "lock": lockRole, "read-only": readOnlyRole,
 	"power": powerRole, "migrate": migrateRole, "reread": rereadRole,
+	"execute": executeRole,
 }
 
 func TestMain(m *testing.M) {
@@ -268,7 +269,7 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 		"SELECT 1; SELECT 2": "more than one statement",
 		"":                   "is empty", ";": "is empty", "SELECT '\xff'": "UTF-8", "SELECT 1\x00": "NUL",
 		"nonsense": "syntax error", "SELECT missing": "no such column",
-		"ATTACH '/tmp/x' AS y": "only reading is allowed", "SELECT ?": "not enough args",
+		"ATTACH '/tmp/x' AS y": "only reading is allowed", "SELECT ?": "write :name, and --param name=VALUE",
 		"SELECT load_extension('x')": "not authorized",
 		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) " +
 			"SELECT count(*) FROM c": "stopped after",

@@ -403,22 +403,40 @@ func TestOneOfManyGetsTheInterruptedSession(t *testing.T) {
 	}
 }
 
+// IDs rise within a process and from one to the next, also where the clock of the next is years behind.
 func TestIDsRiseThoughTheClockGoesBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
 	clock := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	s := openTest(t, filepath.Join(t.TempDir(), "r.db"),
-		Options{Now: func() time.Time { clock = clock.Add(-time.Hour); return clock }})
-	last := ""
-	for i := range 20 {
-		x := start(t, s, "softmax")
-		r := failed(i)
-		if err := x.Record(ctx, &r); err != nil {
-			t.Fatal(err)
+	lastSession, last := "", ""
+	rises := func(step time.Duration, end bool) {
+		t.Helper()
+		s := openTest(t, path, Options{Now: func() time.Time { clock = clock.Add(step); return clock }})
+		defer s.Close()
+		for i := range 10 {
+			x := start(t, s, "softmax")
+			r := failed(i)
+			if err := x.Record(ctx, &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.ID <= last || x.ID() <= lastSession {
+				t.Errorf("run %s of session %s was recorded after %s of %s", r.ID, x.ID(), last, lastSession)
+			}
+			lastSession, last = x.ID(), r.ID
+			if end {
+				if err := x.Finish(ctx, true, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
-		if r.ID <= last {
-			t.Errorf("run %s was recorded after %s", r.ID, last)
-		}
-		last = r.ID
 	}
+	rises(-time.Hour, true)
+	rises(100*time.Hour, true) // sessions of weeks: their IDs are later than tomorrow for their beginnings
+	clock = clock.AddDate(-6, 0, 0)
+	rises(time.Second, false)
+	clock = clock.AddDate(7, 0, 0)
+	rises(100*time.Hour, false)
+	clock = time.Unix(0, 0)
+	rises(time.Second, true)
 }
 
 func TestTheConnectionIsSetAsPromised(t *testing.T) {

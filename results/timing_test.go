@@ -84,7 +84,7 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 		t.Errorf("%v\n%s", err, cmp.Diff(comparisons, got))
 	}
 	answer, err := Query(ctx, s.Path(), "select regime, median_ns, timing_status from speed order by "+
-		"regime limit 1", nil, Limits{})
+		"regime limit 1", nil, Limits{HeapBytes: 1 << 30})
 	if err != nil || len(answer.Rows) != 1 || answer.Rows[0][0] != "cold" {
 		t.Errorf("the view speed: %v %+v", err, answer.Rows)
 	}

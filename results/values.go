@@ -9,6 +9,8 @@ import (
 
 	"github.com/mattn/go-sqlite3"
 	"github.com/oklog/ulid/v2"
+
+	"triad/internal/record"
 )
 
 // longestValue is how many bytes a value, or a row, of a database may have: triad writes nothing that comes
@@ -28,8 +30,8 @@ func init() {
 // aheadOfClock is how far the clock of another machine may be ahead.
 const aheadOfClock = 24 * time.Hour
 
-// newestID is the largest ID that a row may have now. IDs rise, and one from a far future would leave none
-// for what is recorded after it.
+// newestID is the largest ID that a row may have at a time. IDs rise, and one from a far future would leave
+// none for what is recorded after it.
 func newestID(now time.Time) string {
 	id := ulid.ULID{}
 	_ = id.SetTime(min(ulid.Timestamp(now.Add(aheadOfClock)), ulid.MaxTime())) // a time that it can hold
@@ -40,8 +42,8 @@ func newestID(now time.Time) string {
 }
 
 // checkValues refuses a copy of a database with values that triad does not write and that a merge would bring
-// into another one for good: IDs that are none or of a later time, seeds that are no numbers, cases whose key
-// is not that of their sizes.
+// into another one for good: IDs and times that are none or that are later than tomorrow, seeds that are no
+// numbers, cases whose key is not that of their sizes.
 func checkValues(ctx context.Context, copied, from string, now time.Time) error {
 	db, err := sql.Open(boundedDriver, readDSN(copied, time.Second))
 	if err != nil {
@@ -61,6 +63,26 @@ func checkValues(ctx context.Context, copied, from string, now time.Time) error 
 			if text > newest {
 				return refuse("%s.%s is %s, of %s, which is later than tomorrow", c.table, c.column, text,
 					ulid.Time(id.Time()).UTC().Format(time.DateTime))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, c := range []struct{ table, column string }{
+		{"session", "started_utc"},
+		{"session", "ended_utc"},
+		{"run", "started_utc"},
+		{"run", "recorded_utc"},
+	} {
+		err := eachText(ctx, db, c.table, c.column, func(text string) error {
+			read, err := time.Parse(record.TimeFormat, text)
+			if err != nil {
+				return refuse("%s.%s is %.40q: want a time", c.table, c.column, text)
+			}
+			if read.After(now.Add(aheadOfClock)) {
+				return refuse("%s.%s is %s, which is later than tomorrow", c.table, c.column, text)
 			}
 			return nil
 		})
@@ -115,7 +137,8 @@ func checkCases(ctx context.Context, db *sql.DB, from string, refuse func(string
 
 // eachText calls a function with each text of a column, those that are equal once.
 func eachText(ctx context.Context, db *sql.DB, table, column string, each func(string) error) error {
-	rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT DISTINCT %s FROM %s", column, table))
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT DISTINCT %s FROM %s WHERE %[1]s IS NOT NULL",
+		column, table))
 	if err != nil {
 		return fmt.Errorf("read %s.%s: %w", table, column, err)
 	}

@@ -36,12 +36,19 @@ func TestMergeRefusesValues(t *testing.T) {
 		"the largest ID": {
 			"UPDATE run SET run_ulid = '7ZZZZZZZZZZZZZZZZZZZZZZZZZ' WHERE run_id = 1", "later than tomorrow",
 		},
-		"no ID":           {"UPDATE run SET run_ulid = 'zzz' WHERE run_id = 1", "which is no ULID"},
-		"an ID in small":  {"UPDATE run SET run_ulid = lower(run_ulid)", "which is no ULID"},
-		"no seed":         {"UPDATE plan SET seed = 'many'", "want a number"},
-		"a negative size": {`UPDATE test_case SET dims_json = '{"rows": -1}'`, "-1"},
-		"another size":    {`UPDATE test_case SET dims_json = '{"rows": 3}'`, "than its key says"},
-		"no sizes":        {"UPDATE test_case SET dims_json = '7'", "read a case"},
+		"no ID": {"UPDATE run SET run_ulid = 'zzz' WHERE run_id = 1", "which is no ULID"},
+		"a start in the future": {
+			"UPDATE session SET started_utc = '9999-01-01T00:00:00.000Z'", "later than tomorrow",
+		},
+		"a run in the future": {
+			"UPDATE run SET recorded_utc = '9999-01-01T00:00:00.000Z'", "later than tomorrow",
+		},
+		"an end that is no time": {"UPDATE session SET ended_utc = 'soon'", "want a time"},
+		"an ID in small":         {"UPDATE run SET run_ulid = lower(run_ulid)", "which is no ULID"},
+		"no seed":                {"UPDATE plan SET seed = 'many'", "want a number"},
+		"a negative size":        {`UPDATE test_case SET dims_json = '{"rows": -1}'`, "-1"},
+		"another size":           {`UPDATE test_case SET dims_json = '{"rows": 3}'`, "than its key says"},
+		"no sizes":               {"UPDATE test_case SET dims_json = '7'", "read a case"},
 		"a value of 100 MiB": {
 			"UPDATE run SET message = printf('%.*c', 104857600, 'x') WHERE run_id = 1", "64 MiB",
 		},
@@ -61,28 +68,46 @@ func TestMergeRefusesValues(t *testing.T) {
 	recordSession(t, s, "bbbbbbb", "NVIDIA H200", passed(9, "cuda/warp"))
 }
 
-// A database with IDs of a far future, as an older triad merged them, records on.
+// A database with IDs of a far future, as an older triad merged them, records on, with IDs that others merge.
 func TestRecordsBesideIDsOfTheFuture(t *testing.T) {
-	for _, id := range []string{"7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "zzz", "not an ID"} {
+	for _, id := range []string{
+		"7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "7ZZZZZZZZZZZZZZZZZZZZZZZZY", "02ZZZZZZZZZZZZZZZZZZZZZZZZ",
+		"zzz", "not an ID",
+	} {
 		path := filepath.Join(t.TempDir(), "r.db")
 		shard(t, path, "aaaaaaa", 1)
 		execute(t, path, fmt.Sprintf("UPDATE session SET session_ulid = '%s'; "+
 			"UPDATE run SET run_ulid = '%[1]s' WHERE run_id = 1", id))
 		s := openTest(t, path, Options{})
-		recordSession(t, s, "bbbbbbb", "NVIDIA H200", passed(9, "cuda/warp"))
+		session := recordSession(t, s, "bbbbbbb", "NVIDIA H200", passed(9, "cuda/warp"))
+		records, _, err := s.List(ctx, Filter{Session: session, Limit: -1})
+		if err != nil || len(records) != 1 {
+			t.Fatalf("%d runs, %v", len(records), err)
+		}
+		for _, made := range []string{session, records[0].ID} {
+			if made > newestID(time.Now()) {
+				t.Errorf("%s was recorded beside %s: it is later than tomorrow", made, id)
+			}
+		}
 		s.Close()
 	}
 }
 
-// execute runs SQL on a database, with none of triad's limits.
+// execute runs SQL on a database, with none of triad's limits. Another process does it, because a heap limit
+// that a query set holds for all of this one.
 func execute(t *testing.T, path, statement string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", path)
+	if out, err := process("execute", path, statement).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// executeRole runs SQL on a database.
+func executeRole(arguments []string) error {
+	db, err := sql.Open("sqlite3", arguments[0])
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	defer db.Close()
-	if _, err := db.Exec(statement); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.Exec(arguments[1])
+	return errors.Join(err, db.Close())
 }
