@@ -105,7 +105,7 @@ func TestManyFiles(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "r.db")
 	args := []string{"--json", "--dims", "rows=5,cols=33", "--db", db, "--add", folder}
 	buildEmulator(t)
-	judgedAsTheyAre(t, db, killedOnTheWay(t, args), right)
+	judgedAsTheyAre(t, db, killedOnTheWay(t, n, args), right)
 }
 
 // buildEmulator builds what every file needs, where no test has: a driver that is killed meanwhile has begun
@@ -184,25 +184,40 @@ func queried(t *testing.T, db, question string) string {
 
 // killedOnTheWay runs triad, kills it and its workers after a while, and lets --resume go on, until it comes
 // to an end by itself. It gives all that was printed.
-func killedOnTheWay(t *testing.T, args []string) (lines string) {
+func killedOnTheWay(t *testing.T, files int, args []string) (lines string) {
 	t.Helper()
 	self, err := exec.LookPath("triad")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
+	out, err := os.Create(filepath.Join(t.TempDir(), "lines"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	said := func() string {
+		text, err := os.ReadFile(out.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
 	for kill := range 4 {
 		cmd := exec.Command(self, append([]string{"compare", judgedOperator, "--device", "cpu"}, args...)...)
 		if kill > 0 {
 			cmd.Args = append(cmd.Args, "--resume")
 		}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		cmd.Stdout = &out
+		cmd.Stdout = out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		if kill < 3 {
-			time.Sleep(3*time.Second + time.Duration(rand.Int64N(int64(3*time.Second))))
+			// after a part of the files, so that the rest is left, however fast the machine is
+			for strings.Count(said(), "\n") < (kill+1)*files/5 {
+				time.Sleep(50 * time.Millisecond)
+			}
+			time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond))))
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 		_ = cmd.Wait()
@@ -210,7 +225,7 @@ func killedOnTheWay(t *testing.T, args []string) (lines string) {
 			t.Errorf("exit code %d, want 1: some files are wrong", code)
 		}
 	}
-	return out.String()
+	return said()
 }
 
 // What is not understood, what no compiler takes and what has several functions have rows of their own; files

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,8 @@ func TestWrongExercises(t *testing.T) {
 	for _, file := range files {
 		operator := filepath.Base(filepath.Dir(file))
 		t.Run(operator+"/"+filepath.Base(file), func(t *testing.T) {
+			need.Covers(t, operator, slices.Concat(need.UserFiles, need.Emulator, need.Judge,
+				[]string{"cmd/triad/" + file})...)
 			source, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

@@ -142,7 +142,7 @@ func TestFaultBesideARun(t *testing.T) {
 		t.Errorf("exit %d, want 3", code)
 	}
 	if !strings.Contains(said.String(), "internal error") ||
-		!strings.Contains(said.String(), "(*Progress).write progress.go:") {
+		!strings.Contains(said.String(), "(*Progress).tick progress.go:") {
 		t.Errorf("said %q", said.String())
 	}
 }

@@ -352,7 +352,9 @@ func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 		end := session.Ending{Code: session.CodeOf(err), Err: err}
 		return end.Failure(r.session.Finish(ctx, false, int(end.Code)))
 	}
-	end := session.EndingOf(result, nil, err, r.o.strict)
+	end := session.EndingOf(result, nil, err, session.Rules{
+		Strict: r.o.strict, Added: len(r.o.ownFlags.add) > 0,
+	})
 	for _, f := range ended.Failed {
 		if code := session.ExitCode(f.Outcome.Exit); code == session.ExitUsage && len(result.Records) == 0 {
 			end.Code = code

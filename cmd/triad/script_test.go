@@ -100,8 +100,8 @@ func (o overlay) Open(name string) (fs.File, error) {
 	return o.below.Open(name)
 }
 
-// Each verb tells its story in testdata/script. The fast tier leaves out those of whatever can go wrong on its
-// way.
+// Each verb tells its story in testdata/script. The fast tier leaves out those of whatever can go wrong on
+// its way.
 func TestScript(t *testing.T) {
 	p := scripts(t, "testdata/script")
 	stories, err := filepath.Glob(filepath.Join(p.Dir, "*.txtar"))

@@ -70,7 +70,7 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 		c.Doing = "in triad " + o.verb
 	}
 	c.Info = a.sessionInfo(ctx, canonical(strings.Join(o.words, " "), *request, &o.caseFlags), *request, &o)
-	c.Info.Added = o.ownFlags.wordsOf(mine)
+	c.Info.Added, c.Named = o.ownFlags.wordsOf(mine), len(o.ownFlags.add) > 0
 	maps.Copy(c.Info.Toolchain, mine.versions(ctx))
 	if s, err = session.Open(ctx, c); err != nil {
 		return nil, nil, err

@@ -117,7 +117,7 @@ func TestWrongKernels(t *testing.T) {
 			if len(asked) == 0 {
 				return
 			}
-			records := comparePlanted(t, name, bugs.DTypes, strings.Join(withRight(asked), ","))
+			records := comparePlanted(t, name, bugs.DTypes, strings.Join(withRight(t, name, asked), ","))
 			for _, pass := range []op.Pass{op.Forward, op.Backward} {
 				expected := bugs.of(pass)
 				for impl, want := range expected {
@@ -159,14 +159,27 @@ func (p planted) asked(t *testing.T, name string) (impls []string) {
 	return impls
 }
 
-// withRight adds the right variants of the same backends, by the prefix of their names.
-func withRight(impls []string) []string {
-	for _, backend := range []string{"cuda/", "triton/"} {
-		if slices.ContainsFunc(impls, func(impl string) bool { return strings.HasPrefix(impl, backend) }) {
-			impls = append(slices.Clone(impls), backend+"right")
+var rightVariant = regexp.MustCompile(`\bright(_\w+)?\b`)
+
+// withRight adds the right variants that the planted files of the same backends have.
+func withRight(t *testing.T, name string, impls []string) []string {
+	t.Helper()
+	all := slices.Clone(impls)
+	for backend, ending := range map[string]string{"cuda/": ".cu", "triton/": ".py"} {
+		if !slices.ContainsFunc(impls, func(impl string) bool { return strings.HasPrefix(impl, backend) }) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("testdata", "wrong", name+ending))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, variant := range rightVariant.FindAllString(string(text), -1) {
+			if !slices.Contains(all, backend+variant) {
+				all = append(all, backend+variant)
+			}
 		}
 	}
-	return impls
+	return all
 }
 
 // checkRest demands that what is not expected to fail is called right and passes.

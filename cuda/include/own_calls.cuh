@@ -273,10 +273,10 @@ private:
 	std::map<std::string, int> kept_;
 };
 
-// OwnCall stands for one call of a user's function.
-struct OwnCall {
-	explicit OwnCall(cudaStream_t stream) { OwnCalls::get().begin(stream); }
-	~OwnCall() { OwnCalls::get().end(); }
+// triad_scope stands for one call of a user's function.
+struct triad_scope {
+	explicit triad_scope(cudaStream_t stream) { OwnCalls::get().begin(stream); }
+	~triad_scope() { OwnCalls::get().end(); }
 };
 
 } // namespace triad
@@ -405,8 +405,8 @@ TRIAD_CONFIGURED(cudaLaunchKernelExC)
 
 #else
 namespace triad {
-struct OwnCall { // the emulator captures nothing
-	explicit OwnCall(cudaStream_t) {}
+struct triad_scope { // the emulator captures nothing
+	explicit triad_scope(cudaStream_t) {}
 };
 } // namespace triad
 #endif

@@ -295,7 +295,7 @@ func (b *Binding) byMain() []Instance {
 func (b *Binding) launchCode(n int) string {
 	var code strings.Builder
 	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n"+
-		"\tconst triad::OwnCall triad_own_scope(triad::stream_of(triad_own_call));\n", n)
+		"\tconst triad::triad_scope triad_own_scope(triad::stream_of(triad_own_call));\n", n)
 	calls := [][]Argument{b.Args}
 	if b.each {
 		calls = append(calls, b.second())

@@ -3,11 +3,11 @@ package op
 import "slices"
 
 // upstreamLayouts lists the ways in which upstream gradients lie in memory, each on one shape, behind saved
-// tensors of both kinds. With --quick a dtype meets one of them, on a shape of that level where one is
-// marked.
+// tensors of each kind in turn, with --full of both. With --quick a dtype meets one of them, on a shape of
+// that level where one is marked.
 func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) {
-	layouts, quick := p.spec.UpstreamLayouts(), p.options.Level == LevelQuick
-	if quick {
+	layouts, full := p.spec.UpstreamLayouts(), p.options.Level == LevelFull
+	if p.options.Level == LevelQuick {
 		small := slices.DeleteFunc(slices.Clone(marked), func(x site) bool { return !x.quick })
 		if len(small) > 0 {
 			marked = small
@@ -18,7 +18,7 @@ func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) 
 	}
 	at := tallest(marked, p.spec.Dims[0].Name)
 	for _, name := range layouts {
-		list = append(list, draft{at: at, distribution: "normal", upstream: name, both: !quick})
+		list = append(list, draft{at: at, distribution: "normal", upstream: name, both: full})
 	}
 	return list
 }

@@ -97,17 +97,26 @@ type Ending struct {
 	Err    error
 }
 
+// Rules are what besides its result decides how a run ends.
+type Rules struct {
+	Strict bool // known faults of libraries are bad
+	Added  bool // files were named with --add: something of each has to be judged
+}
+
 // EndingOf is the ending of a run that found result and returned err; refused are the files that were not
-// understood. strict counts known faults of libraries as bad.
-func EndingOf(result run.Result, refused []error, err error, strict bool) Ending {
+// understood.
+func EndingOf(result run.Result, refused []error, err error, rules Rules) Ending {
 	end := Ending{Err: err, Code: verdictOf(result)}
+	if end.Code == ExitGood && rules.Added && leftOut(result, "") != "" {
+		end.Code = ExitNothing // other rows prove nothing of a file that was added
+	}
 	switch code := CodeOf(err); {
 	case panics.In(err) != nil, code == ExitUsage: // neither says anything of what is judged
 		end.Code, end.Reason = code, sentence(err)
 		return end
 	}
 	known := func(r record.Record) bool { return r.Status == op.StatusKnown }
-	if strict && end.Code != ExitBad && slices.ContainsFunc(result.Records, known) {
+	if rules.Strict && end.Code != ExitBad && slices.ContainsFunc(result.Records, known) {
 		end.Code, end.Reason = ExitBad, "With --strict KNOWN counts as bad."
 		return end
 	}
@@ -206,8 +215,6 @@ func verdictOf(result run.Result) ExitCode {
 	case bad:
 		return ExitBad
 	case !good || len(result.Unavailable) > 0 || result.Interrupted: // what a stopped run left may be wrong
-		return ExitNothing
-	case leftOut(result, "") != "": // other rows prove nothing of a file that was added
 		return ExitNothing
 	default:
 		return ExitGood

@@ -135,7 +135,7 @@ var endings = []struct {
 // The last line of a table and the exit code agree: what is wrong is named, also where no row is bad.
 func TestEndings(t *testing.T) {
 	for _, c := range endings {
-		end := EndingOf(c.result, c.refused, c.err, false)
+		end := EndingOf(c.result, c.refused, c.err, Rules{Added: true})
 		var out bytes.Buffer
 		summary := report.Summary{Exit: int(end.Code), Reason: end.Reason}
 		if err := report.Compare(&out, report.Style{}, c.result.Records, nil, summary); err != nil {
@@ -158,15 +158,15 @@ func TestEndings(t *testing.T) {
 // A known fault of a library is neutral, and bad with --strict.
 func TestKnownIsBadWhereItIsAskedFor(t *testing.T) {
 	result := run.Result{Records: []record.Record{{Status: op.StatusPass}, {Status: op.StatusKnown}}}
-	if end := EndingOf(result, nil, nil, false); end.Code != ExitGood || end.Reason != "" {
+	if end := EndingOf(result, nil, nil, Rules{Added: true}); end.Code != ExitGood || end.Reason != "" {
 		t.Errorf("KNOWN: exit %d, %q, want 0", end.Code, end.Reason)
 	}
-	if end := EndingOf(result, nil, nil, true); end.Code != ExitBad ||
+	if end := EndingOf(result, nil, nil, Rules{Strict: true, Added: true}); end.Code != ExitBad ||
 		end.Reason != "With --strict KNOWN counts as bad." {
 		t.Errorf("KNOWN with --strict: exit %d, %q, want 1", end.Code, end.Reason)
 	}
 	result.Records = result.Records[:1]
-	if end := EndingOf(result, nil, nil, true); end.Code != ExitGood {
+	if end := EndingOf(result, nil, nil, Rules{Strict: true, Added: true}); end.Code != ExitGood {
 		t.Errorf("nothing known, with --strict: exit %d, want 0", end.Code)
 	}
 }
@@ -258,16 +258,16 @@ func TestNotUnderstoodProvesNothing(t *testing.T) {
 		{Impl: "mine/x", Status: op.StatusPass},
 		{Impl: "mine/x", Status: op.StatusNotUnderstood, Message: "rows is 1. As it is read: FAIL"},
 	}}
-	end := EndingOf(result, nil, nil, true)
+	end := EndingOf(result, nil, nil, Rules{Strict: true, Added: true})
 	if end.Code != ExitNothing || end.Reason != "mine/x was not understood: rows is 1." {
 		t.Errorf("exit %d, %q, want 3 and what was assumed", end.Code, end.Reason)
 	}
 	result.Records = append(result.Records, record.Record{Impl: "cuda/y", Status: op.StatusPass})
-	if end := EndingOf(result, nil, nil, true); end.Code != ExitGood {
+	if end := EndingOf(result, nil, nil, Rules{Strict: true, Added: true}); end.Code != ExitGood {
 		t.Errorf("beside one that passes: exit %d, want 0", end.Code)
 	}
 	result.Records = append(result.Records, record.Record{Impl: "cuda/z", Status: op.StatusFail})
-	if end := EndingOf(result, nil, nil, true); end.Code != ExitBad {
+	if end := EndingOf(result, nil, nil, Rules{Strict: true, Added: true}); end.Code != ExitBad {
 		t.Errorf("beside one that is wrong: exit %d, want 1", end.Code)
 	}
 }

@@ -29,6 +29,7 @@ type Config struct {
 	LeftOut  []string          // of what such a file holds and is not judged: sentences
 	Resume   bool              // finish the newest interrupted session of the same Info.Request
 	Strict   bool              // KNOWN counts as bad
+	Named    bool              // files were named with --add: something of each has to be judged
 	Progress *Progress
 	Part     string          // this session's name among several side by side that share Progress
 	Stop     context.Context // done: finish what is running, start nothing else
@@ -104,7 +105,7 @@ func (s *Session) ending(result run.Result, err error) Ending {
 	if s.Ending != nil {
 		return s.Ending(result, err)
 	}
-	end := EndingOf(result, s.Refused, err, s.Strict)
+	end := EndingOf(result, s.Refused, err, Rules{Strict: s.Strict, Added: s.Named})
 	if end.Code == ExitGood && end.Reason == "" {
 		end.Reason = strings.Join(s.LeftOut, " ")
 	}

@@ -84,7 +84,7 @@ func TestRun(t *testing.T) {
 			if c.status != op.StatusUnknown {
 				s.Ending = func(result run.Result, err error) Ending {
 					note("decide")
-					return EndingOf(result, nil, err, false)
+					return EndingOf(result, nil, err, Rules{Added: true})
 				}
 			}
 			s.Release = func() { note("release") }

@@ -154,16 +154,6 @@ func connection() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker"), nil
 }
 
-// temporaryFolder makes a working directory for a worker that is given none.
-func temporaryFolder() (string, error) {
-	dir, err := os.MkdirTemp("", "triad-worker-")
-	if err != nil {
-		return "", &backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be "+
-			"made (%v): set TMPDIR to one that can be written", err)}
-	}
-	return dir, nil
-}
-
 // sharedMemory makes a memory file that can neither shrink nor grow, and maps it.
 func sharedMemory(bytes int64) (*os.File, []byte, error) {
 	fd, err := unix.MemfdCreate("triad", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)

@@ -91,7 +91,7 @@ static void call(void (*function)(), bool captured) {
 	const cudaStream_t stream = reinterpret_cast<cudaStream_t>(1000);
 	if (captured) fake_capture(1);
 	{
-		const triad::OwnCall scope(stream);
+		const triad::triad_scope scope(stream);
 		function();
 	}
 	if (captured) fake_capture(0);

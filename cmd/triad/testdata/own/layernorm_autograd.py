@@ -53,6 +53,7 @@ class LayerNorm(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy):
+        dy = dy.contiguous()  # the gradient of a sum has strides of 0
         x, weight, bias, mean, rstd = ctx.saved_tensors
         M, N = x.shape
         dx = torch.empty_like(dy)

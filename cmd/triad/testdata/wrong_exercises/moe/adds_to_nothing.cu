@@ -1,4 +1,4 @@
-// an output to which the kernel adds, y\[i\] \+= v, holds anything before: write it first
+// read of memory that nobody has written(?s:.*)y\[\(size_t\)t \* dim \+ c\] \+= w \* sum;(?s:.*)Write it first
 #include <cuda_runtime.h>
 #include <math.h>
 
