@@ -11,7 +11,7 @@ import (
 // What may go wrong where a group ends, or between those that walk along the groups, is found.
 func TestGroupsInTurn(t *testing.T) {
 	t.Parallel()
-	const pair, halves = "pair_product.cuh", "pair_halves.cuh"
+	const pair, halves = "walked_product.cuh", "walked_halves.cuh"
 	const ragged, walk = "ragged_map.cuh", "group_walk.cuh"
 	inputs := slices.Concat(need.Emulator, need.Operator("grouped_gemm"), []string{
 		"cuda/testdata/emulator/grouped_in_turn.cu",

@@ -1,8 +1,7 @@
 // pair_product.cuh: the pipeline of a product of two matrices on Hopper (wgmma, sm_90a), whose tiles the copy engine (TMA) brings. The matrices are
 // of rows of 16-bit words, which a kernel may take for two values of 8 bits.
 //   Two blocks of a cluster have tiles of 128 x 128 below each other: each brings its own rows of a, and half of the columns of b for both of
-//   them (multicast). So the L2 cache gives 24 KB for a stage of 128 bytes of the reduction instead of 32. Or they have tiles side by side, and
-//   share the rows of a: where matrices have few rows, fewer of them are wasted.
+//   them (multicast). So the L2 cache gives 24 KB for a stage of 128 bytes of the reduction instead of 32.
 //   A block has three warpgroups. One thread of the first, the producer, keeps a ring of stages filled. The other two, the consumers, take
 //   tiles in turn: while one scales and writes its tile, the other multiplies, so that the tensor cores need not wait for an epilogue:
 //
@@ -17,8 +16,7 @@
 //
 //   A consumer begins when the other one has seen its last stage (named barriers 1 and 2): full[s] has two parities, and who waits for it
 //   two rounds ahead goes on at once.
-//   Clusters are persistent. A work says which tiles there are, and which part of its operands each one needs: `PairWork` is a batch of matrices of one
-//   size, with tiles in the order of `TileOrder`; a kernel may have a work of its own. An operand lies along the reduction or across it.
+//   Clusters are persistent and take tiles in the order of `TileOrder`. An operand lies along the reduction or across it.
 #ifndef TRIAD_HOPPER_PAIR_PRODUCT_CUH
 #define TRIAD_HOPPER_PAIR_PRODUCT_CUH
 #include <algorithm>
@@ -38,10 +36,8 @@ namespace triad {
 namespace hopper {
 
 // PairTile divides a tile of the result and a block's shared memory: the ring, a stage of which holds a and then b, and the barriers. Lengths along
-// the reduction are in 16-bit words. Aside bytes are for the epilogue of a consumer, from a multiple of 16 on. The blocks of a cluster share an
-// operand, and their tiles lie below each other (b) or side by side (a).
-enum class PairShares { a, b };
-template <int Cluster, int Stages, int Aside = 0, PairShares Shares = PairShares::b> struct PairTile {
+// the reduction are in 16-bit words. Aside bytes are for the epilogue of a consumer, from a multiple of 16 on.
+template <int Cluster, int Stages, int Aside = 0> struct PairTile {
 	static constexpr int cluster = Cluster, stages = Stages;
 	static constexpr int m = 128, n = 128, k = 64, warpgroup = 128, consumers = 2, threads = warpgroup * (1 + consumers);
 	static constexpr int parts = m / mma_rows;
@@ -49,70 +45,37 @@ template <int Cluster, int Stages, int Aside = 0, PairShares Shares = PairShares
 	using Sums = Part[parts];
 	static constexpr int panel_bytes = k * tile_row_bytes;     // of 64 rows or columns that lie across the reduction
 	static constexpr int a_bytes = m * tile_row_bytes, b_bytes = n * tile_row_bytes, stage_bytes = a_bytes + b_bytes;
-	static constexpr int down = Shares == PairShares::b ? Cluster : 1, across = Cluster / down; // tiles of a cluster
-	static constexpr int own_a = m / across, own_b = n / down; // rows of each operand that a block brings
+	static constexpr int part = n / Cluster;                   // columns of b that a block brings
 	static constexpr int full = Stages * stage_bytes, empty = full + 8 * Stages, aside = empty + 8 * Stages;
 	static constexpr int aside_bytes = (Aside + 15) / 16 * 16, bytes = aside + consumers * aside_bytes + tile_alignment;
 	static constexpr int producer_registers = 40, consumer_registers = 232; // 40 + 2 * 232 = 3 * 168
 };
 
-// PairPart says where a matrix of an operand begins in its map: the coordinates of its first row as memory has rows, and of what holds all rows.
-struct PairPart {
-	int row, head, batch;
+// PairOperand is an operand as the copy engine reads it; batch_step is 0 where all matrices are the same memory.
+struct PairOperand {
+	HeadMap map;
+	int batch_step;
 };
 
-// PairPlace is a tile of the result: its matrix has `rows` rows, from row `first` of all of them on; its own first row and column in the matrix; and
-// the steps of its reduction, at least one.
-struct PairPlace {
-	int64_t first, rows, row, col;
-	int steps;
-};
-
-// A work is what a launch has to do: maps a and b, and
-//   seek(walk, tile)          whether there is tile `tile`, of those of clusters. Each warp has a Walk, and all of its lanes seek together, never back
-//   place(walk, tile, rank)   the tile of a block of the cluster
-//   part_a, part_b(walk)      the parts of the operands
-//   count()                   on the host: how many tiles there are at most
-
-// pair_place is the tile of a block, of a cluster's place.
-template <class Tile> __device__ inline PairPlace pair_place(const TilePlace &at, int rank, int64_t first, int64_t rows, int steps) {
-	const int down = Tile::down > 1 ? rank : 0, across = Tile::across > 1 ? rank : 0;
-	return {first, rows, (at.m * Tile::down + down) * Tile::m, (at.n * Tile::across + across) * Tile::n, steps};
-}
-
-// PairWork are the products of a batch of matrices of one size.
-template <class Tile> struct PairWork {
-	struct Walk {
-		int matrix;
-	};
-	HeadMap a, b;
-	int step_a, step_b; // 0 where all matrices of an operand are the same memory
+// PairWork is what a launch has to do: tiles of clusters, of one matrix after another, and steps of the reduction.
+struct PairWork {
+	PairOperand a, b;
 	TileOrder order;
-	int64_t batch, rows;
+	int64_t batch;
 	int steps;
 
 	__host__ __device__ int64_t count() const { return order.count() * batch; }
-
-	__device__ bool seek(Walk &walk, int64_t tile) const {
-		walk.matrix = static_cast<int>(tile / order.count());
-		return tile < count();
-	}
-	__device__ PairPlace place(const Walk &walk, int64_t tile, int rank) const {
-		return pair_place<Tile>(order.place(tile % order.count()), rank, walk.matrix * rows, rows, steps);
-	}
-	__device__ PairPart part_a(const Walk &walk) const { return {0, 0, walk.matrix * step_a}; }
-	__device__ PairPart part_b(const Walk &walk) const { return {0, 0, walk.matrix * step_b}; }
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // copy_operand brings Rows rows from row0 on and 64 words of the reduction, to every block of the cluster if Cluster > 1.
 template <int Rows, bool AlongK, int Cluster>
-__device__ inline void copy_operand(uint32_t to, const HeadMap &map, const PairPart &part, int row0, int k0, uint32_t full) {
+__device__ inline void copy_operand(uint32_t to, const PairOperand &x, int row0, int k0, int matrix, uint32_t full) {
 	const auto box = [&](uint32_t at, int column, int row) {
 		constexpr uint16_t all = (1u << Cluster) - 1;
-		if constexpr (Cluster > 1) copy_rows_to_each(at, &map, column, part.row + row, part.head, part.batch, full, all);
-		else copy_rows(at, &map, column, part.row + row, part.head, part.batch, full);
+		if constexpr (Cluster > 1) copy_rows_to_each(at, &x.map, column, row, 0, matrix * x.batch_step, full, all);
+		else copy_rows(at, &x.map, column, row, 0, matrix * x.batch_step, full);
 	};
 	if constexpr (AlongK) {
 		box(to, k0, row0);
@@ -122,33 +85,35 @@ __device__ inline void copy_operand(uint32_t to, const HeadMap &map, const PairP
 	}
 }
 
-// produce_pair is what the producer's warp does: all lanes look for tiles, the first one copies.
-template <class Tile, bool AlongKA, bool AlongKB, class Work> __device__ inline void produce_pair(const Work &work, uint32_t memory, int rank) {
-	const bool copies = threadIdx.x == 0;
-	const int shared_a = Tile::across > 1 ? rank * Tile::own_a : 0, shared_b = Tile::down > 1 ? rank * Tile::own_b : 0;
+template <class Tile, bool AlongKA, bool AlongKB> __device__ inline void produce_pair(const PairWork &work, uint32_t memory, int rank) {
 	RingPlace<Tile::stages> at;
-	typename Work::Walk walk = {};
-	for (int64_t tile = blockIdx.x / Tile::cluster; work.seek(walk, tile); tile += gridDim.x / Tile::cluster) {
-		const PairPlace place = work.place(walk, tile, rank);
-		const PairPart part_a = work.part_a(walk), part_b = work.part_b(walk);
-		const int row0 = static_cast<int>(place.row) + shared_a, col0 = static_cast<int>(place.col) + shared_b;
-		for (int step = 0; copies && step < place.steps; step++, at.next()) {
+	for (int64_t tile = blockIdx.x / Tile::cluster; tile < work.count(); tile += gridDim.x / Tile::cluster) {
+		const TilePlace place = work.order.place(tile % work.order.count());
+		const int matrix = static_cast<int>(tile / work.order.count());
+		const int row0 = (static_cast<int>(place.m) * Tile::cluster + rank) * Tile::m;
+		const int col0 = static_cast<int>(place.n) * Tile::n + rank * Tile::part;
+		for (int step = 0; step < work.steps; step++, at.next()) {
 			const uint32_t stage = memory + at.stage * Tile::stage_bytes, full = memory + Tile::full + 8 * at.stage;
 			barrier_wait(memory + Tile::empty + 8 * at.stage, at.parity ^ 1);
 			barrier_arrive_expecting(full, Tile::stage_bytes);
-			copy_operand<Tile::own_a, AlongKA, Tile::across>(stage + shared_a * tile_row_bytes, work.a, part_a, row0, step * Tile::k, full);
-			copy_operand<Tile::own_b, AlongKB, Tile::down>(stage + Tile::a_bytes + shared_b * tile_row_bytes, work.b, part_b, col0, step * Tile::k,
-			                                               full);
+			copy_operand<Tile::m, AlongKA, 1>(stage, work.a, row0, step * Tile::k, matrix, full);
+			copy_operand<Tile::part, AlongKB, Tile::cluster>(stage + Tile::a_bytes + rank * Tile::part * tile_row_bytes, work.b, col0,
+			                                                 step * Tile::k, matrix, full);
 		}
 	}
 	// A block may not end while the other one can still arrive at its barriers.
-	for (int stage = 0; copies && stage < Tile::stages; stage++, at.next()) barrier_wait(memory + Tile::empty + 8 * at.stage, at.parity ^ 1);
+	for (int stage = 0; stage < Tile::stages; stage++, at.next()) barrier_wait(memory + Tile::empty + 8 * at.stage, at.parity ^ 1);
 }
+
+// PairPlace is a tile of a matrix: its first row and column.
+struct PairPlace {
+	int64_t matrix, row, col;
+};
 
 // consume_pair is what a consumer does: multiply(d, a, b, add) with the addresses of 64 rows of a and of b in shared memory starts their product of a
 // stage. epilogue.begin(place) is called before the first product of a tile, epilogue.store(d, place) after the last one.
-template <class Tile, class Work, class Multiply, class Epilogue>
-__device__ inline void consume_pair(const Work &work, uint32_t memory, int rank, int consumer, Multiply multiply, Epilogue epilogue) {
+template <class Tile, class Multiply, class Epilogue>
+__device__ inline void consume_pair(const PairWork &work, uint32_t memory, int rank, int consumer, Multiply multiply, Epilogue epilogue) {
 	const int lane = static_cast<int>(threadIdx.x) % 32;
 	const auto release = [&](int stage) {
 		const uint32_t empty = memory + Tile::empty + 8 * stage;
@@ -163,21 +128,19 @@ __device__ inline void consume_pair(const Work &work, uint32_t memory, int rank,
 	const int64_t clusters = gridDim.x / Tile::cluster;
 	int64_t tile = blockIdx.x / Tile::cluster;
 	RingPlace<Tile::stages> at;
-	typename Work::Walk walk = {};
-	if (consumer == 1 && work.seek(walk, tile)) {
+	if (consumer == 1) {
 		named_arrive(turn_of(0), both);
-		at.skip(work.place(walk, tile, rank).steps);
+		at.skip(work.steps);
 		tile += clusters;
 	}
-	for (; work.seek(walk, tile); tile += Tile::consumers * clusters) {
-		const PairPlace place = work.place(walk, tile, rank);
+	for (; tile < work.count(); tile += Tile::consumers * clusters) {
+		const TilePlace tiles = work.order.place(tile % work.order.count());
+		const PairPlace place = {tile / work.order.count(), (tiles.m * Tile::cluster + rank) * Tile::m, tiles.n * Tile::n};
 		epilogue.begin(place);
-		const bool others = work.seek(walk, tile + clusters); // the other consumer has a tile
-		const int others_steps = others ? work.place(walk, tile + clusters, rank).steps : 0;
 		named_sync(turn_of(consumer), both);
 		typename Tile::Sums d;
 		int before = 0; // the stage of the product in flight
-		for (int step = 0; step < place.steps; step++, at.next()) {
+		for (int step = 0; step < work.steps; step++, at.next()) {
 			const uint32_t stage = memory + at.stage * Tile::stage_bytes;
 			barrier_wait(memory + Tile::full + 8 * at.stage, at.parity);
 			fence();
@@ -192,24 +155,24 @@ __device__ inline void consume_pair(const Work &work, uint32_t memory, int rank,
 			}
 			before = at.stage;
 		}
-		if (others) named_arrive(turn_of(1 - consumer), both);
+		if (tile + clusters < work.count()) named_arrive(turn_of(1 - consumer), both);
 		wait_for<0>();
 #pragma unroll
 		for (auto &part : d) changed(part);
 		release(before);
-		at.skip(others_steps);
+		at.skip(work.steps); // of the other one's tile
 		epilogue.store(d, place);
 	}
 }
 
 // run_pair is a kernel's body. epilogue(aside, consumer) gives the epilogue of a consumer, which has Aside bytes of shared memory from aside on.
-template <class Tile, bool AlongKA, bool AlongKB, class Work, class Multiply, class Epilogue>
-__device__ inline void run_pair(const Work &work, unsigned char *tiles, Multiply multiply, Epilogue epilogue) {
+template <class Tile, bool AlongKA, bool AlongKB, class Multiply, class Epilogue>
+__device__ inline void run_pair(const PairWork &work, unsigned char *tiles, Multiply multiply, Epilogue epilogue) {
 	const uint32_t memory = (shared_address(tiles) + tile_alignment - 1) / tile_alignment * tile_alignment;
 	const int rank = Tile::cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
 	if (threadIdx.x == 0) {
-		prefetch_map(&work.a);
-		prefetch_map(&work.b);
+		prefetch_map(&work.a.map);
+		prefetch_map(&work.b.map);
 		for (int stage = 0; stage < Tile::stages; stage++) {
 			barrier_init(memory + Tile::full + 8 * stage, 1);
 			barrier_init(memory + Tile::empty + 8 * stage, 4 * Tile::cluster); // one arrival of each warp that reads it
@@ -224,7 +187,7 @@ __device__ inline void run_pair(const Work &work, unsigned char *tiles, Multiply
 	const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / Tile::warpgroup, 0);
 	if (group == 0) {
 		give_registers<Tile::producer_registers>();
-		if (threadIdx.x < 32) produce_pair<Tile, AlongKA, AlongKB>(work, memory, rank);
+		if (threadIdx.x == 0) produce_pair<Tile, AlongKA, AlongKB>(work, memory, rank);
 	} else {
 		take_registers<Tile::consumer_registers>();
 		const int consumer = group - 1;
@@ -241,28 +204,28 @@ struct PairSource {
 	bool along;
 };
 
-// map_matrices makes the map of an operand, of boxes of so many rows: 0, or CUDA's error code.
-inline int map_matrices(HeadMap *map, const PairSource &x, int64_t batch, int64_t rows, int64_t k, int box_rows) {
-	const HeadSizes sizes = {x.batch_stride != 0 ? batch : 1, 1, x.along ? rows : k, x.along ? k : rows, x.batch_stride, 0, x.stride};
-	return map_heads(map, x.data, sizes, x.along ? box_rows : box_columns);
-}
-
 // map_pair fills in a launch's work, of batch products [m, k] [n, k]^T; 0, or CUDA's error code.
 template <class Tile>
-int map_pair(PairWork<Tile> *work, const PairSource &a, const PairSource &b, int64_t batch, int64_t m, int64_t n, int64_t k, int64_t height) {
-	if (const int status = map_matrices(&work->a, a, batch, m, k, Tile::own_a)) return status;
-	if (const int status = map_matrices(&work->b, b, batch, n, k, Tile::own_b)) return status;
+int map_pair(PairWork *work, const PairSource &a, const PairSource &b, int64_t batch, int64_t m, int64_t n, int64_t k,
+             int64_t height) {
+	const auto map = [&](PairOperand *to, const PairSource &x, int64_t rows, int box_rows) {
+		to->batch_step = x.batch_stride != 0;
+		const int64_t matrices = to->batch_step ? batch : 1;
+		const HeadSizes sizes = {matrices, 1, x.along ? rows : k, x.along ? k : rows, x.batch_stride, 0, x.stride};
+		return map_heads(&to->map, x.data, sizes, x.along ? box_rows : box_columns);
+	};
+	if (const int status = map(&work->a, a, m, Tile::m)) return status;
+	if (const int status = map(&work->b, b, n, Tile::part)) return status;
 	const auto ceil_div = [](int64_t x, int64_t y) { return (x + y - 1) / y; };
-	work->step_a = a.batch_stride != 0, work->step_b = b.batch_stride != 0;
-	work->order = {ceil_div(m, Tile::m * Tile::down), ceil_div(n, Tile::n * Tile::across), height};
-	work->batch = batch, work->rows = m;
+	work->order = {ceil_div(m, Tile::m * Tile::cluster), ceil_div(n, Tile::n), height};
+	work->batch = batch;
 	work->steps = static_cast<int>(ceil_div(k, Tile::k));
 	return 0;
 }
 
 // launch_pair starts a kernel of this pipeline: its parameters, the last of which is the work.
-template <class Tile, class Work, class... Parameters, class... Arguments>
-int launch_pair(void (*kernel)(Parameters...), const Work &work, cudaStream_t stream, Arguments... arguments) {
+template <class Tile, class... Parameters, class... Arguments>
+int launch_pair(void (*kernel)(Parameters...), const PairWork &work, cudaStream_t stream, Arguments... arguments) {
 	const int64_t most = std::max(1, device_attribute(cudaDevAttrMultiProcessorCount) / Tile::cluster);
 	const unsigned clusters = static_cast<unsigned>(std::min<int64_t>(work.count(), most));
 	if (const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::bytes))

@@ -9,7 +9,7 @@
 // Source   Triton, triton.tools.ragged_tma, which found that the copy engine's addresses go around
 #ifndef TRIAD_HOPPER_RAGGED_MAP_CUH
 #define TRIAD_HOPPER_RAGGED_MAP_CUH
-#include "hopper/pair_product.cuh"
+#include "hopper/walked_product.cuh"
 
 namespace triad {
 namespace hopper {
@@ -24,7 +24,7 @@ inline int map_ragged(HeadMap *map, const void *data, int64_t columns, int64_t s
 }
 
 // ragged_part is a group of rows of such a map.
-__host__ __device__ inline PairPart ragged_part(int64_t end, int64_t size) {
+__host__ __device__ inline WalkedPart ragged_part(int64_t end, int64_t size) {
 	return {static_cast<int>(ragged_rows - size), static_cast<int>(end), static_cast<int>(ragged_rows)};
 }
 

@@ -142,7 +142,7 @@ private:
 // wide: rows of c can be written 16 bytes at a time.
 template <int32_t FormatA, int32_t FormatB>
 __global__ void __launch_bounds__(FastTile::threads, 1)
-    product_tma_fast(const __grid_constant__ Product p, bool wide, const __grid_constant__ hopper::PairWork<FastTile> work) {
+    product_tma_fast(const __grid_constant__ Product p, bool wide, const __grid_constant__ hopper::PairWork work) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	extern __shared__ __align__(128) unsigned char fast_tiles[];
 	hopper::run_pair<FastTile, true, true>(
@@ -157,8 +157,8 @@ struct TmaFast {
 		const auto source = [&](const Fp8Matrix &x, int64_t rows) {
 			return hopper::PairSource{x.codes, 0, rows == 1 ? (p.k + 15) / 16 * 8 : x.row_stride / 2, true};
 		};
-		hopper::PairWork<FastTile> work = {};
-		if (const int status = hopper::map_pair(&work, source(p.a, p.m), source(p.b, p.n), 1, p.m, p.n, p.k / 2, height)) return status;
+		hopper::PairWork work = {};
+		if (const int status = hopper::map_pair<FastTile>(&work, source(p.a, p.m), source(p.b, p.n), 1, p.m, p.n, p.k / 2, height)) return status;
 		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
 		return hopper::launch_pair<FastTile>(product_tma_fast<FormatA, FormatB>, work, stream, p, wide);
 	}

@@ -1,6 +1,6 @@
 // sm90_tma.cuh: the products of groups of rows on Hopper's tensor cores, of 16-bit operands:
 //     y = x w[g] and grad_x = grad_y w[g]^T for the rows of group g          grad_w[g] = x^T grad_y over the rows of group g
-//   By the pipeline of hopper/pair_product.cuh: tiles of 128 x 128, which two consumers take in turn, in clusters of two that have tiles side by side and
+//   By the pipeline of hopper/walked_product.cuh: tiles of 128 x 128, which two consumers take in turn, in clusters of two that have tiles side by side and
 //   share the rows of a. A cluster stays and takes every so-manieth tile of all groups; each warp walks along the groups to it, 32 at a time, while
 //   the products of the tile before are under way:
 //
@@ -13,17 +13,17 @@
 #ifndef TRIAD_GROUPED_GEMM_SM90_TMA_CUH
 #define TRIAD_GROUPED_GEMM_SM90_TMA_CUH
 #include "group_walk.cuh"
-#include "hopper/pair_halves.cuh"
+#include "hopper/walked_halves.cuh"
 #include "hopper/ragged_map.cuh"
 #include "product.cuh"
 
 namespace triad {
 namespace grouped_gemm {
 
-using TmaTile = hopper::PairTile<2, 6, 0, hopper::PairShares::a>;
+using TmaTile = hopper::WalkedTile<2, 6, 0, hopper::WalkedShares::a>;
 using TmaWalk = GroupWalk<TmaTile::m * TmaTile::down, TmaTile::n * TmaTile::across>;
 
-// GroupWork is the work of a launch, see pair_product.cuh: ByDepth where the groups cut the sum.
+// GroupWork is the work of a launch, see walked_product.cuh: ByDepth where the groups cut the sum.
 template <class T, bool ByDepth> struct GroupWork {
 	using Walk = TmaWalk;
 	hopper::HeadMap a, b;
@@ -34,22 +34,22 @@ template <class T, bool ByDepth> struct GroupWork {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	__device__ bool seek(Walk &walk, int64_t tile) const { return walk.seek_by_warp(p, tile); }
 
-	__device__ hopper::PairPlace place(const Walk &walk, int64_t tile, int rank) const {
+	__device__ hopper::WalkedPlace place(const Walk &walk, int64_t tile, int rank) const {
 		const int64_t begin = p.begins(walk.group), size = p.begins(walk.group + 1) - begin, rows = ByDepth ? p.rows : size;
 		constexpr int64_t height = 8; // rows of tiles of a group that are in flight together
 		const TileOrder order = {ceil_div(rows, TmaTile::m * TmaTile::down), ceil_div(p.cols, TmaTile::n * TmaTile::across), height};
 		const int steps = static_cast<int>(max(ceil_div(ByDepth ? size : p.depth, TmaTile::k), int64_t{1}));
-		return hopper::pair_place<TmaTile>(order.place(tile - walk.before), rank, ByDepth ? walk.group * rows : begin, rows, steps);
+		return hopper::walked_place<TmaTile>(order.place(tile - walk.before), rank, ByDepth ? walk.group * rows : begin, rows, steps);
 	}
 
-	__device__ hopper::PairPart part_a(const Walk &walk) const { return rows_of(walk); }
-	__device__ hopper::PairPart part_b(const Walk &walk) const {
+	__device__ hopper::WalkedPart part_a(const Walk &walk) const { return rows_of(walk); }
+	__device__ hopper::WalkedPart part_b(const Walk &walk) const {
 		if constexpr (ByDepth) return rows_of(walk);
 		else return {0, 0, p.b_group == 0 ? 0 : static_cast<int>(walk.group)};
 	}
 
 private:
-	__device__ hopper::PairPart rows_of(const Walk &walk) const {
+	__device__ hopper::WalkedPart rows_of(const Walk &walk) const {
 		const int64_t end = p.begins(walk.group + 1);
 		return hopper::ragged_part(end, end - p.begins(walk.group));
 	}
@@ -61,8 +61,8 @@ private:
 template <class T> struct StoreGroup {
 	const Product<T> &p;
 
-	__device__ void begin(const hopper::PairPlace &) {}
-	__device__ void store(const TmaTile::Sums &d, const hopper::PairPlace &at) const {
+	__device__ void begin(const hopper::WalkedPlace &) {}
+	__device__ void store(const TmaTile::Sums &d, const hopper::WalkedPlace &at) const {
 #pragma unroll
 		for (int part = 0; part < TmaTile::parts; part++)
 			hopper::store_wide(d[part], hopper::sums_place<TmaTile>(p.y, p.cols, at, part), [](float sum) { return sum; });
@@ -75,7 +75,7 @@ template <class T, bool AlongKA, bool AlongKB>
 __global__ void __launch_bounds__(TmaTile::threads, 1) grouped_gemm_tma(const __grid_constant__ GroupWork<T, !AlongKA> work) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	extern __shared__ __align__(128) unsigned char group_tiles[];
-	hopper::run_pair<TmaTile, AlongKA, AlongKB>(
+	hopper::run_walked<TmaTile, AlongKA, AlongKB>(
 		work, group_tiles,
 		[](TmaTile::Part &d, uint32_t a, uint32_t b, bool add) { hopper::multiply_halves<TmaTile, T, AlongKA, AlongKB>(d, a, b, add); },
 		[&](uint32_t, int) { return StoreGroup<T>{work.p}; });
@@ -92,12 +92,12 @@ template <class T, bool AlongKA, bool AlongKB> int launch_tma(const Product<T> &
 	};
 	if (const int status = map_rows(&work.a, p.a, AlongKA, p.rows, TmaTile::own_a)) return status;
 	if constexpr (AlongKA) {
-		const hopper::PairSource b = {p.b.data, p.b_group, AlongKB ? p.b.row_stride : p.b.k_stride, AlongKB};
+		const hopper::WalkedSource b = {p.b.data, p.b_group, AlongKB ? p.b.row_stride : p.b.k_stride, AlongKB};
 		if (const int status = hopper::map_matrices(&work.b, b, p.groups, p.cols, p.depth, TmaTile::own_b)) return status;
 	} else {
 		if (const int status = map_rows(&work.b, p.b, AlongKB, p.cols, TmaTile::own_b)) return status;
 	}
-	return hopper::launch_pair<TmaTile>(grouped_gemm_tma<T, AlongKA, AlongKB>, work, stream);
+	return hopper::launch_walked<TmaTile>(grouped_gemm_tma<T, AlongKA, AlongKB>, work, stream);
 }
 
 template <class T> int sm90_tma(const triad_call *call) {

@@ -1,7 +1,7 @@
-// pair_halves.cuh: products of 16-bit elements on the pipeline of pair_product.cuh: how a stage is multiplied, and where a thread's sums belong.
-#ifndef TRIAD_HOPPER_PAIR_HALVES_CUH
-#define TRIAD_HOPPER_PAIR_HALVES_CUH
-#include "hopper/pair_product.cuh"
+// walked_halves.cuh: products of 16-bit elements on the pipeline of walked_product.cuh: how a stage is multiplied, and where a thread's sums belong.
+#ifndef TRIAD_HOPPER_WALKED_HALVES_CUH
+#define TRIAD_HOPPER_WALKED_HALVES_CUH
+#include "hopper/walked_product.cuh"
 #include "hopper/store_sums.cuh"
 #include "hopper/wgmma_any.cuh"
 
@@ -22,7 +22,7 @@ __device__ inline void multiply_halves(typename Tile::Part &d, uint32_t a_tile, 
 }
 
 // sums_place is where a thread's sums of 64 rows of a tile go, in the result y of all matrices.
-template <class Tile, class T> __device__ inline SumsPlace<T> sums_place(T *y, int64_t columns, const PairPlace &at, int part) {
+template <class Tile, class T> __device__ inline SumsPlace<T> sums_place(T *y, int64_t columns, const WalkedPlace &at, int part) {
 	const int64_t row = at.row + part * mma_rows + accumulator_row(static_cast<int>(threadIdx.x) % Tile::warpgroup, 0);
 	return {y + at.first * columns, at.rows, columns, row, at.col};
 }
