@@ -142,8 +142,8 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 			continue
 		}
 		if text, err := os.ReadFile(filepath.Join("testdata", "own", c.File)); err != nil ||
-			strings.Contains(string(text), "#include <thrust/") { // nvcc has it, the fake one has not
-			continue
+			strings.Contains(string(text), "#include <thrust/") || strings.Contains(string(text), "wb.h") {
+			continue // nvcc has the one, a course the other; the fake GPU has neither
 		}
 		tried++
 		t.Run(c.File, func(t *testing.T) {
@@ -152,7 +152,9 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 				"compare", c.Operator, "--impl", "mine", "--quick",
 				"--device", "gpu", "--add", filepath.Join("testdata", "own", c.File),
 			}, c.Flags...)...)
-			if code != int(session.ExitNothing) || !strings.Contains(c.Status, "NOT_UNDERSTOOD") {
+			// what the emulator alone sees may end the process there, under a reading that was guessed
+			open := strings.Contains(c.Status, "NOT_UNDERSTOOD") || c.Status == "OUT_OF_BOUNDS"
+			if code != int(session.ExitNothing) || !open {
 				noPanic(t, text, code)
 			}
 			lines := statusOfAFile.FindAllStringSubmatch(text, -1) // of every function of the file
