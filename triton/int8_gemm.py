@@ -12,7 +12,7 @@ Source   Jacob et al. 2018, Integer-Arithmetic-Only Inference, section 2.2
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
 
 DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
 TILE_MAX = 128  # of m and n
@@ -102,10 +102,16 @@ def _fits(_pass, a, b, **_attributes):
     return None
 
 
+def _not_turing(_pass, a, *_rest, **_attributes):
+    """Triton's product of int8 does not compile for GPUs before Ampere."""
+    return too_old(a.device, "Triton's product of int8", (8, 0))
+
+
 _NAMES = {"outputs": ("c",), "dtypes": ("int8",)}
 
 IMPLEMENTATIONS = [
-    Implementation("triton/tiled", forward, **_NAMES),
+    Implementation("triton/tiled", forward, accepts=_not_turing,
+                   constraint="a GPU of compute capability 8.0 or newer, or none", **_NAMES),
     Implementation("torch/int_mm", int_mm, accepts=_fits, **_NAMES),
     Implementation("torch/eager", eager, **_NAMES),
 ]

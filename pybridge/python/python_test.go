@@ -92,14 +92,24 @@ type installed struct {
 	torch  torchHere
 }
 
+// lasting is a case whose temporary folders are those of the whole test.
+type lasting struct {
+	testing.TB
+	whole *testing.T
+}
+
+func (l lasting) TempDir() string { return l.whole.TempDir() }
+
 func (p *installed) make(t *testing.T) {
 	t.Helper()
 	toBuildWith(t) // skips this case where there is none
 	p.once.Do(func() {
-		p.python = environment(p.whole)
-		p.wheel = buildWheel(p.whole, p.python)
-		output(p.whole, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", p.wheel)
-		p.torch = lend(p.whole, p.python)
+		here := lasting{t, p.whole}
+		p.python = environment(here)
+		wheel := buildWheel(here, p.python)
+		output(here, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+		p.torch = lend(here, p.python)
+		p.wheel = wheel
 	})
 	if p.wheel == "" {
 		t.Fatal("the package is not installed")

@@ -5,6 +5,7 @@ kernel libraries, as `triad setup --gpu` makes it, to bring along for GPU machin
 """
 
 import atexit
+import json
 import os
 import re
 import shutil
@@ -57,7 +58,8 @@ def build_native(target: Path, scratch: Path):
                                  *filter(None, [os.environ.get("LIBRARY_PATH")])])
     text = (ROOT / "go.mod").read_text()
     text = re.sub(r"^module triad$", "module triad_native", text, flags=re.MULTILINE)
-    (module / "go.mod").write_text(f"{text}\nrequire triad v0.0.0\n\nreplace triad => {ROOT}\n")
+    here = json.dumps(str(ROOT))  # the folder may have spaces
+    (module / "go.mod").write_text(f"{text}\nrequire triad v0.0.0\n\nreplace triad => {here}\n")
     shutil.copy(ROOT / "go.sum", module / "go.sum")
     (module / "import.go").write_text('package main\n\nimport (\n\t_ "github.com/go-python/gopy/gopyh"\n'
                                       '\t_ "triad/pybridge/native"\n)\n\nfunc main() {}\n')

@@ -83,6 +83,9 @@ class Compiles(unittest.TestCase):
         shared = written([bridge / f"{family}.py" for family in compile_kernels.FAMILIES])
         own = written([path for path in files if path.stem not in declined])
         reached = {line["kernel"] for line in compiled}
+        if int(arch.removeprefix("sm_")) < 90:  # some rows of an operator decline older GPUs
+            partly = {line["op"] for line in lines if "declined" in line}
+            own -= written([path for path in files if path.stem in partly]) - reached
         self.assertEqual(own - reached | reached - own - shared, set(),
                          "kernels that no call of [[compile]] reached")
         if files == FILES:

@@ -47,6 +47,7 @@ class RMSNorm(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy):
         x, weight, scale = ctx.saved_tensors
+        dy = dy.contiguous()  # the gradient of a sum has strides of 0
         dx, terms = torch.empty_like(x), torch.empty_like(x)
         _gradients[(x.shape[0],)](x, weight, dy, scale, dx, terms, x.shape[1], BLOCK=ctx.block)
         return dx, terms.float().sum(0).to(weight.dtype), None
