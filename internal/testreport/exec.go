@@ -21,6 +21,9 @@ import (
 // costsFile names the file that execTest appends to: one cost a line.
 const costsFile = "TRIAD_TEST_COSTS"
 
+// coverFolder names the folder in which what a test binary starts of itself counts what it ran, too.
+const coverFolder = "TRIAD_TEST_COVER"
+
 // hangLimit names the wall time after which a test that neither began nor ended anything hangs: "10m".
 const hangLimit = "TRIAD_TEST_HANG"
 
@@ -109,9 +112,13 @@ func skipping(args, tests []string) []string {
 // once runs the binary to its end, or until a test hangs, whose name it gives.
 func (w *watched) once(args []string) (code int, hung string, err error) {
 	w.running, w.line, w.spent = map[string]time.Time{}, nil, 0
-	child, err := subprocess.Start(subprocess.Command{
+	c := subprocess.Command{
 		Path: args[0], Args: args[1:], Stdin: os.Stdin, Stdout: w, Stderr: w, // go test shows both as one
-	})
+	}
+	if folder := os.Getenv(coverFolder); folder != "" { // go test takes GOCOVERDIR away
+		c.Env = append(os.Environ(), "GOCOVERDIR="+folder)
+	}
+	child, err := subprocess.Start(c)
 	if err != nil {
 		return 1, "", err
 	}
