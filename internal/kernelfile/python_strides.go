@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,6 +39,9 @@ func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 		if role := b.Args[at].Role; role == Input || role == Output {
 			tensor = b.tensor(b.Args[at])
 		}
+	}
+	if _, values := b.shapedBy(tensor); values != nil { // all of which have as many sizes
+		tensor.Shape = values[slices.Sorted(maps.Keys(values))[0]]
 	}
 	rank := strings.Count(b.pythonShape(tensor, true), ",")
 	switch {
