@@ -171,6 +171,10 @@ func TestNamesAreKept(t *testing.T) {
 			t.Errorf("without %s and with the reasons %q: %v\n%s", c.without, c.reasons, err, out)
 		}
 	}
+	within := map[string]string{"TestX": "pass", "TestX/a": "pass", "TestX/b": "long", "TestY": "pass"}
+	if out, err := told(t, casesOf(within), options{names: path, reasons: written(t, "")}); err != nil {
+		t.Errorf("a case of a case that is left out: %v\n%s", err, out)
+	}
 	broken := options{names: written(t, "\t\tx\n"), reasons: written(t, "")}
 	if _, err := told(t, casesOf(all), broken); err == nil {
 		t.Error("a broken tree is read")
