@@ -22,6 +22,12 @@ import (
 	"triad/internal/tensor"
 )
 
+// fakeEnvironment is the whole environment of a fake worker. Where coverage is counted it says where to, or
+// the worker would print that nobody does.
+func fakeEnvironment(mode string) []string {
+	return []string{"FAKE_WORKER=" + mode, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
+}
+
 // TestMain turns the test binary into a fake worker where FAKE_WORKER names a way to behave.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("FAKE_WORKER"); mode != "" {
@@ -307,7 +313,7 @@ func fakeAdapter(t *testing.T, mode string, change func(*Options)) *Adapter {
 	a := &Adapter{
 		BackendName: "fake", Options: o, Slot: func(string) string { return "" },
 		Command: func(context.Context) (Command, error) {
-			return Command{Path: self, Env: []string{"FAKE_WORKER=" + mode}}, nil
+			return Command{Path: self, Env: fakeEnvironment(mode)}, nil
 		},
 	}
 	t.Cleanup(func() { a.Close() })

@@ -25,7 +25,7 @@ func TestCardDisappears(t *testing.T) {
 	a.Command = func(ctx context.Context) (Command, error) {
 		c, err := first(ctx)
 		if starts++; starts > 1 {
-			c.Env = []string{"FAKE_WORKER=dies before hello"}
+			c.Env = fakeEnvironment("dies before hello")
 		}
 		return c, err
 	}
