@@ -2,6 +2,7 @@ package triad_test
 
 import (
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -241,5 +242,29 @@ func everyFile(t *testing.T, do func(file string, parsed *ast.File)) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A name that ends in a system or a processor, such as own_arm_test.go, keeps a file from being compiled
+// anywhere else: its tests would never run. A file that is meant so says it in a build constraint.
+func TestNoNameLeavesAFileOut(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.Contains(path, "testdata") {
+			return err
+		}
+		seen++
+		text, err := os.ReadFile(path)
+		if err != nil || strings.Contains(string(text), "//go:build") {
+			return err
+		}
+		taken, err := build.Default.MatchFile(filepath.Dir(path), filepath.Base(path))
+		if err == nil && !taken {
+			t.Errorf("%s is compiled on no machine like this one: give it another name", path)
+		}
+		return err
+	})
+	if err != nil || seen < 500 {
+		t.Fatalf("%d files, %v", seen, err)
 	}
 }

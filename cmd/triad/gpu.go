@@ -164,11 +164,10 @@ func (a *app) nvccAccepts(e environmentFlags) func(ctx context.Context, file str
 		mu.Lock()
 		defer mu.Unlock()
 		key := file + " " + cuda.JoinFlags(flags)
-		if known, asked := said[key]; asked {
-			return known
+		if _, asked := said[key]; !asked {
+			nvcc, err := a.findNVCC(ctx, e, false)
+			said[key] = err == nil && nvcc.Accepts(ctx, file, flags)
 		}
-		nvcc, err := a.findNVCC(ctx, e, false)
-		said[key] = err == nil && nvcc.Accepts(ctx, file, flags)
 		return said[key]
 	}
 }

@@ -91,3 +91,18 @@ func TestIntervalOfIntegersWithinTheirRange(t *testing.T) {
 		t.Errorf("120 for 127 -+ 1.5: %v, accepted is %v to %v", v.Status, v.Worst.Low, v.Worst.High)
 	}
 }
+
+// A value that is the poison of one launch alone is a value, as a narrow dtype may hold any: the element
+// differs, and was written.
+func TestPoisonOfOneLaunchIsAValue(t *testing.T) {
+	data := [][]byte{{5}, {6}}
+	tensor.Poison(data[0], op.I8, "a")
+	found := compareBits(op.I8, 1, []string{"a", "b"}, data)
+	if found.unwritten != 0 || found.differing != 1 {
+		t.Errorf("%+v", found)
+	}
+	tensor.Poison(data[1], op.I8, "b")
+	if found := compareBits(op.I8, 1, []string{"a", "b"}, data); found.unwritten != 1 {
+		t.Errorf("both poisons: %+v", found)
+	}
+}
