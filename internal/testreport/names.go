@@ -88,7 +88,8 @@ func hasReason(document, name string) bool {
 }
 
 // readNames reads a tree, a name indented by a tab more than what it is part of: the package, the test, its
-// cases. Every line is a test or a case but those of packages.
+// cases. Every line is a test or a case but those of packages, and those that end in a slash: the name of a
+// subtest may hold slashes, and what stands before one is no test of its own.
 func readNames(path string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -104,8 +105,9 @@ func readNames(path string) ([]string, error) {
 			return nil, fmt.Errorf("%s:%d: %d tabs before %q, want at most %d", path, n, depth, name,
 				len(parts))
 		}
-		parts = append(parts[:depth], name)
-		if depth > 0 {
+		part, isFolder := strings.CutSuffix(name, "/")
+		parts = append(parts[:depth], part)
+		if depth > 0 && !isFolder {
 			names = append(names, parts[0]+" "+strings.Join(parts[1:], "/"))
 		}
 	}
@@ -131,7 +133,11 @@ func writeNames(path string, names []string) error {
 			same++
 		}
 		for depth := same; depth < len(name); depth++ {
-			tree.WriteString(strings.Repeat("\t", depth) + name[depth] + "\n")
+			line := strings.Repeat("\t", depth) + name[depth]
+			if depth > 0 && depth < len(name)-1 { // a test would have been written before its cases
+				line += "/"
+			}
+			tree.WriteString(line + "\n")
 		}
 		parts = name
 	}
