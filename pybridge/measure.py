@@ -133,7 +133,7 @@ class CallArm:
     def _rotate(self, sets: int) -> None:
         """Makes as many sets, but no more than there is room for."""
         for i in range(len(self.loaded), min(sets, self.most)):
-            self.loaded.append([_again(buffer, tensor) for buffer, tensor in self.loaded[0]])
+            self.loaded.append([buffer.again(tensor) for buffer, tensor in self.loaded[0]])
             if self.graphs:
                 self.graphs.append(self._graph(i))
         self.arm.sets = len(self.loaded)
@@ -263,15 +263,6 @@ def _room(set_bytes: int) -> int:
     needed = torch.cuda.max_memory_allocated() - held
     fit = 1 + max(0, int(SHARE_OF_FREE * free) - needed) // max(set_bytes, 1)
     return min(MOST_SETS, fit, max(2, MOST_ROTATED // max(set_bytes, 1)))
-
-
-def _again(buffer: tensors.Buffer, tensor: torch.Tensor) -> tuple[tensors.Buffer, torch.Tensor]:
-    """A second buffer with the same bytes, and the same view of it."""
-    other = tensors.Buffer(buffer.name, buffer.count, tensor.device)
-    if buffer.count:
-        other.bytes().copy_(buffer.bytes())
-    start = tensor.storage_offset() - tensors.GUARD // tensor.element_size()
-    return other, other.tensor(tensor.dtype, tensor.shape, tensor.stride(), start)
 
 
 def _unlike(a: Any, b: Any) -> int:

@@ -13,6 +13,9 @@ from wire import Memory, WireError
 CANARY = 0xC3
 GUARD = 4096
 """Bytes of canary on each side of a buffer; a multiple of every alignment that a kernel may ask for."""
+PAGE = 2 << 20
+"""Bytes of a page of a GPU, and the alignment that cudaMalloc gives large buffers: on a GPU a large buffer begins at
+one, as cuda/cudevice/guard.go places it."""
 
 DTYPES = {
     "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
@@ -54,11 +57,12 @@ class Buffer:
     def __init__(self, name: str, count: int, device: torch.device):
         self.name = name
         self.count = count
-        self._all = torch.full((GUARD + count + GUARD,), CANARY, dtype=torch.uint8, device=device)
+        self._lead = PAGE if device.type == "cuda" and count >= PAGE else GUARD
+        self._all = torch.full((self._lead + count + GUARD,), CANARY, dtype=torch.uint8, device=device)
 
     def bytes(self) -> torch.Tensor:
         """What lies between the bands, as uint8."""
-        return self._all[GUARD:GUARD + self.count]
+        return self._all[self._lead:self._lead + self.count]
 
     def tensor(self, dtype: torch.dtype, shape, stride, start: int = 0) -> torch.Tensor:
         """A view of the buffer, start counted in elements from its first byte."""
@@ -69,10 +73,19 @@ class Buffer:
         """Says whether a tensor lies in this buffer."""
         return tensor.untyped_storage().data_ptr() == self._all.untyped_storage().data_ptr()
 
+    def again(self, tensor: torch.Tensor) -> tuple[Buffer, torch.Tensor]:
+        """A second buffer with the same bytes, and the view of it that a tensor is of this one."""
+        other = Buffer(self.name, self.count, tensor.device)
+        if self.count:
+            other.bytes().copy_(self.bytes())
+        start = tensor.storage_offset() - self._lead // tensor.element_size()
+        return other, other.tensor(tensor.dtype, tensor.shape, tensor.stride(), start)
+
     def report(self) -> list[dict[str, Any]]:
         """One entry for each guard band that does not show the canary any more."""
         found = []
-        for band, first in ((self._all[:GUARD], -GUARD), (self._all[GUARD + self.count:], 0)):
+        behind = self._lead + self.count
+        for band, first in ((self._all[:self._lead], -self._lead), (self._all[behind:], 0)):
             changed = torch.nonzero(band != CANARY).flatten()
             if changed.numel():
                 found.append({"buffer": self.name, "bytes": first + int(changed[0]),

@@ -64,3 +64,13 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeBuffersBeginAPage: as cudaMalloc places them; the guard in front is whole for every size.
+func TestLargeBuffersBeginAPage(t *testing.T) {
+	for _, size := range []int64{0, 1, guardBytes, pageBytes - 1, pageBytes, 5 * pageBytes / 2, 1 << 34} {
+		lead := leadBytes(size)
+		if lead < guardBytes || lead%guardBytes != 0 || size >= pageBytes && lead%pageBytes != 0 {
+			t.Errorf("a buffer of %d bytes begins %d bytes into its allocation", size, lead)
+		}
+	}
+}

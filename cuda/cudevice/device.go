@@ -159,32 +159,27 @@ func (d *Device) Clock(library string) (cuda.Clock, error) { return cuda.OpenRun
 
 // Alloc takes memory with a canary on both sides; under a tool without.
 func (d *Device) Alloc(name string, bytes int64) (cuda.Buffer, error) {
-	guardBytes := d.watch.guardBytes()
-	base, err := cu.MemAlloc(max(1, guardBytes+bytes+guardBytes))
+	lead, guard := leadBytes(bytes), int64(guardBytes)
+	if d.watch != "" {
+		lead, guard = 0, 0
+	}
+	base, err := cu.MemAlloc(max(1, lead+bytes+guard))
 	if err != nil {
 		if code(err) == 2 {
 			return cuda.Buffer{}, d.full(name, bytes)
 		}
 		return cuda.Buffer{}, fmt.Errorf("allocate %s, %d bytes: %w", name, bytes, named(err))
 	}
-	b := cuda.Buffer{Name: name, Pointer: base.Uintptr() + uintptr(guardBytes), Bytes: bytes}
-	if guardBytes == 0 {
+	b := cuda.Buffer{Name: name, Pointer: base.Uintptr() + uintptr(lead), Bytes: bytes}
+	if guard == 0 {
 		return b, nil
 	}
-	for _, guard := range []cu.DevicePtr{base, base + cu.DevicePtr(guardBytes+bytes)} {
-		if err := cu.MemsetD8(guard, canary, guardBytes); err != nil {
+	for _, at := range []int64{lead - guard, lead + bytes} {
+		if err := cu.MemsetD8(base+cu.DevicePtr(at), canary, guard); err != nil {
 			return cuda.Buffer{}, fmt.Errorf("guard %s: %w", name, named(err))
 		}
 	}
 	return b, nil
-}
-
-// guardBytes is the length of the canary on each side of a buffer under this tool.
-func (w Watch) guardBytes() int64 {
-	if w != "" {
-		return 0
-	}
-	return guardBytes
 }
 
 func (d *Device) full(name string, bytes int64) error {
@@ -205,7 +200,7 @@ func (d *Device) Free(b cuda.Buffer) *backend.GuardReport {
 	before, after := make([]byte, guardBytes), make([]byte, guardBytes)
 	errBefore := cu.MemcpyDtoH(unsafe.Pointer(&before[0]), cu.DevicePtr(b.Pointer-guardBytes), guardBytes)
 	errAfter := cu.MemcpyDtoH(unsafe.Pointer(&after[0]), cu.DevicePtr(b.Pointer+uintptr(b.Bytes)), guardBytes)
-	if err := errors.Join(errBefore, errAfter, cu.MemFree(cu.DevicePtr(b.Pointer-guardBytes))); err != nil {
+	if err := errors.Join(errBefore, errAfter, cu.MemFree(cu.DevicePtr(b.Pointer-uintptr(leadBytes(b.Bytes))))); err != nil {
 		return nil // the device answers nothing any more, which the next call says
 	}
 	return guardReport(b, before, after)

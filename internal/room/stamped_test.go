@@ -33,7 +33,9 @@ func (s *stampedTree) command(t *testing.T, folder string, command ...string) {
 	start := time.Now()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = filepath.Join(s.root, folder)
-	cmd.Env = append(os.Environ(), "TRIAD_DEVICE=cpu", "PYTHONDONTWRITEBYTECODE=1")
+	// Without the paths of the copy Go takes what it compiled for the repository from its cache.
+	cmd.Env = append(os.Environ(), "TRIAD_DEVICE=cpu", "PYTHONDONTWRITEBYTECODE=1",
+		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
 	out, err := cmd.CombinedOutput()
 	shown := strings.TrimSpace(strings.Join(command, " "))
 	t.Logf("%v: %s", time.Since(start).Round(time.Millisecond), shown)
