@@ -37,7 +37,8 @@ lab:
 
 # The fast tier: docs/testing.md. PACKAGES or OP=softmax narrows it, RUN is a pattern of tests. With TRIAD_TEST_ALL=1, as in .ci/run, whatever is missing
 # here or over its budget is a failure, and what only a GPU reaches has to be covered; otherwise it is said at the end.
-PACKAGES ?= ./...
+# What takes longest begins first, so that no core waits for it in the end.
+PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/room ./cuda ./...
 RUN ?=
 # What only a GPU reaches: .ci/gpu-lines lists the files, and what of them no test need run.
 COVERED = cmd/triad internal/run internal/timing internal/stats internal/report internal/worker cuda cuda/gpuworker
@@ -57,7 +58,7 @@ test-packages: test-tools
 	@test -s build/packages || { echo 'make test: no package matches $(PACKAGES)' >&2; exit 2; }
 ifneq ($(TRIAD_TEST_COVER),)
 	@rm -rf build/cover && mkdir -p build/cover
-	{ $(go_test) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(COVERED:%=./%))"); $(go_test) $(counted); } | $(report)
+	{ $(go_test) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(COVERED:%=./%))"); $(go_test) $(counted); } | $(report)
 	$(GO) tool covdata textfmt -i=build/cover -o build/gpu.cover
 	$(GO) run ./internal/gpucoverage -profile build/gpu.cover -list .ci/gpu-lines
 else

@@ -14,8 +14,8 @@ CANARY = 0xC3
 GUARD = 4096
 """Bytes of canary on each side of a buffer; a multiple of every alignment that a kernel may ask for."""
 PAGE = 2 << 20
-"""Bytes of a page of a GPU, and the alignment that cudaMalloc gives large buffers: on a GPU a large buffer begins at
-one, as cuda/cudevice/guard.go places it."""
+"""Bytes of a page of a GPU, and the alignment that cudaMalloc gives large buffers: on a GPU a large buffer
+begins at one, as cuda/cudevice/guard.go places it."""
 
 DTYPES = {
     "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,

@@ -200,7 +200,8 @@ func (d *Device) Free(b cuda.Buffer) *backend.GuardReport {
 	before, after := make([]byte, guardBytes), make([]byte, guardBytes)
 	errBefore := cu.MemcpyDtoH(unsafe.Pointer(&before[0]), cu.DevicePtr(b.Pointer-guardBytes), guardBytes)
 	errAfter := cu.MemcpyDtoH(unsafe.Pointer(&after[0]), cu.DevicePtr(b.Pointer+uintptr(b.Bytes)), guardBytes)
-	if err := errors.Join(errBefore, errAfter, cu.MemFree(cu.DevicePtr(b.Pointer-uintptr(leadBytes(b.Bytes))))); err != nil {
+	base := cu.DevicePtr(b.Pointer - uintptr(leadBytes(b.Bytes)))
+	if err := errors.Join(errBefore, errAfter, cu.MemFree(base)); err != nil {
 		return nil // the device answers nothing any more, which the next call says
 	}
 	return guardReport(b, before, after)

@@ -12,9 +12,10 @@ const guardBytes = 4096
 // pageBytes is the size of a page of the GPU, and the alignment that cudaMalloc gives large buffers.
 const pageBytes = 2 << 20
 
-// leadBytes is the distance between an allocation and the buffer within: a guard, and in front of large buffers
-// a whole page. A large buffer then lies as cudaMalloc places it. A kernel that reads a row in each thread took
-// 6 to 10 % longer where its tensors began 4 KiB into a page (results/published/lab/own_files.txt).
+// leadBytes is the distance between an allocation and the buffer within: a guard, and in front of large
+// buffers a whole page. A large buffer then lies as cudaMalloc places it. Kernels whose threads each read a
+// row took 6 to 10 % longer where their tensors began 4 KiB into a page
+// (results/published/lab/own_files.txt).
 func leadBytes(bytes int64) int64 {
 	if bytes >= pageBytes {
 		return pageBytes

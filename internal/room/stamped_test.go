@@ -33,9 +33,7 @@ func (s *stampedTree) command(t *testing.T, folder string, command ...string) {
 	start := time.Now()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = filepath.Join(s.root, folder)
-	// Without the paths of the copy Go takes what it compiled for the repository from its cache.
-	cmd.Env = append(os.Environ(), "TRIAD_DEVICE=cpu", "PYTHONDONTWRITEBYTECODE=1",
-		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
+	cmd.Env = append(os.Environ(), "TRIAD_DEVICE=cpu", "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
 	shown := strings.TrimSpace(strings.Join(command, " "))
 	t.Logf("%v: %s", time.Since(start).Round(time.Millisecond), shown)
