@@ -107,7 +107,7 @@ func TestCIRun(t *testing.T) {
 	}
 }
 
-// changedInputs is what changed since the merge base: nothing on a branch that has no commit yet.
+// changedInputs lists what changed since the merge base. A branch without a commit has no changes.
 func changedInputs(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "run", "./internal/testinputs").Output()

@@ -11,7 +11,7 @@ import (
 	"triad/internal/need"
 )
 
-// settings are what of a user's home a new machine would have too: where packages come from.
+// settings are the parts of a user's home that a new machine would also have: package indexes.
 var settings = []string{
 	".config/pip", ".config/uv", ".config/git", ".config/go", ".pip", ".netrc", ".gitconfig",
 }

@@ -27,7 +27,7 @@ type clocked struct {
 	watching  bool                  // kernels are timed one by one
 	plain     int                   // how often the L2 cache was made plain
 	refuses   error                 // what that gives
-	// calls do nothing beside launch
+	// calls only launch
 	unlaunched bool
 }
 

@@ -31,7 +31,7 @@ type record struct {
 	Files map[string]builtFile `json:"files"`
 }
 
-// builtFile is what a file of a finished folder was when it was built.
+// builtFile records the size and hash of a file when its folder was finished.
 type builtFile struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`

@@ -127,7 +127,7 @@ func ordersOf(t *testing.T, program string, orders []string) []string {
 	return chosen
 }
 
-// testPrograms are what the emulator's own tests run.
+// testPrograms are the programs of the emulator's own tests.
 var testPrograms = []string{"cuda/testdata/emulator", "cuda/include"}
 
 // bugsAreReported: in every order; the fast tier runs each bug and its twin in one.

@@ -8,7 +8,7 @@ import (
 
 const attentionOperator = "flash_attention"
 
-// Of its loops for Hopper this many have exponentials beside products.
+// This many of its Hopper loops interleave exponentials with matrix products.
 func init() { hopperLoops[attentionOperator] = loopsWanted{exponentials: 8} }
 
 // attentionModel compiles a program with a part of attention's kernels changed by one edit, "" for none.

@@ -224,10 +224,10 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	}
 }
 
-// forHopper is what a kernel file says that has a variant which only Hopper's instructions can run.
+// forHopper appears in every kernel file with a Hopper-only variant.
 var forHopper = regexp.MustCompile(`, sm90_(wgmma|tma), `)
 
-// hopperKey is what a kernel file covers where nvcc compiles it: one with variants for Hopper, whose
+// hopperKey is the tier key of compiling a kernel file with nvcc: one with variants for Hopper, whose
 // disassembly TestHopperLoops reads, stands for all.
 func hopperKey(t *testing.T, operator string) string {
 	if operator == hopperWitness(t) {

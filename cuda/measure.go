@@ -177,7 +177,7 @@ type ownCalls interface {
 	close()
 }
 
-// seen is what the calls of a user's file have done so far, nothing for others.
+// seen reports what the calls of a user's file have done so far; it is empty for other kernels.
 func (a *arm) seen() Seen {
 	if a.own == nil {
 		return Seen{}

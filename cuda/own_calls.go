@@ -35,7 +35,7 @@ func (o *OwnCalls) open() {
 
 func (o *OwnCalls) close() { o.c.timed-- }
 
-// Seen is what calls have done so far.
+// Seen counts what calls have done so far.
 type Seen struct {
 	Launches    int64  // of kernels
 	Allocations int64  // that memory kept from before answered, or that is kept
@@ -43,7 +43,7 @@ type Seen struct {
 	Uncaptured  string // the first thing that no graph can hold; "" for none
 }
 
-// Seen is what the calls have done since the library was loaded.
+// Seen returns the counts since the library was loaded.
 func (o *OwnCalls) Seen() Seen {
 	return Seen{
 		Launches: int64(o.c.launches), Allocations: int64(o.c.allocations), Limits: int64(o.c.limits),

@@ -82,7 +82,8 @@ func TestOwnFileWithoutKernels(t *testing.T) {
 	}
 }
 
-// What a user's file takes or asks for while it is timed is told, and what the device refuses.
+// A timed row reports what a user's file allocates or requests while it is timed, and what the device
+// refuses.
 func TestNotesOfAnArm(t *testing.T) {
 	a := ownArm(&clocked{}, &Seen{Allocations: 3, Limits: 1})
 	notes := a.notes(errors.New("reset the persisting lines of the L2 cache: CUDA error 801"))

@@ -371,7 +371,7 @@ class Measurements:
         try:
             if step == "time":
                 wanted = args["time"]
-                plain_cache()  # a device that refuses is told of in the note
+                plain_cache()  # a device that refuses is reported in the note
                 if wanted.get("settle_ns"):
                     arm.arm.settle(wanted["settle_ns"])
                 before = self._others(arm) if wanted.get("others") else None

@@ -112,7 +112,7 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
 
 def _further(values: list, perhaps: tuple[Wanted, ...]) -> list:
     """Of further values, for each output that need not be given the one that fits it and no other; else
-    None. They are tensors of whole numbers, as these outputs are: other numbers may mean anything."""
+    None. They are integer tensors, as these outputs are: floating-point values could mean anything."""
     found = []
     for w in perhaps:
         fitting = [v for v in values if type(v) is torch.Tensor and _fits(v, w)

@@ -126,7 +126,7 @@ func upsertToolchain(tx *sql.Tx, t record.Toolchain) (id int64, err error) {
 	return id, tx.QueryRow("SELECT toolchain_id FROM toolchain WHERE content_hash = ?", t.Hash()).Scan(&id)
 }
 
-// sourceKey is what tells the sources of an implementation apart in the database: their hash and, where flags
+// sourceKey distinguishes the sources of an implementation in the database: their hash and, where flags
 // were given, a + and a hash of those.
 func sourceKey(r record.Record) string {
 	if r.Flags == "" {

@@ -2,7 +2,7 @@ package results
 
 import "testing"
 
-// Parameters that no flag can give a value are told from what only looks like one.
+// Parameters without a value are distinguished from text that only looks like one.
 func TestParametersOfOtherKinds(t *testing.T) {
 	for statement, want := range map[string]string{
 		"SELECT ?1": "?1", "SELECT ?": "?", "SELECT @a": "@a", "SELECT $a": "$a",

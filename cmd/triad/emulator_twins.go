@@ -138,7 +138,7 @@ func (a *app) tellBesides(result run.Result) {
 	}
 }
 
-// besideWords are what the emulator said of a file: "RACE on 2, of 12; not judged there on 1: ...".
+// besideWords summarizes the emulator's verdicts on a file: "RACE on 2, of 12; not judged there on 1: ...".
 func besideWords(s run.BesideSeen) string {
 	var words []string
 	for _, status := range slices.Sorted(maps.Keys(s.Wrong)) {

@@ -167,7 +167,7 @@ func (c ownCase) judged(t *testing.T) {
 	}
 }
 
-// inputs are what the verdict on the file depends on.
+// inputs lists the files that decide this file's verdict.
 func (c ownCase) inputs() []string {
 	return slices.Concat(need.UserFiles, need.Emulator, need.Judge,
 		[]string{"cmd/triad/testdata/own/" + c.File})

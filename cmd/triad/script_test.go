@@ -122,7 +122,7 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// dearScripts are what the stories that the fast tier leaves out depend on.
+// dearScripts lists the inputs of the scripts that only the long tier runs.
 var dearScripts = map[string][]string{
 	"build":         {"cuda/build.go", "cuda/cache.go", "cuda/compiler.go", "internal/run"},
 	"faults_cuda":   {"internal/run", "internal/worker", "internal/subprocess", "cuda"},

@@ -23,7 +23,7 @@ import (
 const shrinkLimit = 6 * time.Second
 
 // smallestCases searches, for every pass of every added file that is wrong, the smallest case that shows it.
-// What the emulator found beside a GPU is asked of the emulator.
+// The emulator shrinks what it found itself, also on a machine with a GPU.
 // calls watch the smallest cases; nil: none is watched.
 func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulatorTwins, request run.Request,
 	result run.Result, added []string, calls *watchedCalls,

@@ -30,7 +30,7 @@ var features = []struct {
 	{"atomics", regexp.MustCompile(`\batomic[A-Z]`)},
 }
 
-// featureOf is what a program stands for.
+// featureOf returns the feature that a program represents.
 func featureOf(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)

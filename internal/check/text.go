@@ -27,14 +27,14 @@ func Write(w io.Writer, r *Report, folder string) error {
 	return err
 }
 
-// Text is what Write prints of a finding, the number of which it gets.
+// Text formats a finding as Write prints it, with its number.
 func (f *Finding) Text(number int, folder string) string {
 	p := printer{folder: folder, sources: map[string][]string{}}
 	p.finding(number, f, 0)
 	return strings.TrimSuffix(p.text.String(), "\n")
 }
 
-// Explained says what a finding means, and how it is mended.
+// Explained says what a finding means and how to fix it.
 func (f *Finding) Explained() (meaning, mending string) { return f.about().means, f.about().mend }
 
 // printer makes the text of a report.

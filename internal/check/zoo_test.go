@@ -204,7 +204,7 @@ func TestZoo(t *testing.T) {
 // or of arrivals to tell.
 var accusable = []Kind{Race, Uninitialised, Divergence, OutOfBounds}
 
-// TestMendedTwins: every program of the zoo is silent in every order once its bug is mended. The fast tier
+// TestMendedTwins: every program of the zoo is silent in every schedule once its bug is fixed. The fast tier
 // runs one twin for each of the kinds that are most easily told wrongly.
 func TestMendedTwins(t *testing.T) {
 	for _, file := range zooFiles(t) {

@@ -65,7 +65,7 @@ func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 	return found
 }
 
-// launched is what the launches left in one element.
+// launched holds the bits that each launch left in one element.
 type launched struct {
 	differs        int  // the first launch with another value than launch 0; -1: none
 	follows        bool // the value is the same wherever the poison is

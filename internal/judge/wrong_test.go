@@ -9,7 +9,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Wrong elements are told apart by what they are, where they lie and what surrounds them.
+// Wrong elements are classified by value, position and neighbours.
 func TestEveryRejected(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	want := []float64{1, nan, nan, nan, inf, 0, 0, 0}

@@ -138,7 +138,7 @@ func (b *Binding) leavesOpen() bool {
 		len(b.perhapsOutputs()) > 0
 }
 
-// launches says whether another launch is what an alternative changes.
+// launches reports whether an alternative changes the launch.
 func (a Alternative) launches() bool { return a.Options.Grid+a.Options.Block+a.Options.Shared != "" }
 
 // isOneWarp says whether an alternative launches blocks of a warp or less.

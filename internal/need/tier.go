@@ -43,13 +43,13 @@ var (
 		"cuda/library.go", "cuda/nvcc.go", "cuda/parts.go", "cuda/prelude.go", "cuda/sources.go",
 		"cuda/spec_header.go",
 	}
-	// Programs are what triad check does with a CUDA program.
+	// Programs checks CUDA programs.
 	Programs = []string{"internal/check"}
 	// Python runs Triton and torch without a GPU.
 	Python = []string{"pybridge", "requirements.txt"}
 	// UserFiles reads and calls a user's file.
 	UserFiles = []string{"internal/kernelfile", "internal/ownkernels", "internal/shrink", "internal/advice"}
-	// Timing is what only a GPU reaches, or the fake one of the tests.
+	// Timing is code that only a GPU reaches, or the fake GPU of the tests.
 	Timing = []string{
 		"internal/timing", "cuda/gpuworker", "cuda/measure.go", "cuda/measure_finish.go",
 		"cuda/measure_graph.go",

@@ -53,7 +53,7 @@ type Side struct {
 }
 
 // key is what an entry of one side is matched with in the other: the same implementation by name on the same
-// case and device. The source may have changed, that is what is asked about.
+// case and device. The source may differ: that is the question.
 type key struct{ caseKey, impl, device string }
 
 func (e *Entry) key() key { return key{e.CaseKey, e.Impl, e.Device} }

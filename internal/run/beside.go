@@ -11,7 +11,7 @@ import (
 	"triad/internal/record"
 )
 
-// Twins run what runs on a GPU in the emulator as well, which sees what no GPU shows: a barrier that is
+// Twins run in the emulator what also runs on a GPU. The emulator sees what no GPU shows: a barrier that is
 // missing, a read past the end of an input.
 type Twins interface {
 	// Twin gives an implementation of an operator as the emulator has it, and who runs it; nil, with a
@@ -20,7 +20,7 @@ type Twins interface {
 		why string)
 }
 
-// BesideSeen is what the emulator said of an implementation that was right on a GPU.
+// BesideSeen counts the emulator's verdicts on an implementation that passed on a GPU.
 type BesideSeen struct {
 	Impl   string
 	Judged int            // cases
@@ -29,7 +29,7 @@ type BesideSeen struct {
 	Why    string         // and why not, a sentence
 }
 
-// besides counts what the emulator says. The zero value is ready.
+// besides counts the emulator's verdicts. The zero value is ready to use.
 type besides struct {
 	mu    sync.Mutex
 	seen  []*BesideSeen
@@ -37,7 +37,7 @@ type besides struct {
 	quick map[string]map[string]bool // the keys of the quick cases, by operator
 }
 
-// besideLimit is how long the emulator may take for the cases of an implementation where no limit is given.
+// besideLimit bounds the emulator's time for the cases of one implementation if no limit is given.
 const besideLimit = 60 * time.Second
 
 func (b *besides) of(impl string) *BesideSeen {
@@ -71,7 +71,7 @@ func (b *besides) isQuick(c *prepared, o op.Options) bool {
 	return keys[c.Key()]
 }
 
-// beside has the emulator judge what is right on a GPU. What it finds is the verdict.
+// beside has the emulator judge what passed on a GPU. The emulator's finding becomes the verdict.
 func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	if x.Twins == nil || r.Device != "gpu" || r.Status.Weight() == op.Bad || r.Launches == 0 ||
 		!x.besides.isQuick(c, x.request.Options) {
@@ -133,7 +133,7 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 	return nil
 }
 
-// takeEmulated makes what the emulator found the verdict on a run on a GPU.
+// takeEmulated makes the emulator's finding the verdict on a run on a GPU.
 func takeEmulated(r *record.Record, emulated record.Record) {
 	both := fmt.Sprintf("gpu %v, emulator %v", r.Status, emulated.Status)
 	if emulated.Where != nil && emulated.Where.Line > 0 {

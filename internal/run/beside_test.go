@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth"
 )
 
-// onDevice is a fake whose implementations run on a device.
+// onDevice is a fake backend whose implementations run on a device.
 type onDevice struct {
 	*fake
 	device string
@@ -27,7 +27,7 @@ func (d onDevice) Load(ctx context.Context, o string) (backend.LoadReply, backen
 	return reply, hello, err
 }
 
-// fakeTwins are what the emulator has, and for others why it has nothing.
+// fakeTwins lists the implementations that the emulator has, and for others the reason why not.
 type fakeTwins struct {
 	emulator onDevice
 	why      map[string]string

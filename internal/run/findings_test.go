@@ -29,7 +29,7 @@ type planting struct {
 	contract string
 }
 
-// optionsOf are what the command of a finding asks for.
+// optionsOf returns the options of a finding's command.
 func optionsOf(t *testing.T, f op.Finding) op.Options {
 	t.Helper()
 	options := op.Options{Device: "gpu", Attributes: map[string]string{}, Dims: map[string]int64{}}

@@ -97,7 +97,7 @@ type Ending struct {
 	Err    error
 }
 
-// Rules are what besides its result decides how a run ends.
+// Rules decide the exit code together with the result of a run.
 type Rules struct {
 	Strict bool // known faults of libraries are bad
 	Added  bool // files were named with --add: something of each has to be judged

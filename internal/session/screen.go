@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Screen is what messages for a person are written to, with at most one line of progress at its end. The line
+// Screen is the writer for messages to a person, with at most one line of progress at its end. The line
 // is taken away before anything else is written, and none is drawn while a question waits for its answer. Its
 // methods may be called from several goroutines.
 type Screen struct {

@@ -129,7 +129,7 @@ func (s *Search) toOrdinary() {
 	}
 	for _, distribution := range []string{ordinaryNumbers, first.Case.Distribution} {
 		if distribution == first.Case.Distribution && ordinaryUpstream(first) {
-			return // it is what it began with
+			return // nothing smaller was found
 		}
 		s.runs++
 		r := s.Run(Probe{

@@ -123,7 +123,7 @@ func kibibytes(status []byte, name string) int64 {
 	return n
 }
 
-// openMemory is what the memory files take that a process has open, those apart that were counted before.
+// openMemory returns the bytes of the memory files that a process has open, without those counted before.
 func openMemory(folder string, counted map[[2]uint64]bool) (bytes int64) {
 	entries, _ := os.ReadDir(folder) // of a process that has ended there are none
 	for _, e := range entries {

@@ -82,7 +82,7 @@ func (c *costs) tellDearest(out io.Writer) {
 }
 
 // tellBudgets prints the processor time of the packages with a budget of their own, and of others that are
-// over theirs, the dearest first. It gives those over.
+// over theirs, the most expensive first. It returns those over budget.
 func (c *costs) tellBudgets(out io.Writer, limits map[string]float64) (over []string) {
 	var packages []test
 	for t := range c.of {

@@ -232,7 +232,7 @@ func (w *watched) touch(name string) {
 	}
 }
 
-// processorSeconds is what a process and the children that it waited for have used.
+// processorSeconds returns the processor time of a process and of the children that it waited for.
 func processorSeconds(pid int) float64 {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options holds the flags.
 type options struct {
 	budgets  string // a file with a package, or other for the rest, and its processor seconds in each line
 	costs    string // the file that testreport exec wrote

@@ -111,7 +111,7 @@ func TestWhatFails(t *testing.T) {
 	}
 }
 
-// The dearest tests are told by their processor time, and the last line has the sum over the packages.
+// The most expensive tests are listed by processor time; the last line has the sum over the packages.
 func TestCostsAreTold(t *testing.T) {
 	out, err := told(t, passing(""), options{packages: written(t, "m/a /m/a\n"), costs: written(t,
 		`{"folder":"/m/a","test":"TestDear","processor_seconds":42}`+"\n"+

@@ -26,7 +26,7 @@ type test struct{ pkg, name string }
 
 func (t test) String() string { return t.pkg + " " + t.name }
 
-// report is what was read so far.
+// report collects what was read so far.
 type report struct {
 	out      io.Writer
 	progress *progress
@@ -92,7 +92,7 @@ func (r *report) follow(e event) {
 	}
 }
 
-// runsBecause is what internal/need logs of a case that a tier chose.
+// runsBecause begins the line that internal/need logs for a case that a tier chose.
 var runsBecause = regexp.MustCompile(`(?m)^\s*[\w.-]+\.go:\d+: runs: (.*)$`)
 
 func (r *report) endTest(t test, how string) {
@@ -179,7 +179,7 @@ func (r *report) endPackage(e event) {
 
 var place = regexp.MustCompile(`^\s*[\w.-]+\.go:\d+: `)
 
-// reason is what a skipped test said last, without the place in its source.
+// reason is the last line that a skipped test printed, without its place in the source.
 func reason(said string) string {
 	var words []string
 	for _, line := range slices.Backward(strings.Split(said, "\n")) {

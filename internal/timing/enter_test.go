@@ -50,7 +50,7 @@ func TestNobodyCanBeTimed(t *testing.T) {
 	}
 }
 
-// The fastest says that it has no second arm, beside which its noise would show.
+// The fastest says that it has no second candidate to measure its noise against.
 func TestFastestWithoutASecondArm(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"fast": 1e5, "slow": 1.2e5})
 	g.once = true

@@ -16,7 +16,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// byRowKey is what a case covers: an operator's pass, on contiguous data of a normal distribution in its
+// byRowKey is the tier key of a case: an operator's pass, on contiguous data of a normal distribution in its
 // first shape, or in another one; or another layout or distribution.
 func byRowKey(c op.Case, shape int) string {
 	key := fmt.Sprint(c.Op, " ", c.Pass)

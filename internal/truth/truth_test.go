@@ -142,7 +142,7 @@ func TestWrongInputsAreErrors(t *testing.T) {
 	}
 }
 
-// looser are the contracts beside the default one that a spec permits for a dtype.
+// looser lists the contracts other than the default that a spec permits for a dtype.
 func looser(s *op.Spec, dtype string) []string {
 	var names []string
 	for _, k := range truth.Contracts() {

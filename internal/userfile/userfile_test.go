@@ -77,7 +77,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What a driver refuses is told from what is not there.
+// A refused file is distinguished from a missing one.
 func TestRefusedOrAbsent(t *testing.T) {
 	folder := made(t)
 	var refused *RefusedError

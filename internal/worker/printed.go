@@ -66,8 +66,8 @@ func (r *ring) keep(b []byte) {
 	}
 }
 
-// Tail is what is kept, made printable, with a note of what was dropped. It has all that the worker printed
-// before it sent the reply that the caller read: that lies in the pipe, if follow has not come to it.
+// Tail returns the kept text, made printable, with a note of what was dropped. It has all that the worker
+// printed before it sent the reply that the caller read: that lies in the pipe, if follow has not come to it.
 func (r *ring) Tail() string {
 	_ = r.conn.Control(func(fd uintptr) { r.drain(fd) }) // an error: it is closed, and was read to its end
 	r.mu.Lock()

@@ -18,7 +18,7 @@ import (
 	"triad/pybridge"
 )
 
-// packageInputs are what the package is made of.
+// packageInputs lists the sources of the package.
 var packageInputs = []string{"pybridge/python", "pybridge/native", "release"}
 
 // documents are the scripts that run what the documents show.

@@ -68,7 +68,7 @@ struct WalkedPlace {
 	int steps;
 };
 
-// A work is what a launch has to do: maps a and b, and
+// A work describes one launch: maps a and b, and
 //   seek(walk, tile)          whether there is tile `tile`, of those of clusters. Each warp has a Walk, and all of its lanes seek together, never back
 //   place(walk, tile, rank)   the tile of a block of the cluster
 //   part_a, part_b(walk)      the parts of the operands
@@ -98,7 +98,7 @@ __device__ inline void copy_operand(uint32_t to, const HeadMap &map, const Walke
 	}
 }
 
-// produce_walked is what the producer's warp does: all lanes look for tiles, the first one copies.
+// produce_walked is the producer warp: all lanes look for tiles, the first one copies.
 template <class Tile, bool AlongKA, bool AlongKB, class Work> __device__ inline void produce_walked(const Work &work, uint32_t memory, int rank) {
 	const bool copies = threadIdx.x == 0;
 	const int shared_a = Tile::across > 1 ? rank * Tile::own_a : 0, shared_b = Tile::down > 1 ? rank * Tile::own_b : 0;
@@ -121,7 +121,7 @@ template <class Tile, bool AlongKA, bool AlongKB, class Work> __device__ inline 
 	for (int stage = 0; copies && stage < Tile::stages; stage++, at.next()) barrier_wait(memory + Tile::empty + 8 * at.stage, at.parity ^ 1);
 }
 
-// consume_walked is what a consumer does: multiply(d, a, b, add) with the addresses of 64 rows of a and of b in shared memory starts their product of a
+// consume_walked is a consumer warpgroup: multiply(d, a, b, add) with the addresses of 64 rows of a and of b in shared memory starts their product of a
 // stage. epilogue.begin(place) is called before the first product of a tile, epilogue.store(d, place) after the last one.
 template <class Tile, class Work, class Multiply, class Epilogue>
 __device__ inline void consume_walked(const Work &work, uint32_t memory, int rank, int consumer, Multiply multiply, Epilogue epilogue) {

@@ -107,7 +107,7 @@ template <class T> int sm90_tma(const triad_call *call) {
 	});
 }
 
-// check_tma is a limit beside those of tensor cores: what the copy engine's maps can say.
+// check_tma adds to the limits of tensor cores what the copy engine's maps can express.
 inline void check_tma(Check &check, const triad_call *call) {
 	static const char *const names[] = {"x", "w", "offsets", "grad_y"};
 	constexpr int64_t far = int64_t{1} << 33;

@@ -1,4 +1,4 @@
-// A softmax that those beside it, which try to seem faster, are compared with on a GPU.
+// An honest softmax: the reference for the files in this folder that try to look faster on a GPU.
 #include <cuda_runtime.h>
 __global__ void softmax_rows(const float *x, float *y, int rows, int cols) {
 	__shared__ float part[32];
