@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/internal/catalog"
+	"triad/internal/ownkernels"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -174,7 +175,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	if o.planOnly {
 		return a.printPlan(ctx, request, needs, (*run.Runner).PlanBench)
 	}
-	s, _, err := a.openSession(ctx, &request, needs)
+	s, mine, err := a.openSession(ctx, &request, needs)
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,30 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	if end.Usage() || !s.Recorded() { // there is nothing to print
 		return end.Failure(err)
 	}
-	return end.Failure(errors.Join(err, a.printBench(s, result, o, end)))
+	err = errors.Join(err, a.printBench(s, result, o, end))
+	if !o.json && mine != nil {
+		a.tellJudgedOnGPUAlone(result)
+	}
+	return end.Failure(err)
+}
+
+// tellJudgedOnGPUAlone says of the user's CUDA files what bench did not ask: its sizes are too large for the
+// emulator, and a race seldom shows on a GPU.
+func (a *app) tellJudgedOnGPUAlone(result run.Result) {
+	var names []string
+	for _, r := range result.Records {
+		file, _, _ := strings.Cut(r.Impl, ":")
+		if strings.HasPrefix(file, ownkernels.Family+"/") && strings.HasSuffix(file, ".cu") &&
+			!slices.Contains(names, r.Impl) {
+			names = append(names, r.Impl)
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(a.style().Wrap(a.out), "%s: judged on the GPU alone, where races and reads out of bounds "+
+			"seldom show; triad compare also judges the quick cases in the emulator, which sees "+
+			"them.\n",
+			strings.Join(names, ", "))
+	}
 }
 
 // printBench prints a result as tables, or as JSON lines.
