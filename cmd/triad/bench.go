@@ -203,10 +203,9 @@ func (a *app) tellJudgedOnGPUAlone(result run.Result) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(a.style().Wrap(a.out), "%s: judged on the GPU alone, where races and reads out of bounds "+
-			"seldom show; triad compare also judges the quick cases in the emulator, which sees "+
-			"them.\n",
-			strings.Join(names, ", "))
+		fmt.Fprintf(a.style().Wrap(a.out), "%s: judged on the GPU alone, where races and reads out of "+
+			"bounds seldom show; triad compare also judges the quick cases in the emulator, which "+
+			"sees them.\n", strings.Join(names, ", "))
 	}
 }
 

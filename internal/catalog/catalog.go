@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"sync"
 
 	"triad/internal/op"
@@ -101,6 +100,5 @@ func Get(name string) (*Operator, error) {
 	if read, ok := readers[name]; ok {
 		return read()
 	}
-	return nil, &op.UsageError{Message: fmt.Sprintf("unknown operator %q: want one of %s", name,
-		strings.Join(Names(), ", "))}
+	return nil, unknown(name)
 }

@@ -30,10 +30,10 @@ func TestEverySpecLoads(t *testing.T) {
 }
 
 func TestUnknownOperatorNamesWhatThereIs(t *testing.T) {
-	_, err := Get("softmin")
+	_, err := Get("sigmoid")
 	var usage *op.UsageError
-	if !errors.As(err, &usage) || usage.Message != `unknown operator "softmin": want one of `+
-		strings.Join(Names(), ", ") {
+	if !errors.As(err, &usage) || usage.Message != `unknown operator "sigmoid": want one of `+
+		strings.Join(Names(), ", ")+"; triad new NAME begins one of your own" {
 		t.Errorf("%v", err)
 	}
 }
@@ -148,5 +148,33 @@ func coversUpstreams(t *testing.T, s *op.Spec, level op.Level, head string, seen
 	if met != len(layouts) && (level != op.LevelQuick || met != 1) {
 		t.Errorf("%s %s: %supstream gradients lie in %d ways, want those of %v", s.Name, level, head, met,
 			layouts)
+	}
+}
+
+// TestOtherNames: a name that no operator has leads to the one that was meant, and no name to two.
+func TestOtherNames(t *testing.T) {
+	owners := map[string]string{}
+	for _, o := range All() {
+		if len(o.Spec.AlsoCalled) == 0 {
+			t.Errorf("%s: no other name", o.Spec.Name)
+		}
+		for _, name := range append([]string{o.Spec.Name}, o.Spec.AlsoCalled...) {
+			if owners[name] != "" {
+				t.Errorf("%s is %s and %s", name, owners[name], o.Spec.Name)
+			}
+			owners[name] = o.Spec.Name
+		}
+	}
+	for name, want := range map[string]string{
+		"matmul": "here it is called gemm", "vector-add": "here it is called add", "TopK": "called top_k",
+		"Softmax": "called softmax", "sofmax": "do you mean softmax?", "layernrom": "do you mean layernorm?",
+		"rms_nrom": "do you mean rmsnorm?", "conv2d": "do you mean conv1d?", "": "want one of",
+		"xy": "want one of add",
+	} {
+		_, err := Get(name)
+		var usage *op.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", name, err, want)
+		}
 	}
 }

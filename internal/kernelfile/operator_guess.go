@@ -20,7 +20,11 @@ func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
 	tensorsNamed := map[string]int{} // of the operators that fit
 	for _, s := range specs {
 		plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
-		carries := func(name string) bool { return strings.Contains(plain(name), plain(s.Name)) }
+		carries := func(name string) bool {
+			words := "_" + strings.ToLower(strings.TrimSuffix(name, filepath.Ext(name))) + "_"
+			isWord := func(other string) bool { return strings.Contains(words, "_"+other+"_") }
+			return strings.Contains(plain(name), plain(s.Name)) || slices.ContainsFunc(s.AlsoCalled, isWord)
+		}
 		if slices.ContainsFunc(names, carries) {
 			named = append(named, s.Name)
 		}

@@ -98,6 +98,12 @@ func (s *Spec) compileHead() error {
 	if s.Summary == "" || s.Formula == "" || s.Source == "" {
 		return errors.New("summary, formula and source: want a text for each")
 	}
+	called := map[string]bool{s.Name: true}
+	for _, name := range s.AlsoCalled {
+		if err := checkName("also_called", name, called); err != nil {
+			return err
+		}
+	}
 	if s.Backward != nil {
 		for _, d := range s.Backward.DTypes {
 			if !slices.Contains(s.DTypes, d) {

@@ -19,7 +19,7 @@ func TestLoadSaysWhere(t *testing.T) {
 	for _, c := range []struct{ old, new, line, want string }{
 		{
 			`summary = "`, `sumary = "`, lineOf("summary = "),
-			"unknown key sumary: want of absent, advice, attributes",
+			"unknown key sumary: want of absent, advice, also_called, attributes",
 		},
 		{
 			`type = "float"`, `typ = "float"`, lineOf(`type = "float"`),

@@ -7,6 +7,7 @@ import "slices"
 type Spec struct {
 	Name        string          `toml:"name"`
 	Summary     string          `toml:"summary"`
+	AlsoCalled  []string        `toml:"also_called"` // other common names: matmul is gemm
 	Formula     string          `toml:"formula"`
 	Source      string          `toml:"source"`
 	DTypes      []string        `toml:"dtypes"`  // names of a case's dtype; "e5m2_e4m3" has two parts
