@@ -343,8 +343,8 @@ type Bound struct {
 }
 
 // Bounds evaluates the limits of a case's pass, and those of the forward that a chained backward follows:
-// magnitude gives the largest magnitude of a drawn tensor, half the largest number of the case's first dtype is
-// given as stored.
+// magnitude gives the largest magnitude of a drawn tensor, half the largest number of the case's first dtype
+// is given as stored.
 func (s *Spec) Bounds(c Case, stored float64, magnitude func(tensor string) (float64, bool)) ([]Bound,
 	error,
 ) {

@@ -310,8 +310,8 @@ func TestLimitsHold(t *testing.T) {
 	}
 }
 
-// The limits hold for the inputs as they come out, with the numbers that are not scaled. For a chained backward
-// those of its forward hold too.
+// The limits hold for the inputs as they come out, with the numbers that are not scaled. For a chained
+// backward those of its forward hold too.
 func TestLimitsHoldForWhatIsKept(t *testing.T) {
 	for _, name := range []string{"moe", "flash_attention"} {
 		s := specNamed(t, name)
@@ -362,8 +362,8 @@ func limitsHold(t *testing.T, s *op.Spec, c op.Case, seed uint64) {
 		}
 		for _, b := range bounds {
 			if b.Value > b.Limit*1.01 { // inputs are rounded to their dtype at last
-				t.Errorf("%s %v %s %v, seed %d: %s is %v, want at most %v", c.Op, c.Pass, c.DType, c.Dims, seed,
-					b.Text, b.Value, b.Limit)
+				t.Errorf("%s %v %s %v, seed %d: %s is %v, want at most %v", c.Op, c.Pass, c.DType, c.Dims,
+					seed, b.Text, b.Value, b.Limit)
 			}
 		}
 	}
