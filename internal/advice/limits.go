@@ -1,11 +1,13 @@
 package advice
 
 import (
+	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -23,6 +25,9 @@ var (
 	// a compiler's note behind a redefinition, about a line of the emulator
 	definedTwice = regexp.MustCompile(`redefinition of [‘'][^’'\n]*?(\w+)(?:\([^’'\n]*)?[’'](?:[^\n]*\n)` +
 		`(?:[^\n]*\n){0,6}?\S*cuda/emulator/\S+: note: `)
+	undeclared = regexp.MustCompile( // of clang
+		`(?:use of undeclared identifier|unknown type name) '([\w:]+)'`,
+	)
 	noNamespace = regexp.MustCompile(`[‘'](\w+)[’'] is not a ` +
 		`(?:namespace-name|class, namespace, or enumeration)`)
 	// headers of CUDA and its libraries; the emulator has its own of those that it knows
@@ -63,13 +68,25 @@ var (
 	checksGPU = regexp.MustCompile(`\bis_cuda\b|\.device\.type\b|\bis_available\b`)
 )
 
-// toolkit are the beginnings of names that CUDA and its libraries define, and no program of a user's: two
-// underscores are the compiler's.
+// toolkit are the beginnings of names that CUDA and its libraries define, and no program of a user's.
 var toolkit = []string{
-	"cuda", "cublas", "cudnn", "curand", "cusparse", "cusolver", "cufft", "nvcuda", "nvtx", "nccl", "__",
-	"thrust", "cub", "wmma", "cooperative_groups", "cute", "cutlass", "cg", "tex1D", "tex2D", "make_", "at",
-	"torch", "c10",
+	"cuda", "cublas", "cudnn", "curand", "cusparse", "cusolver", "cufft", "nvcuda", "nvtx", "nccl", "__nv_",
+	"__cuda", "thrust", "cub", "wmma", "cooperative_groups", "cute", "cutlass", "cg", "at", "torch", "c10",
 }
+
+// cudaNames are the public device functions, intrinsics and types of CUDA 13.0's headers. A name that is not
+// among them, such as __my_helper, is the file's own.
+//
+//go:embed cuda_names.txt
+var cudaNames string
+
+var isCUDAName = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range strings.Fields(cudaNames) {
+		names[name] = true
+	}
+	return names
+})
 
 // BuildLimit says of a file that could not be built or imported whether something is missing here, rather
 // than wrong in the file: UNAVAILABLE for a header, a package, a constant or a GPU, UNSUPPORTED for what the
@@ -109,7 +126,7 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			"pointers (%s)",
 			m[1]+m[2], firstLine(message)), true
 	}
-	for _, pattern := range []*regexp.Regexp{unknownName, noNamespace} {
+	for _, pattern := range []*regexp.Regexp{unknownName, undeclared, noNamespace} {
 		if m := pattern.FindStringSubmatch(text); m != nil && emulated && ofToolkit(m[1]) {
 			return op.StatusUnsupported, fmt.Sprintf(
 				"the emulator does not have %s: run it where a GPU is, "+
@@ -159,7 +176,7 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 
 // ofToolkit says whether a name is one of CUDA's own or of a library beside it.
 func ofToolkit(name string) bool {
-	return slices.ContainsFunc(toolkit, func(prefix string) bool {
+	return isCUDAName()[name] || slices.ContainsFunc(toolkit, func(prefix string) bool {
 		if strings.HasPrefix(prefix, "_") || strings.HasSuffix(prefix, "_") || len(prefix) > 3 {
 			return strings.HasPrefix(name, prefix)
 		}

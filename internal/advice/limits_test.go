@@ -83,6 +83,16 @@ var buildLimits = []struct {
 		"__nv_fp8x4_e4m3",
 	},
 	{"x.cu:7: ‘cublasSgemm’ was not declared in this scope", "", true, op.StatusUnknown, ""},
+	{
+		"x.cu:7: ‘surfCubemapread’ was not declared in this scope", "", false, op.StatusUnsupported,
+		"the emulator does not have surfCubemapread",
+	},
+	{
+		"x.cu:7: use of undeclared identifier '__match_any_sync'", "", false, op.StatusUnsupported,
+		"the emulator does not have __match_any_sync",
+	},
+	{"x.cu:7: ‘__my_helper’ was not declared in this scope", "", false, op.StatusUnknown, ""},
+	{"x.cu:7: ‘make_tile’ was not declared in this scope", "", false, op.StatusUnknown, ""},
 	{"x.cu:7: ‘total’ was not declared in this scope", "", false, op.StatusUnknown, ""},
 	{
 		"x.cu:7: ‘READS’ was not declared in this scope",

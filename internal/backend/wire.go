@@ -105,6 +105,9 @@ type Implementation struct {
 	// the family of a library whose operations a function of the user's may call, "torch": what is known of
 	// those that it does call is no fault of the function
 	Calls string `json:"-"`
+	// why its forward cannot be judged: it chooses elements by random numbers of its own. Its backward is
+	// judged by the choice that its forward makes. Not on the wire
+	Draws string `json:"-"`
 	// "quick1", "quick2": at most so many cases a pass and dtype with --quick, none of them trivial
 	// (torch.compile)
 	Limit string `json:"limit,omitempty"`

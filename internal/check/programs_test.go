@@ -24,6 +24,7 @@ var features = []struct {
 	{"cooperative groups", regexp.MustCompile(`cooperative_groups`)},
 	{"a lock or a flag between blocks", regexp.MustCompile(`__threadfence|cuda::atomic`)},
 	{"16-bit floats", regexp.MustCompile(`\b(__half|half|__nv_bfloat16)2?\b`)},
+	{"parts of words", regexp.MustCompile(`__v(add|iadd)`)},
 	{"streams", regexp.MustCompile(`cudaStream_t`)},
 	{"shuffles", regexp.MustCompile(`__shfl_`)},
 	{"shared memory", regexp.MustCompile(`__shared__`)},

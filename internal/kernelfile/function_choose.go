@@ -104,6 +104,8 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	switch {
 	case !found:
 		return nil, file.noFunction(r, passes)
+	case len(bindings) == 1 && bindings[0].Draws != "": // a pair alone can be judged
+		return nil, bindings[0].errorf("%s", bindings[0].Draws)
 	case several != nil:
 		for _, b := range bindings { // of the other pass
 			several.Names = append(several.Names, b.Function.Name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/catalog"
 	"triad/internal/op"
 )
 
@@ -156,6 +157,30 @@ void test_backward(const float *x, float *y, const float *dy, float *dx, int row
 			if has != want {
 				t.Errorf("%s beside %s: judged %v, error %v: want %v", name, back, has, err, want)
 			}
+		}
+	}
+}
+
+// A function that draws random numbers of its own is judged where it takes their seed and has a gradient.
+func TestOwnRandomNumbers(t *testing.T) {
+	o, err := catalog.Get("dropout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const forward = "def dropout(x, p, seed):\n    return x\n"
+	const backward = "\ndef dropout_backward(dy, p, seed):\n    return dy\n"
+	for text, want := range map[string]bool{
+		forward + backward: true,
+		forward:            false,
+		strings.ReplaceAll(forward+backward, ", seed", ""): false,
+	} {
+		r := Request{Path: "mine.py"}
+		all, err := Bind(r.Read(text, nil), r, o.Spec, o.Spec.Passes(), Options{})
+		if (err == nil) != want || want && (len(all) != 2 || all[0].Draws != o.Spec.Own.Lacks) {
+			t.Errorf("%q: %v, error %v", text, all, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), o.Spec.Own.Lacks) {
+			t.Error(err)
 		}
 	}
 }

@@ -70,6 +70,7 @@ type Binding struct {
 	Options  Options
 	Launch   *Launch // of a kernel; nil for a host function
 	Notes    []string
+	Draws    string   // why its forward cannot be judged: it draws random numbers of its own
 	kernels  []string // the file's
 	aligned  bool
 	numbers  []string // of its template, as they were proposed: "BLOCK is 256"
@@ -237,13 +238,21 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 	}
 }
 
-// checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones.
+// checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones, where it
+// does not take their seed. With a seed its forward shows which elements it chooses, and its backward is
+// judged by that.
 func (b *Binding) checkNeeds(file *File) error {
 	own := b.Spec.Own
 	has := func(word string) bool { return strings.Contains(file.words, word) }
-	if len(own.Needs) > 0 && !slices.ContainsFunc(own.Needs, has) {
+	if len(own.Needs) == 0 || slices.ContainsFunc(own.Needs, has) {
+		return nil
+	}
+	if !b.has(Attribute, own.Seed) {
 		return b.errorf("%s", own.Lacks)
 	}
+	b.Draws = own.Lacks
+	b.Notes = append(b.Notes, "its random numbers are its own: its gradient is judged by the elements that "+
+		"its forward keeps")
 	return nil
 }
 

@@ -342,14 +342,19 @@ type Bound struct {
 	Limit float64
 }
 
-// Bounds evaluates the limits of a case's pass: magnitude gives the largest magnitude of a drawn tensor, half
-// the largest number of the case's first dtype is given as stored.
+// Bounds evaluates the limits of a case's pass, and those of the forward that a chained backward follows:
+// magnitude gives the largest magnitude of a drawn tensor, half the largest number of the case's first dtype
+// is given as stored.
 func (s *Spec) Bounds(c Case, stored float64, magnitude func(tensor string) (float64, bool)) ([]Bound,
 	error,
 ) {
 	limits := s.Limits.Forward
 	if c.Pass == Backward {
 		limits = s.Limits.Backward
+		if s.Backward.Chained {
+			limits.fp32 = slices.Concat(s.Limits.Forward.fp32, limits.fp32)
+			limits.stored = slices.Concat(s.Limits.Forward.stored, limits.stored)
+		}
 	}
 	look := func(name string) (float64, bool) {
 		if v, ok := magnitude(name); ok {

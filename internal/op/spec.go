@@ -179,6 +179,9 @@ type OwnSpec struct {
 	// and what is said of others: no answer of theirs can be compared
 	Needs []string `toml:"needs"`
 	Lacks string   `toml:"lacks"`
+	// the attribute that seeds those numbers: a gradient of a function that takes it is judged by the choice
+	// that its own forward makes
+	Seed string `toml:"seed"`
 	// Moves says that values are moved alone: an int may hold the bits of a float
 	Moves bool `toml:"moves"`
 	// by attribute, the number in a file's lines that says a value of it: approximate = { tanh = 0.044715 }

@@ -91,6 +91,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	for i := range reply.Implementations {
 		reply.Implementations[i].Source, reply.Implementations[i].Flags = f.source, f.reading.Flags
 		reply.Implementations[i].Doubts = f.doubtsOf(reply.Implementations[i].Pass)
+		reply.Implementations[i].Draws = f.Bindings[0].Draws
 		if f.IsPython() && !f.launches {
 			reply.Implementations[i].Calls = "torch"
 		}

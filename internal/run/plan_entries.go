@@ -343,6 +343,9 @@ func (l loaded) chosen(i backend.Implementation, c op.Case) entry {
 		e.verdict = &ruling{status: op.StatusUnsupported, sentence: i.Name +
 			" recomputes its forward and takes no saved tensors: it is judged chained"}
 	}
+	if i.Draws != "" && c.Pass == op.Forward {
+		e.verdict = &ruling{status: op.StatusUnsupported, sentence: i.Draws}
+	}
 	if forward := forwardOf(i); !i.Recomputes && c.Saved == "own" && !l.has(forward, op.Forward) {
 		e.verdict = &ruling{status: op.StatusMissing, sentence: i.Name + " is chained to a forward " +
 			forward + ", which is not there"}

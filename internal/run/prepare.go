@@ -212,6 +212,12 @@ func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job,
 		Attrs:   attrRefs(c),
 		Outputs: c.outputs, Launches: c.launches(e.implementation.Device, c.level), SizesAlone: c.sizesAlone,
 	}
+	if c.Pass == op.Backward && e.implementation.Draws != "" {
+		if _, err := c.savedOnce(e.implementation.Name,
+			func() ([]tensor.Tensor, error) { return x.ownChoice(ctx, c, e) }); err != nil {
+			return job, err
+		}
+	}
 	if c.Pass == op.Forward || e.implementation.Recomputes {
 		job.Inputs = c.given
 		return job, nil
@@ -260,21 +266,19 @@ func (c *prepared) savedBy(e entry) []tensor.Tensor {
 	return c.saves[e.implementation.Name]
 }
 
-// ownSaved runs the forward that a backward is chained to and returns what it saved.
-func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tensor.Tensor, error) {
+// ownForward runs the forward of a backward, so many times.
+func (x *execution) ownForward(ctx context.Context, c *prepared, e entry, times int,
+	inputs func([]op.TensorType) ([]tensor.Tensor, error),
+) ([]backend.LaunchOutcome, error) {
 	outputs, err := c.operator.Spec.ForwardOutputs(c.Case)
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := c.operator.Spec.ForwardInputs(c.Case)
+	types, err := c.operator.Spec.ForwardInputs(c.Case)
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(inputs))
-	for i, t := range inputs {
-		names[i] = t.Name
-	}
-	in, err := assemble(names, c.given)
+	in, err := inputs(types)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +286,7 @@ func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tenso
 	i.Pass, i.Name = op.Forward, forwardOf(i)
 	outcome, err := x.attempt(ctx, e, backend.Job{
 		Implementation: i, DType: c.DType, Contract: i.Contract, Attrs: attrRefs(c), Inputs: in,
-		Outputs: outputs, Launches: launches(i.Device, op.LevelDefault)[:1],
+		Outputs: outputs, Launches: launches(i.Device, op.LevelDefault)[:times],
 	})
 	if err != nil {
 		return nil, err
@@ -291,8 +295,61 @@ func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tenso
 		outcome.Sentence = "its forward " + i.Name + ": " + outcome.Sentence
 		return nil, &stoppedBefore{outcome}
 	}
+	return outcome.Launches, nil
+}
+
+// ownChoice is what the forward of a function that draws its own random numbers gives for ones: which
+// elements it keeps. A choice that changes from call to call says nothing of another call's gradient.
+func (x *execution) ownChoice(ctx context.Context, c *prepared, e entry) ([]tensor.Tensor, error) {
+	launches, err := x.ownForward(ctx, c, e, 2, func(types []op.TensorType) ([]tensor.Tensor, error) {
+		var in []tensor.Tensor
+		for _, t := range types {
+			one := tensor.New(t.Name, t.DType, t.Shape)
+			one.SetFloat64s(slices.Repeat([]float64{1}, int(t.Elements())))
+			in = append(in, one)
+		}
+		return in, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var given []tensor.Tensor
+	for i, o := range launches[0].Outputs {
+		if !o.Present {
+			continue
+		}
+		if !tensor.Equal(o.Tensor.Data, launches[1].Outputs[i].Tensor.Data) {
+			return nil, &stoppedBefore{backend.Outcome{
+				Status: op.StatusUnsupported,
+				Sentence: "two calls of its forward with the same seed differ, and its gradient is one of " +
+					"neither: " + e.implementation.Draws,
+			}}
+		}
+		given = append(given, o.Tensor)
+	}
+	return given, nil
+}
+
+// ownSaved runs the forward that a backward is chained to and returns what it saved.
+func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tensor.Tensor, error) {
+	launches, err := x.ownForward(ctx, c, e, 1, func(types []op.TensorType) ([]tensor.Tensor, error) {
+		names := make([]string, len(types))
+		for i, t := range types {
+			names[i] = t.Name
+		}
+		return assemble(names, c.given)
+	})
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := c.operator.Spec.ForwardOutputs(c.Case)
+	if err != nil {
+		return nil, err
+	}
+	i := e.implementation
+	i.Name = forwardOf(i)
 	var saved []tensor.Tensor
-	for k, o := range outcome.Launches[0].Outputs {
+	for k, o := range launches[0].Outputs {
 		if o.Present && returned(o).Data == nil && slices.Contains(c.operator.Spec.Backward.Inputs, o.Name) {
 			return nil, &stoppedBefore{backend.Outcome{
 				Status: op.StatusFail,

@@ -113,26 +113,50 @@ func (d *drawing) table(x []float64, kind string, exact bool) {
 
 // limit scales what was drawn down by powers of two until every intermediate the spec bounds stays within its
 // range: first an upstream gradient that is huge, then the inputs. Of extreme inputs only what is larger than
-// 1 is scaled, so that the smallest numbers remain.
+// 1 is scaled, so that the smallest numbers remain; where numbers up to 1 exceed the bounds themselves, as in
+// a product of four matrices in fp16, what is larger than a smaller power of two.
 func (m *maker) limit() error {
 	if declaresInfinity(m.c.Distribution) {
 		return nil
 	}
-	upstream, inputs := 0, 0
-	for range 4096 {
-		within, err := m.within(upstream, inputs)
-		if err != nil || within {
-			m.shrink(upstream, inputs)
-			return err
+	for keep := 1.0; keep >= 0x1p-64; keep /= 2 {
+		m.keep(keep)
+		upstream, inputs := 0, 0
+		for range 4096 {
+			within, err := m.within(upstream, inputs)
+			if err != nil || within {
+				m.shrink(upstream, inputs)
+				return err
+			}
+			if m.c.Upstream == "huge" && m.largest(true)*math.Ldexp(1, -upstream) > 1 {
+				upstream++
+			} else if m.c.Distribution == "extremes" && m.largest(false)*math.Ldexp(1, -inputs) < keep {
+				break // what is scaled is smaller than what is kept
+			} else {
+				inputs++
+			}
 		}
-		if m.c.Upstream == "huge" && m.largest(true)*math.Ldexp(1, -upstream) > 1 {
-			upstream++
-		} else {
-			inputs++
+		if m.c.Distribution != "extremes" {
+			break
 		}
 	}
 	return fmt.Errorf("make inputs of %s: %s data exceed its limits however small they are", m.c.Op,
 		m.c.Distribution)
+}
+
+// keep says up to which magnitude extreme inputs are not scaled.
+func (m *maker) keep(magnitude float64) {
+	if m.kept = magnitude; m.c.Distribution != "extremes" {
+		return
+	}
+	for _, s := range m.drawn {
+		s.kept = 0
+		for _, v := range s.values {
+			if v = math.Abs(v); v <= magnitude {
+				s.kept = max(s.kept, v)
+			}
+		}
+	}
 }
 
 // largest is the largest magnitude among upstream gradients, or among the rest.
@@ -156,8 +180,8 @@ func (m *maker) within(upstream, inputs int) (bool, error) {
 			return 0, false
 		case s.upstream:
 			return math.Ldexp(s.largest, -upstream), true
-		case s.scalable && (m.c.Distribution != "extremes" || s.largest > 1):
-			return math.Ldexp(s.largest, -inputs), true
+		case s.scalable && (m.c.Distribution != "extremes" || s.largest > m.kept):
+			return max(math.Ldexp(s.largest, -inputs), s.kept), true
 		}
 		return s.largest, true
 	})
@@ -188,11 +212,11 @@ func (m *maker) shrink(upstream, inputs int) {
 		factor := math.Ldexp(1, -by)
 		eachElement(s.values, nil, func(_ *stream, _ uint64, part []float64) {
 			for i, v := range part {
-				if s.upstream || m.c.Distribution != "extremes" || math.Abs(v) > 1 {
+				if s.upstream || m.c.Distribution != "extremes" || math.Abs(v) > m.kept {
 					part[i] = v * factor
 				}
 			}
 		})
-		s.largest *= factor
+		s.largest = max(s.largest*factor, s.kept)
 	}
 }

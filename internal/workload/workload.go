@@ -59,6 +59,7 @@ type maker struct {
 	seed   uint64
 	key    string
 	drawn  map[string]*source       // by name of the input or upstream gradient
+	kept   float64                  // up to this magnitude extreme inputs are not scaled
 	scales map[string]tensor.Tensor // by name of the scale tensor
 }
 
@@ -76,6 +77,7 @@ type source struct {
 	upstream bool
 	scalable bool // limits may scale it down
 	largest  float64
+	kept     float64 // the largest magnitude that is not scaled
 }
 
 // types lists what Inputs gives.

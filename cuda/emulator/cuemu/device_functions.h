@@ -259,26 +259,6 @@ inline long long clock64() { return std::chrono::steady_clock::now().time_since_
 inline long long __clock64() { return clock64(); }
 inline void __prof_trigger(int) {}
 
-// Four bytes or two halves of a word at once.
-#define CUEMU_IN_PARTS(name, T, bits, expression)                                      \
-	inline unsigned name(unsigned x, unsigned y) {                                        \
-		unsigned out = 0;                                                                    \
-		for (int i = 0; i < 32; i += bits) {                                                 \
-			const T a = static_cast<T>(x >> i), b = static_cast<T>(y >> i);                     \
-			out |= static_cast<unsigned>((expression) & ((1ull << bits) - 1)) << i;             \
-		}                                                                                    \
-		return out;                                                                          \
-	}
-CUEMU_IN_PARTS(__vadd4, unsigned char, 8, a + b)
-CUEMU_IN_PARTS(__vsub4, unsigned char, 8, a - b)
-CUEMU_IN_PARTS(__vmaxu4, unsigned char, 8, a > b ? a : b)
-CUEMU_IN_PARTS(__vminu4, unsigned char, 8, a < b ? a : b)
-CUEMU_IN_PARTS(__vmaxs4, signed char, 8, a > b ? a : b)
-CUEMU_IN_PARTS(__vmins4, signed char, 8, a < b ? a : b)
-CUEMU_IN_PARTS(__vabsdiffu4, unsigned char, 8, a > b ? a - b : b - a)
-CUEMU_IN_PARTS(__vcmpeq4, unsigned char, 8, a == b ? 0xff : 0)
-CUEMU_IN_PARTS(__vadd2, unsigned short, 16, a + b)
-CUEMU_IN_PARTS(__vsub2, unsigned short, 16, a - b)
-#undef CUEMU_IN_PARTS
+#include "cuemu/parts_of_words.h"
 
 #endif

@@ -70,14 +70,6 @@ inline unsigned long long ullmin(unsigned long long a, unsigned long long b) { r
 inline unsigned long long ullmax(unsigned long long a, unsigned long long b) { return a > b ? a : b; }
 inline unsigned __uhadd(unsigned a, unsigned b) { return static_cast<unsigned>((static_cast<unsigned long long>(a) + b) >> 1); }
 inline unsigned __urhadd(unsigned a, unsigned b) { return static_cast<unsigned>((static_cast<unsigned long long>(a) + b + 1) >> 1); }
-inline unsigned __vsadu4(unsigned a, unsigned b) {
-	unsigned sum = 0;
-	for (int i = 0; i < 32; i += 8) {
-		const unsigned x = a >> i & 0xff, y = b >> i & 0xff;
-		sum += x > y ? x - y : y - x;
-	}
-	return sum;
-}
 // Two products of a half word of a and a byte of b, which lies in b's lower or upper half.
 inline int __dp2a_lo(int a, int b, int c) {
 	return c + static_cast<short>(a) * static_cast<signed char>(b) + static_cast<short>(a >> 16) * static_cast<signed char>(b >> 8);

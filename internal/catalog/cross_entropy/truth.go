@@ -130,7 +130,8 @@ func (s settings) reduced(k *truth.Request, each judge.Target) judge.Target {
 //	|w|*(p*e + 4*u32*q + 2^-126),  e = u32*(2*|x-lse| + 10)
 //
 // and where lse is of the row's own forward, which rounded it to fp32, e has its allowance and u32*|lse|
-// more.
+// more. Autograd computes p*sum(q) - q: with label smoothing that is a sum of V equal terms beside 1-s, in
+// which one addition after the other loses up to u32*(V+4), so that e has this too.
 func backward(k *truth.Request) ([]judge.Target, error) {
 	s, logits, err := settingsOf(k)
 	names := []string{"grad_loss"}
@@ -158,6 +159,8 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 		lost += judge.U32 * math.Abs(lse)
 		if !k.Chained() {
 			lse, lost = given[1][r], 0
+		} else if s.smoothing > 0 {
+			lost += judge.U32 * (classes + 4)
 		}
 		for c, v := range x {
 			p, q := math.Exp(v-lse), s.smoothing/classes

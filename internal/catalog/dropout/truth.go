@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/tensor"
 	"triad/internal/truth"
 	"triad/internal/workload"
 )
@@ -47,9 +48,12 @@ func (r rule) keep(first int64, n int, work func(i int)) {
 	}
 }
 
+// keeps calls work with the places of elements that are kept, of n from first on, a multiple of 4.
+type keeps func(first int64, n int, work func(i int))
+
 // dropped is output = factor * input where it is kept, else 0. T = 2*u32*|R|, for the factor and the product:
 // a kernel may divide by 1 - p. At p = 0 it copies, T = 0.
-func dropped(k *truth.Request, input, output string) (judge.Target, error) {
+func dropped(k *truth.Request, input, output string, keep keeps) (judge.Target, error) {
 	x, err := k.Rank(input, 1)
 	if err != nil {
 		return judge.Target{}, err
@@ -60,9 +64,9 @@ func dropped(k *truth.Request, input, output string) (judge.Target, error) {
 	truth.FillFlat(k, y, memory, func(own []float64, first int64, out truth.Row) {
 		own = own[:len(out.R)]
 		x.DecodeRow(own, 0, first)
-		r.keep(first, len(own), func(i int) {
+		keep(first, len(own), func(i int) {
 			out.R[i] = own[i] * r.factor
-			if r.factor != 1 && own[i] != 0 {
+			if r.factor != 1 && own[i] != 0 && truth.IsFinite(own[i]) {
 				out.T[i] = 2*judge.U32*math.Abs(out.R[i]) + truth.Subnormal
 			}
 			out.TFP32[i] = out.T[i]
@@ -73,11 +77,11 @@ func dropped(k *truth.Request, input, output string) (judge.Target, error) {
 }
 
 func forward(k *truth.Request) ([]judge.Target, error) {
-	y, err := dropped(k, "x", "y")
+	r := ruleOf(k.Attrs)
+	y, err := dropped(k, "x", "y", r.keep)
 	if err != nil {
 		return nil, err
 	}
-	r := ruleOf(k.Attrs)
 	mask := k.FlatTarget("mask", op.Bool, y.Shape[0])
 	truth.FillFlat(
 		k,
@@ -91,6 +95,47 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 }
 
 func backward(k *truth.Request) ([]judge.Target, error) {
-	grad, err := dropped(k, "grad_y", "grad_x")
-	return []judge.Target{grad}, err
+	r := ruleOf(k.Attrs)
+	grad, err := dropped(k, "grad_y", "grad_x", r.keep)
+	if err != nil {
+		return nil, err
+	}
+	formula := grad
+	grad.Depends = func(gave judge.Gave) judge.Target {
+		y := gave("y")
+		if y == nil || int64(len(y)) != formula.Elements()*formula.DType.Size() {
+			return formula
+		}
+		own := choice(tensor.Decode(formula.DType, y))
+		if !own.plausible(float64(float32(k.Attrs.Number("p")))) {
+			return formula
+		}
+		chosen, err := dropped(k, "grad_y", "grad_x", own.keep)
+		if err != nil {
+			return formula
+		}
+		return chosen
+	}
+	return []judge.Target{grad}, nil
+}
+
+// choice is what a forward that draws random numbers of its own gave for ones: 0 where it drops an element.
+type choice []float64
+
+func (c choice) keep(first int64, n int, work func(i int)) {
+	for i, y := range c[first : first+int64(n)] {
+		if y != 0 {
+			work(i)
+		}
+	}
+}
+
+// plausible reports whether the share that is kept is that of a probability p: the number of dropped
+// elements has a standard deviation of sqrt(n*p*(1-p)), and eight of them never occur by chance. One element
+// more allows for small n.
+func (c choice) plausible(p float64) bool {
+	kept := 0.0
+	c.keep(0, len(c), func(int) { kept++ })
+	n := float64(len(c))
+	return math.Abs(kept-n*(1-p)) <= 8*math.Sqrt(n*p*(1-p))+1
 }
