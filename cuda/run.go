@@ -64,8 +64,8 @@ func (s *server) checkTensors(r backend.RunArgs) error {
 		}
 	}
 	for _, launch := range r.Launches {
-		if launch.Poison != "a" && launch.Poison != "b" {
-			return fmt.Errorf("poison %q: want a or b", launch.Poison)
+		if !slices.Contains([]string{"a", "b", tensor.Ordinary}, launch.Poison) {
+			return fmt.Errorf("poison %q: want a, b or %s", launch.Poison, tensor.Ordinary)
 		}
 		for _, t := range launch.Outputs {
 			if _, err := s.storage(t); err != nil {
@@ -235,8 +235,11 @@ func (l *launching) poison() error {
 	return nil
 }
 
-// prepareWorkspace gives the call the scratch memory that the kernel asks for, filled with bytes that are NaN
-// in every format under one poison and large numbers under the other.
+// workspaceFills are the bytes that fill a workspace, and with them every float: NaN, large numbers, numbers
+// near 1.
+var workspaceFills = map[string]byte{"a": 0xFF, "b": 0x7F, tensor.Ordinary: 0x3F}
+
+// prepareWorkspace gives the call the scratch memory that the kernel asks for.
 func (l *launching) prepareWorkspace() error {
 	bytes, err := l.call.workspace()
 	if err != nil || bytes == 0 {
@@ -250,11 +253,7 @@ func (l *launching) prepareWorkspace() error {
 	if unfilled(l.server.device) {
 		return nil
 	}
-	fill := byte(0xFF)
-	if l.plan.Poison == "b" {
-		fill = 0x7F
-	}
-	return l.server.device.Fill(b, []byte{fill})
+	return l.server.device.Fill(b, []byte{workspaceFills[l.plan.Poison]})
 }
 
 // pieceBytes is how much of an input is read back at a time: memory that is fresh for every launch costs more

@@ -30,7 +30,7 @@ type Answer struct {
 // Launch is one launch into fresh, poisoned outputs, as the driver checked it. The zero value is a launch
 // that broke everything.
 type Launch struct {
-	Poison          string // "a" or "b"
+	Poison          string // "a", "b" or tensor.Ordinary
 	Order           string // schedule order, for the sentence; "" where there is none
 	InputsUnchanged bool   // the inputs' checksums afterwards are those before
 	GuardsIntact    bool   // no byte beside a buffer changed
