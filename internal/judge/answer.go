@@ -65,3 +65,9 @@ func (a Answer) bytesOf(name string, launch int) []byte {
 	o, _ := a.Launches[launch].find(name)
 	return o.Data
 }
+
+// inOneOrder says whether all launches had the same schedule order, of an emulator.
+func (a Answer) inOneOrder() bool {
+	return a.Launches[0].Order != "" && !slices.ContainsFunc(a.Launches,
+		func(l Launch) bool { return l.Order != a.Launches[0].Order })
+}

@@ -71,7 +71,7 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 		if found.ordinaryAlone && other.Wrong > v.Wrong {
 			return readsPoison(other, t, found)
 		}
-		if found.followsPoison && min(v.Wrong, other.Wrong) >= found.differing {
+		if found.followsPoison && (min(v.Wrong, other.Wrong) >= found.differing || answer.inOneOrder()) {
 			return readsPoison(v, t, found)
 		}
 		return race(v, target, t, answer, found)
@@ -249,9 +249,9 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 }
 
 // readsPoison is the verdict on an output whose elements depend on what its memory, or other memory without
-// contents, held before the launch. Either they are wrong whatever it held, since a race might otherwise have
-// chosen between a right value and a wrong one; or all launches under patterns agree, and the elements of the
-// one under ordinary numbers are wrong.
+// contents, held before the launch. Where orders differ they are wrong whatever it held, since a race might
+// have chosen between a right value and a wrong one; or all launches under patterns agree, and the elements
+// of the one under ordinary numbers are wrong.
 func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	v.Status, v.Gate = op.StatusFail, "G0"
 	how := ""
@@ -259,7 +259,7 @@ func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 		how = ", and is wrong where that was ordinary numbers"
 	}
 	v.Sentence = fmt.Sprintf("%s depends on what memory held before the launch%s, so that an element was "+
-		"read before it was written; %d of %d elements do; %s",
+		"read before it was written, or one beside a buffer; %d of %d elements do; %s",
 		place(t.Name, index(found.firstDiffering, t.Shape)), how, found.differing, t.Elements(), v.Sentence)
 	return v
 }
