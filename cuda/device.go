@@ -38,6 +38,13 @@ type Device interface {
 // what nobody wrote.
 type Unfilled interface{ Unfilled() bool }
 
+// Arranged is a Device that may put the buffers of a launch at either end of what can be read
+// (backend.Place...), and fills memory that nobody has written by the poison of the launch. Arrange comes
+// before Alloc.
+type Arranged interface {
+	Arrange(place, poison string) error
+}
+
 // unfilled says whether outputs and workspaces are left as they were allocated.
 func unfilled(d Device) bool {
 	u, ok := d.(Unfilled)

@@ -15,7 +15,10 @@ typedef struct {
 	int64_t (*check)(const void *, int64_t *, int64_t *);
 	int (*run)(int (*)(const void *), const void *, cuemu_report *);
 	void (*set_watchdog)(double);
+	void (*arrange)(int, int);
 } emulator_api;
+
+static void emulator_arrange(const emulator_api *e, int place, int fill) { e->arrange(place, fill); }
 
 static void emulator_set_watchdog(const emulator_api *e, double seconds) { e->set_watchdog(seconds); }
 
@@ -66,6 +69,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/cudaerror"
 	"triad/internal/op"
+	"triad/internal/tensor"
 )
 
 // emulator runs kernels on the CPU, in guarded memory and in any schedule order. Its library is built when
@@ -150,6 +154,7 @@ func (e *emulator) start(ctx context.Context) error {
 		{"cuemu_check", unsafe.Pointer(&api.check)},
 		{"cuemu_run", unsafe.Pointer(&api.run)},
 		{"cuemu_set_watchdog", unsafe.Pointer(&api.set_watchdog)},
+		{"cuemu_arrange", unsafe.Pointer(&api.arrange)},
 	} {
 		address, err := symbol(handle, f.name)
 		if err != nil {
@@ -167,6 +172,25 @@ func (e *emulator) start(ctx context.Context) error {
 	}
 	e.api = api
 	C.emulator_set_watchdog(api, C.double(e.stall.Seconds()))
+	return nil
+}
+
+// places are those of host.h.
+var places = map[string]C.int{
+	backend.PlaceEnd: C.CUEMU_AT_END, backend.PlaceBegin: C.CUEMU_AT_BEGIN,
+	backend.PlaceExactEnd: C.CUEMU_EXACT_END, backend.PlaceExactBegin: C.CUEMU_EXACT_BEGIN,
+}
+
+// memoryFills are the bytes of memory that nobody has written, by the poison of a launch: NaN, which fmaxf
+// drops, and large numbers of either sign.
+var memoryFills = map[string]C.int{"a": 0xFF, "b": 0x7B, tensor.Ordinary: 0xFB}
+
+func (e *emulator) Arrange(place, poison string) error {
+	at, known := places[place]
+	if !known {
+		return fmt.Errorf("place %q of a launch's buffers: the emulator does not know it", place)
+	}
+	C.emulator_arrange(e.api, at, memoryFills[poison])
 	return nil
 }
 

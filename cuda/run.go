@@ -29,6 +29,9 @@ func (s *server) run(r backend.RunArgs) (backend.RunReply, error) {
 		one, dirty, err := l.run()
 		reply.WallNS += time.Since(began).Nanoseconds()
 		var lost *DeviceLost
+		if err == nil && one.Status == op.StatusOutOfBounds && one.Where == nil {
+			l.findThread(&one)
+		}
 		if errors.As(err, &lost) {
 			one, dirty, err = backend.LaunchReply{Status: op.StatusCrash, Message: err.Error()}, true, nil
 		}
@@ -64,8 +67,8 @@ func (s *server) checkTensors(r backend.RunArgs) error {
 		}
 	}
 	for _, launch := range r.Launches {
-		if launch.Poison != "a" && launch.Poison != "b" {
-			return fmt.Errorf("poison %q: want a or b", launch.Poison)
+		if !slices.Contains([]string{"a", "b", tensor.Ordinary}, launch.Poison) {
+			return fmt.Errorf("poison %q: want a, b or %s", launch.Poison, tensor.Ordinary)
 		}
 		for _, t := range launch.Outputs {
 			if _, err := s.storage(t); err != nil {
@@ -130,6 +133,11 @@ type launching struct {
 // run makes the launch. dirty says that the process can no longer be trusted.
 func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 	device := l.server.device
+	if arranged, can := device.(Arranged); can {
+		if err := arranged.Arrange(l.plan.Place, l.plan.Poison); err != nil {
+			return reply, false, err
+		}
+	}
 	l.call = newCall(l.kernel, l.args.Attrs, l.args.Inputs, l.plan.Outputs)
 	defer l.call.free()
 	defer func() {
@@ -143,7 +151,9 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 	} else if err != nil {
 		return reply, false, err
 	}
-	if why, ok, err := l.call.accepts(); err != nil {
+	if l.plan.Place == backend.PlaceExactEnd {
+		// its addresses are none that a caller has
+	} else if why, ok, err := l.call.accepts(); err != nil {
 		return reply, false, err
 	} else if !ok {
 		return backend.LaunchReply{Status: op.StatusUnsupported, Message: why}, false, nil
@@ -166,6 +176,26 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 	}
 	reply.Outputs, err = l.collect()
 	return reply, false, err
+}
+
+// findThread makes a launch again of which is known that it wrote outside of a buffer, and not by which
+// thread: where nothing lies between a buffer and what nothing may touch, the write itself stops. The process
+// is not used for anything else afterwards.
+func (l *launching) findThread(found *backend.LaunchReply) {
+	if _, can := l.server.device.(Arranged); !can {
+		return
+	}
+	for _, place := range []string{backend.PlaceExactEnd, backend.PlaceExactBegin} {
+		again := &launching{server: l.server, kernel: l.kernel, args: l.args, plan: l.plan}
+		again.plan.Place = place
+		reply, dirty, err := again.run()
+		if err == nil && reply.Status == op.StatusOutOfBounds && reply.Where != nil {
+			found.Message, found.Where = reply.Message, reply.Where
+		}
+		if err != nil || dirty && reply.Where != nil {
+			return
+		}
+	}
 }
 
 // alloc gives memory that release takes back.
@@ -235,8 +265,11 @@ func (l *launching) poison() error {
 	return nil
 }
 
-// prepareWorkspace gives the call the scratch memory that the kernel asks for, filled with bytes that are NaN
-// in every format under one poison and large numbers under the other.
+// workspaceFills are the bytes that fill a workspace, and with them every float: NaN, large numbers, numbers
+// near 1.
+var workspaceFills = map[string]byte{"a": 0xFF, "b": 0x7F, tensor.Ordinary: 0x3F}
+
+// prepareWorkspace gives the call the scratch memory that the kernel asks for.
 func (l *launching) prepareWorkspace() error {
 	bytes, err := l.call.workspace()
 	if err != nil || bytes == 0 {
@@ -250,11 +283,7 @@ func (l *launching) prepareWorkspace() error {
 	if unfilled(l.server.device) {
 		return nil
 	}
-	fill := byte(0xFF)
-	if l.plan.Poison == "b" {
-		fill = 0x7F
-	}
-	return l.server.device.Fill(b, []byte{fill})
+	return l.server.device.Fill(b, []byte{workspaceFills[l.plan.Poison]})
 }
 
 // pieceBytes is how much of an input is read back at a time: memory that is fresh for every launch costs more

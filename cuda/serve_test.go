@@ -183,8 +183,12 @@ func TestFindings(t *testing.T) {
 		line    bool // the finding names the kernel's line
 	}{
 		{"wild", op.StatusOutOfBounds, "0x8", true},
-		{"beyond", op.StatusOutOfBounds, "y", false},
-		{"before", op.StatusOutOfBounds, "y", false},
+		{"beyond", op.StatusOutOfBounds, "0 bytes past the end of buffer y of 132 bytes", true},
+		{"before", op.StatusOutOfBounds, "4 bytes before the start of buffer y of 132 bytes", true},
+		{
+			"overruns_scratch", op.StatusOutOfBounds,
+			"0 bytes past the end of buffer cudaMalloc at scale.cu", true,
+		},
 		{"diverge", op.StatusDivergent, "barriers", true},
 		{"deadlock", op.StatusDeadlock, "shfl", true},
 	} {
@@ -199,9 +203,10 @@ func TestFindings(t *testing.T) {
 			if l.Status != c.status || !strings.Contains(l.Message, c.message) {
 				t.Errorf("status %s, message %q, want %s and %q", l.Status, l.Message, c.status, c.message)
 			}
-			if c.line && (l.Where == nil || l.Where.Line == 0 ||
-				!strings.HasSuffix(l.Where.File, "scale.cu")) {
-				t.Errorf("the finding points to %+v, want a line of scale.cu", l.Where)
+			if c.line && (l.Where == nil || l.Where.Line == 0 || c.status == op.StatusOutOfBounds &&
+				l.Where.Thread == nil || !strings.HasSuffix(l.Where.File, "scale.cu")) {
+				t.Errorf("the finding points to %+v, want a line of scale.cu, and of an access the thread",
+					l.Where)
 			}
 			if err := w.call(backend.Request{Do: backend.DoProbe}, &struct{}{}); err == nil {
 				t.Error("the worker answers after a reply that was fatal")

@@ -42,13 +42,30 @@ _POISON = {
 }
 _SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
+# The third poison: numbers that a caller's own buffer may hold, in turn.
+ORDINARY = "ordinary"
+_ORDINARY_NUMBERS, _ORDINARY_WHOLES, _ORDINARY_BOOLS = (0.0, 1.0, -2.0, 0.5), (0, 1, 3, 2), (0, 1)
+
 
 def poison(flat: torch.Tensor, which: str) -> None:
-    """Fills the bytes of flat, a one-dimensional dense tensor, with poison a or b of its dtype."""
+    """Fills the bytes of flat, a one-dimensional dense tensor, with poison a, b or ORDINARY of its dtype."""
+    if which == ORDINARY:
+        elements = flat.view(_SIGNED[flat.element_size()])
+        numbers = _ordinary(flat.dtype)
+        for i, bits in enumerate(numbers):
+            elements[i::len(numbers)] = bits
+        return
     size, a, b = _POISON.get(NAMES.get(flat.dtype, ""), (1, 0x5A, 0xA5))
     bits = a if which == "a" else b
     signed = bits - (1 << 8 * size) if bits >> (8 * size - 1) else bits
     flat.view(torch.uint8).view(_SIGNED[size]).fill_(signed)
+
+
+def _ordinary(dtype: torch.dtype) -> list[int]:
+    """The bits of the ordinary numbers of a dtype, as signed integers of its size."""
+    if dtype.is_floating_point and dtype in NAMES and dtype != torch.float4_e2m1fn_x2:
+        return torch.tensor(_ORDINARY_NUMBERS).to(dtype).view(_SIGNED[dtype.itemsize]).tolist()
+    return list(_ORDINARY_BOOLS if dtype == torch.bool else _ORDINARY_WHOLES)
 
 
 class Buffer:

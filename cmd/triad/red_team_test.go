@@ -57,10 +57,19 @@ var redTeam = map[string]map[string]rejection{
 		"torch/somebody_elses_tensor": {op.StatusUnknown, "G[012]", "", ""},
 		"torch/shared_memory":         {op.StatusFail, "G0", "was never written", ""},
 		"torch/spoils_files":          {op.StatusFail, "G2", "", ""},
-		"torch/tuned_together":        {op.StatusFail, "G0", "was never written|differs", ""},
+		"torch/recognises_poison": {
+			op.StatusFail, "G0",
+			"and is wrong where that was ordinary numbers", "",
+		},
+		"torch/tuned_together": {op.StatusFail, "G0", "was never written|differs", ""},
 	},
 	"softmax.cu": {
-		"cuda/zeros": {op.StatusFail, "G2", "", ""},
+		"cuda/recognises_poison": {
+			op.StatusFail, "G0",
+			"and is wrong where that was ordinary numbers", "",
+		},
+		"cuda/keeps_the_larger": {op.StatusFail, "G0", "and is wrong where that was ordinary numbers", ""},
+		"cuda/zeros":            {op.StatusFail, "G2", "", ""},
 		"cuda/on_the_host": {
 			op.StatusOutOfBounds, "",
 			"read of byte 0 of x, which is device memory: on a GPU the host cannot reach it", "",

@@ -25,7 +25,7 @@ int new_copy(Worker &w, Async &a, const Copy &copy) {
 	}
 	a.outstanding++;
 	for (uint32_t i = copy.to / 4; i < (copy.to + copy.bytes + 3) / 4; i++) a.in_flight[i] = static_cast<uint16_t>(number + 1);
-	memset(w.arena + copy.to, 0xff, copy.bytes);
+	memset(w.arena + copy.to, w.arena_fill, copy.bytes);
 	if (watching) watch_copied(w, copy.to, copy.bytes);
 	return number;
 }

@@ -232,6 +232,18 @@ void report_to_finding() {
 
 using namespace cuemu;
 
+extern "C" void cuemu_wrong_block(const char *what, int x, int y, int z, const char *file, int line) {
+	char text[256];
+	snprintf(text, sizeof text, "%s is declared for blocks of %d x %d x %d threads, and this block has %u x %u x %u", what, x, y, z, blockDim.x, blockDim.y,
+	         blockDim.z);
+	if (checking) {
+		Finding("wrong-block").place("place", file, line).message("%s", text).write();
+		return;
+	}
+	report(CUEMU_TRAP, file, line, "%s", text);
+	abandon(*this_worker);
+}
+
 #if !CUEMU_SANITIZER
 // ---- the compiler's checks (-fsanitize=alignment,bounds,integer-divide-by-zero), in kernels alone
 namespace {

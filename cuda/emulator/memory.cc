@@ -1,5 +1,6 @@
-// Device buffers: each in a mapping of its own, between two unmapped megabytes, ending less than 16 bytes before the second. A megabyte, not a
-// page: an overrun by a row or two must not land in the next buffer, and a fault names the buffer it came from.
+// Device buffers: each in a mapping of its own, between two unmapped megabytes, ending less than 16 bytes before the second, or beginning less than
+// 128 behind the first (cuemu_arrange). A megabyte, not a page: an overrun by a row or two must not land in the next buffer, and a fault names the
+// buffer it came from.
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -15,7 +16,9 @@ namespace {
 
 const size_t PAGE = 4096, GAP = size_t(1) << 20;
 const unsigned MAX_BUFFERS = 4096;
-const char CANARY = '\xc3';
+const size_t SAME = 128;                       // bytes: where a buffer lies modulo this does not depend on the place
+std::atomic<int> place{CUEMU_AT_END};
+std::atomic<int> fill_asked{-1};
 Buffer buffers[MAX_BUFFERS];
 std::atomic<bool> managed[MAX_BUFFERS];        // beside buffers: the host may read and write it
 std::atomic<bool> closed{false};
@@ -46,7 +49,25 @@ Buffer *reserve() {
 	return nullptr;
 }
 
+// data_in gives a buffer of so many bytes its place in what is readable. A kernel may look at its address: that is the same modulo SAME at either
+// end, so that it does not choose another order of its sums there.
+char *data_in(char *begin, char *end, size_t bytes, size_t misalign) {
+	uintptr_t last = reinterpret_cast<uintptr_t>(end) - bytes;
+	const uintptr_t first = reinterpret_cast<uintptr_t>(begin);
+	switch (place.load()) {
+	case CUEMU_EXACT_BEGIN: return begin;
+	case CUEMU_EXACT_END: return reinterpret_cast<char *>(last);
+	default: last -= (last - misalign) & 15;
+	}
+	return reinterpret_cast<char *>(place.load() == CUEMU_AT_BEGIN ? first + (last - first) % SAME : last);
+}
+
 }  // namespace
+
+char memory_fill() {
+	const int asked = fill_asked.load();
+	return static_cast<char>(asked < 0 ? fill_of_order() : asked);
+}
 
 // nearest_buffer: the buffer that holds an address or lies nearest to it, within 1 MiB; *past_end as in a report. Safe in a signal handler.
 const Buffer *nearest_buffer(const char *address, int64_t *past_end) {
@@ -107,6 +128,11 @@ using namespace cuemu;
 
 extern "C" {
 
+CUEMU_API void cuemu_arrange(int asked_place, int fill) {
+	place.store(asked_place);
+	fill_asked.store(fill);
+}
+
 CUEMU_API void *cuemu_alloc(const char *name, size_t bytes, size_t misalign) {
 	misalign &= 15;
 	if (bytes > (size_t(1) << 46)) return nullptr;
@@ -119,13 +145,9 @@ CUEMU_API void *cuemu_alloc(const char *name, size_t bytes, size_t misalign) {
 		b->used.store(false);
 		return nullptr;
 	}
-	char *end = mapping + GAP + inside;
-	uintptr_t last = reinterpret_cast<uintptr_t>(end) - bytes;
-	last -= (last - misalign) & 15;
-	char *data = reinterpret_cast<char *>(last);
-	memset(mapping + GAP, CANARY, static_cast<size_t>(data - mapping) - GAP);
-	memset(data, 0xff, bytes);
-	memset(data + bytes, CANARY, static_cast<size_t>(end - (data + bytes)));
+	char *begin = mapping + GAP, *end = begin + inside, *data = data_in(begin, end, bytes, misalign);
+	b->fill = memory_fill();
+	memset(begin, b->fill, inside);
 	b->mapping = mapping;
 	b->mapped = inside + 2 * GAP;
 	b->bytes = bytes;
@@ -167,12 +189,12 @@ CUEMU_API int64_t cuemu_check(const void *data, int64_t *before, int64_t *after)
 	DeviceMemory open;
 	int64_t changed = 0;
 	for (const char *p = b->data - 1; p >= b->mapping + GAP; p--) {
-		if (*p == CANARY) continue;
+		if (*p == b->fill) continue;
 		changed++;
 		if (*before == 0) *before = b->data - p;
 	}
 	for (const char *p = b->data + b->bytes; p < b->mapping + b->mapped - GAP; p++) {
-		if (*p == CANARY) continue;
+		if (*p == b->fill) continue;
 		changed++;
 		if (*after == 0) *after = p - (b->data + b->bytes) + 1;
 	}

@@ -69,6 +69,8 @@ unsigned pool_size() {
 
 }  // namespace
 
+unsigned char fill_of_order() { return fill_of(order); }
+
 unsigned os_threads() { return current_launch.blocks >= 2 ? worker_count.load() : 1; }
 
 namespace {

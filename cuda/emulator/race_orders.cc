@@ -50,6 +50,12 @@ bool parse_order(const char *text, Order *order) {
 	return true;
 }
 
+// fill_of gives orders other bytes: NaN, which fmaxf drops; large positive and negative numbers in every format of floats; numbers of some size.
+unsigned char fill_of(const Order &order) {
+	const unsigned char fills[] = {0xff, 0x7b, 0xfb, 0xc3};
+	return fills[(order.policy + order.seed) % sizeof fills];
+}
+
 // set_block_order: forward 0, 1, 2 ...; reverse from the last; else an affine permutation that the seed chooses.
 void set_block_order(LaunchState &l, const Order &order) {
 	l.stride = 1;

@@ -1,5 +1,5 @@
 // Shared memory: one arena per worker, between two unmapped pages. Declarations get places from its start on, each followed by a red zone; the
-// dynamic part ends at its end. All of it is 0xFF when a block starts, red zones included, and a red zone that changed is a report.
+// dynamic part ends at its end. All of it has one byte when a block starts (memory_fill), red zones included, and a red zone that changed is a report.
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -38,14 +38,15 @@ CUEMU_PLAIN void unpoison(const char *p, size_t bytes) {
 #endif
 }
 
-CUEMU_PLAIN bool all_ones(const char *p, size_t bytes) {
+CUEMU_PLAIN bool is_filled(const char *p, size_t bytes, char fill) {
+	const uint64_t all = static_cast<unsigned char>(fill) * (~uint64_t(0) / 255);
 	for (; bytes >= 8; p += 8, bytes -= 8) {
 		uint64_t word;
 		__builtin_memcpy(&word, p, 8);
-		if (word != ~uint64_t(0)) return false;
+		if (word != all) return false;
 	}
 	for (; bytes; p++, bytes--)
-		if (*p != '\xff') return false;
+		if (*p != fill) return false;
 	return true;
 }
 
@@ -65,12 +66,12 @@ CUEMU_PLAIN void tell_overrun(Worker &w, const char *what, size_t bytes) {
 CUEMU_PLAIN void check_red_zones(Worker &w) {
 	unsigned n = area_count.load(std::memory_order_acquire);
 	for (unsigned i = 0; i < n; i++) {
-		if (all_ones(w.arena + areas[i].offset + areas[i].bytes, RED_ZONE)) continue;
+		if (is_filled(w.arena + areas[i].offset + areas[i].bytes, RED_ZONE, w.arena_fill)) continue;
 		tell_overrun(w, "a __shared__ declaration", areas[i].bytes);
 	}
 	size_t bytes = w.job->shared_bytes;
 	const char *end = current_launch.dynamic_of(w.arena) + bytes;
-	if (bytes && !all_ones(end, static_cast<size_t>(w.arena + ARENA_BYTES - end)))
+	if (bytes && !is_filled(end, static_cast<size_t>(w.arena + ARENA_BYTES - end), w.arena_fill))
 		tell_overrun(w, "dynamic shared memory", bytes);
 }
 
@@ -93,7 +94,8 @@ bool map_arena(Worker &w) {
 	if (mapping == MAP_FAILED) return false;
 	if (mprotect(mapping + 4096, ARENA_BYTES, PROT_READ | PROT_WRITE) != 0) return false;
 	w.arena = mapping + 4096;
-	memset(w.arena, 0xff, ARENA_BYTES);
+	w.arena_fill = memory_fill();
+	memset(w.arena, w.arena_fill, ARENA_BYTES);
 	return true;
 }
 
@@ -103,11 +105,15 @@ CUEMU_PLAIN void guard_arena(Worker &w, bool closed) { mprotect(w.arena, ARENA_B
 // open_arena makes the arena the block's: for TSan new memory, for ASan out of bounds but for what has been handed out.
 CUEMU_PLAIN void open_arena(Worker &w) {
 	cuemu_arena = w.arena;
+	if (const char fill = memory_fill(); fill != w.arena_fill) {
+		w.arena_fill = fill;
+		if (!CUEMU_TSAN) memset(w.arena, fill, ARENA_BYTES);
+	}
 #if CUEMU_TSAN
 	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
 	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
 	mmap(w.arena, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	memset(w.arena, 0xff, ARENA_BYTES);
+	memset(w.arena, w.arena_fill, ARENA_BYTES);
 	AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
 	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 #endif
@@ -117,7 +123,7 @@ CUEMU_PLAIN void open_arena(Worker &w) {
 #endif
 }
 
-// close_arena checks the red zones and fills what the block could write with 0xFF again.
+// close_arena checks the red zones and fills what the block could write again.
 CUEMU_PLAIN void close_arena(Worker &w) {
 	unpoison(w.arena, ARENA_BYTES);
 	async_end(w);
@@ -125,9 +131,9 @@ CUEMU_PLAIN void close_arena(Worker &w) {
 	size_t used = current_launch.static_bytes.load(std::memory_order_relaxed);
 	if (used == 0 && w.job->shared_bytes == 0) return;
 	check_red_zones(w);
-	memset(w.arena, 0xff, used);
+	memset(w.arena, w.arena_fill, used);
 	char *dynamic = current_launch.dynamic_of(w.arena);
-	memset(dynamic, 0xff, static_cast<size_t>(w.arena + ARENA_BYTES - dynamic));
+	memset(dynamic, w.arena_fill, static_cast<size_t>(w.arena + ARENA_BYTES - dynamic));
 }
 
 }  // namespace cuemu

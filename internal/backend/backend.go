@@ -91,8 +91,8 @@ type Job struct {
 	SizesAlone bool
 }
 
-// LaunchPlan is one launch of a job.
-type LaunchPlan struct{ Poison, Order string }
+// LaunchPlan is one launch of a job; see Launch.
+type LaunchPlan struct{ Poison, Order, Place string }
 
 // Outcome is what became of a job. Status is empty (StatusUnknown) where every launch returned plainly.
 type Outcome struct {

@@ -194,15 +194,27 @@ type RunArgs struct {
 	SizesAlone bool `json:"sizes_alone,omitempty"`
 }
 
-// Launch is one launch: which poison fills outputs and workspace before it ("a" or "b"), the schedule order
-// (emulator only: "forward", OrderReverse, "random:SEED", "greedy:SEED"; for a row that goes through autograd
-// "one by one": each gradient from a backward in which its input alone requires one; for any row of Python
-// OrderRecorded) and where its outputs go.
+// Launch is one launch: which poison fills outputs and workspace before it (see tensor.Poison), the schedule
+// order (emulator only: "forward", OrderReverse, "random:SEED", "greedy:SEED"; for a row that goes through
+// autograd "one by one": each gradient from a backward in which its input alone requires one; for any row of
+// Python OrderRecorded), where its buffers lie (emulator only) and where its outputs go.
 type Launch struct {
 	Poison  string      `json:"poison"`
 	Order   string      `json:"order,omitempty"`
+	Place   string      `json:"place,omitempty"`
 	Outputs []TensorRef `json:"outputs"`
 }
+
+// Where the emulator puts the buffers of a launch, between what nothing may touch: at the end, aligned to 16,
+// so that less than 16 bytes lie between; at the beginning, at the same address modulo 128. Exact is without
+// a byte between: at the end a buffer may then be aligned to its elements alone, so that only an access out
+// of bounds counts of such a launch, and accepts is not asked: it took the call elsewhere.
+const (
+	PlaceEnd        = ""
+	PlaceBegin      = "begin"
+	PlaceExactEnd   = "exact end"
+	PlaceExactBegin = "exact begin"
+)
 
 // OrderReverse is the schedule order of the emulator in which the last thread of the last block comes first.
 const OrderReverse = "reverse"

@@ -22,6 +22,7 @@ const (
 	LaunchRefused       Kind = "launch-refused"
 	Launch              Kind = "launch"
 	Trap                Kind = "trap"
+	WrongBlock          Kind = "wrong-block" // another one than a template of CUB is declared for
 	Assert              Kind = "assert"
 	DivisionByZero      Kind = "division-by-zero"
 	OutOfMemory         Kind = "out-of-memory"
@@ -49,9 +50,10 @@ const (
 	Undefined        Kind = "undefined"
 )
 
-// Kinds lists them, those of kernels first.
+// Kinds lists them, those of kernels first; what causes races comes before them.
 var Kinds = []Kind{
-	Race, OutOfBounds, StackOverflow, Uninitialised, Misaligned, UseAfterFree, NullPointer, HostPointer,
+	WrongBlock, Race, OutOfBounds, StackOverflow, Uninitialised, Misaligned, UseAfterFree, NullPointer,
+	HostPointer,
 	Divergence, Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch,
 	DevicePointerOnHost, PointerMixup, NotWaitedFor, SignedOverflow, Shift, Undefined, HostRace,
 	HostLocks, HostOutOfBounds, HostUseAfterFree, HostNullPointer, HostBadFree, OutOfMemory, BadFree,
@@ -178,6 +180,13 @@ var abouts = map[Kind]about{
 		"the kernel stops",
 		"A GPU ends the kernel here, and every later call fails.",
 		"Change what the message names.",
+	},
+	WrongBlock: {
+		"a function of CUB is declared for another block",
+		"CUB ranks threads by the dimensions in its template: threads share a rank, or parts of the " +
+			"result are missing.",
+		"Give the template the dimensions of the launch, as in cub::BlockReduce<T, 16, " +
+			"cub::BLOCK_REDUCE_WARP_REDUCTIONS, 16>, or launch blocks of its size.",
 	},
 	Assert: {
 		"an assert in a kernel fails",

@@ -30,7 +30,7 @@ type Answer struct {
 // Launch is one launch into fresh, poisoned outputs, as the driver checked it. The zero value is a launch
 // that broke everything.
 type Launch struct {
-	Poison          string // "a" or "b"
+	Poison          string // "a", "b" or tensor.Ordinary
 	Order           string // schedule order, for the sentence; "" where there is none
 	InputsUnchanged bool   // the inputs' checksums afterwards are those before
 	GuardsIntact    bool   // no byte beside a buffer changed
@@ -64,4 +64,10 @@ func (l Launch) find(name string) (Returned, bool) {
 func (a Answer) bytesOf(name string, launch int) []byte {
 	o, _ := a.Launches[launch].find(name)
 	return o.Data
+}
+
+// inOneOrder says whether all launches had the same schedule order, of an emulator.
+func (a Answer) inOneOrder() bool {
+	return a.Launches[0].Order != "" && !slices.ContainsFunc(a.Launches,
+		func(l Launch) bool { return l.Order != a.Launches[0].Order })
 }

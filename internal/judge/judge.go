@@ -68,7 +68,10 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 	}
 	if !slices.Contains(plan.Nondeterministic, t.Name) {
 		other := judgeValues(whole.Under(answer.gave(plan, found.otherLaunch)), data[found.otherLaunch])
-		if found.followsPoison && min(v.Wrong, other.Wrong) >= found.differing {
+		if found.ordinaryAlone && other.Wrong > v.Wrong {
+			return readsPoison(other, t, found)
+		}
+		if found.followsPoison && (min(v.Wrong, other.Wrong) >= found.differing || answer.inOneOrder()) {
 			return readsPoison(v, t, found)
 		}
 		return race(v, target, t, answer, found)
@@ -107,7 +110,7 @@ func callFault(plan Plan, answer Answer) string {
 			}
 		}
 	}
-	if len(seen) != 2 || !seen["a"] || !seen["b"] {
+	if delete(seen, tensor.Ordinary); len(seen) != 2 || !seen["a"] || !seen["b"] {
 		return "the launches do not cover poison a and poison b: what was not written cannot be told"
 	}
 	return ""
@@ -246,13 +249,18 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 }
 
 // readsPoison is the verdict on an output whose elements depend on what its memory, or other memory without
-// contents, held before the launch. They are wrong whatever it held: where one value were right, a race might
-// have chosen between them.
+// contents, held before the launch. Where orders differ they are wrong whatever it held, since a race might
+// have chosen between a right value and a wrong one; or all launches under patterns agree, and the elements
+// of the one under ordinary numbers are wrong.
 func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	v.Status, v.Gate = op.StatusFail, "G0"
-	v.Sentence = fmt.Sprintf("%s depends on what memory held before the launch, so that an element was read "+
-		"before it was written; %d of %d elements do; %s",
-		place(t.Name, index(found.firstDiffering, t.Shape)), found.differing, t.Elements(), v.Sentence)
+	how := ""
+	if found.ordinaryAlone {
+		how = ", and is wrong where that was ordinary numbers"
+	}
+	v.Sentence = fmt.Sprintf("%s depends on what memory held before the launch%s, so that an element was "+
+		"read before it was written, or one beside a buffer; %d of %d elements do; %s",
+		place(t.Name, index(found.firstDiffering, t.Shape)), how, found.differing, t.Elements(), v.Sentence)
 	return v
 }
 

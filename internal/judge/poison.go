@@ -20,6 +20,9 @@ type bits struct {
 	// followsPoison says that launches with the same poison agree on every element that differs, of which
 	// both poisons had at least two: the element depends on what its memory held before the launch.
 	followsPoison bool
+	// ordinaryAlone says that, of every element that differs, only the launch under ordinary numbers has
+	// another value than all others.
+	ordinaryAlone bool
 	otherNaN      int64 // elements that are NaN in every launch, with other payloads
 }
 
@@ -44,7 +47,7 @@ func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 		tensor.Poison(patterns[l], d, poison)
 		counts[poison]++
 	}
-	follows := counts["a"] > 1 && counts["b"] > 1
+	follows, alone := counts["a"] > 1 && counts["b"] > 1, true
 	for i := range n {
 		e := elementOf(d, poisons, patterns, data, i*size)
 		switch {
@@ -56,12 +59,12 @@ func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 			if found.differing++; found.firstDiffering < 0 {
 				found.firstDiffering, found.otherLaunch = i, e.differs
 			}
-			follows = follows && e.follows
+			follows, alone = follows && e.follows, alone && e.ordinaryAlone
 		case e.otherNaN:
 			found.otherNaN++
 		}
 	}
-	found.followsPoison = follows && found.differing > 0
+	found.followsPoison, found.ordinaryAlone = follows && found.differing > 0, alone && found.differing > 0
 	return found
 }
 
@@ -69,12 +72,13 @@ func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 type launched struct {
 	differs        int  // the first launch with another value than launch 0; -1: none
 	follows        bool // the value is the same wherever the poison is
+	ordinaryAlone  bool // only the launch under ordinary numbers has another value than the rest
 	otherNaN       bool // all are NaN, with other bits
 	shownA, shownB bool // a launch shows its poison, a or b
 }
 
 func elementOf(d op.DType, poisons []string, patterns, data [][]byte, at int64) launched {
-	e := launched{differs: -1, follows: true}
+	e := launched{differs: -1, follows: true, ordinaryAlone: true}
 	size := d.Size()
 	first := data[0][at : at+size]
 	if !slices.ContainsFunc(data[1:], func(b []byte) bool { return !bytes.Equal(b[at:at+size], first) }) {
@@ -86,8 +90,11 @@ func elementOf(d op.DType, poisons []string, patterns, data [][]byte, at int64) 
 		if !bytes.Equal(v, first) {
 			if isNaN(d, first) && isNaN(d, v) {
 				e.otherNaN = true
-			} else if e.differs < 0 {
-				e.differs = l
+			} else {
+				if e.differs < 0 {
+					e.differs = l
+				}
+				e.ordinaryAlone = e.ordinaryAlone && poisons[l] == tensor.Ordinary
 			}
 		}
 		if before := under[poisons[l]]; before == nil {

@@ -54,6 +54,40 @@ func TestReadsThePoison(t *testing.T) {
 	}
 }
 
+// An element that is wrong under ordinary numbers alone was read before it was written, in all of two other
+// launches; a race may change one launch of them, and what is right under each is at least one.
+func TestReadsOrdinaryNumbers(t *testing.T) {
+	wanted := target(op.I32, []float64{1, 2, 3}, 0)
+	wanted.Bits, wanted.Independent = true, false
+	for _, c := range []struct {
+		name     string
+		launches [][]float64 // poisons a, b, ordinary
+		status   op.Status
+		says     string
+	}{
+		{
+			"recognises the poison",
+			[][]float64{{1, 2, 3}, {1, 2, 3}, {1, 0, 3}},
+			op.StatusFail,
+			"y[1] depends on what memory held before the launch, and is wrong where that was ordinary",
+		},
+		{"changes before", [][]float64{{1, 2, 3}, {1, 7, 3}, {1, 0, 3}}, op.StatusRace, "y[1] differs"},
+		{"is right there alone", [][]float64{{1, 7, 3}, {1, 7, 3}, {1, 2, 3}}, op.StatusRace, "y differs"},
+		{"looks at nothing", [][]float64{{1, 2, 3}, {1, 2, 3}, {1, 2, 3}}, op.StatusPass, ""},
+	} {
+		p, a := plan(wanted), Answer{}
+		for l, y := range c.launches {
+			poison := [3]string{"a", "b", tensor.Ordinary}[l]
+			a.Launches = append(a.Launches, launch(wanted, poison, tensor.Encode(op.I32, y)))
+		}
+		p.Launches = len(a.Launches)
+		v := Judge(p, a, Truth{Contract: "exact", Outputs: []Target{wanted}})[0]
+		if v.Status != c.status || !strings.HasPrefix(v.Sentence, c.says) {
+			t.Errorf("%s: %v %q, want %v %q", c.name, v.Status, v.Sentence, c.status, c.says)
+		}
+	}
+}
+
 // Arithmetic on poison gives NaN under both poisons, with the payload of each: a wrong value and no race.
 // Where the truth is NaN its bits do not matter.
 func TestPayloadsOfNaN(t *testing.T) {

@@ -318,6 +318,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 		return x.append(&r)
 	}
 	found := x.ruleOn(c, e, outcome, &r)
+	if err := x.memoryOrOrder(ctx, c, e, &r); err != nil {
+		return err
+	}
 	if err := x.placeRace(ctx, c, e, &r); err != nil {
 		return err
 	}
@@ -325,6 +328,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 		return err
 	}
 	if err := x.oneByOne(ctx, c, e, &r, &found); err != nil {
+		return err
+	}
+	if err := x.edges(ctx, c, e, &r); err != nil {
 		return err
 	}
 	if c.large() && x.toldToStop() {

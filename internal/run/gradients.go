@@ -8,6 +8,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/tensor"
 	"triad/internal/truth"
 	"triad/internal/workload"
 )
@@ -99,25 +100,33 @@ func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([
 	return steps, nil
 }
 
-// launches are the launches of one job of a case: those of every run, and on a moderate case as many more as
-// a gradcheck asks for.
+// launches are the launches of one job of a case: those of every run, on a moderate case as many more as a
+// gradcheck asks for, and one into ordinary numbers where the case has it.
 func (w work) launches(device string, level op.Level) []backend.LaunchPlan {
 	plan := launches(device, level)
-	if !w.moderate {
-		return plan
-	}
-	want := gradientLaunches
-	if level == op.LevelFull {
-		want = gradientLaunchesFull
-	}
-	for n := len(plan); n < want; n++ {
+	for n := len(plan); n < w.fewestLaunches(level); n++ {
 		next := backend.LaunchPlan{Poison: [2]string{"a", "b"}[n%2]}
 		if device == "emulator" {
 			next.Order = fmt.Sprintf("%s:%d", [2]string{"random", "greedy"}[n%2], n+1)
 		}
 		plan = append(plan, next)
 	}
+	if w.ordinary { // in the first order, so that what differs from it depends on the memory alone
+		plan = append(plan, backend.LaunchPlan{Poison: tensor.Ordinary, Order: plan[0].Order})
+	}
 	return plan
+}
+
+// fewestLaunches is how many launches a gradcheck asks for on a case; 0 where it asks for none.
+func (w work) fewestLaunches(level op.Level) int {
+	switch {
+	case !w.moderate:
+		return 0
+	case level == op.LevelFull:
+		return gradientLaunchesFull
+	default:
+		return gradientLaunches
+	}
 }
 
 // oneByOne runs a row that goes through autograd once more, each input alone requiring its gradient, and

@@ -130,8 +130,8 @@ func (g *gradients) check(t *testing.T, level op.Level) (Result, map[string]reco
 	return result, byName
 }
 
-// A gradcheck launches 5 times, 250 times on the full level, in jobs that stay short, and takes the truth to
-// the complex step.
+// A gradcheck launches 5 times, 250 times on the full level, and once more into ordinary numbers, in jobs
+// that stay short, and takes the truth to the complex step.
 func TestGradientLaunches(t *testing.T) {
 	for _, c := range []struct {
 		device string
@@ -147,9 +147,10 @@ func TestGradientLaunches(t *testing.T) {
 		g.row("fake/right", c.device)
 		result, records := g.check(t, c.level)
 		// One more is the second call of a relation: a doubled upstream gradient.
-		if r := records["fake/right"]; r.Status != op.StatusPass || r.Launches != c.want ||
-			g.launched["fake/right"] != c.want+1 {
-			t.Errorf("%s %v: %v (%s), %d launches recorded, %d made, want %d and one more", c.device, c.level,
+		if r := records["fake/right"]; r.Status != op.StatusPass || r.Launches != c.want+1 ||
+			g.launched["fake/right"] != c.want+2 {
+			t.Errorf("%s %v: %v (%s), %d launches recorded, %d made, want %d, one into ordinary numbers and "+
+				"one more", c.device, c.level,
 				r.Status, r.Message, r.Launches, g.launched["fake/right"], c.want)
 		}
 		if g.longest > launchesPerJob {

@@ -191,7 +191,7 @@ func (r *Runner) makePlan(ctx context.Context, request Request, expand expansion
 		planned = append(planned, assignTimed(operator, timed[i], all, request)...)
 	}
 	p.judged, p.timed = splitTimed(request.kept(planned))
-	return p, nil
+	return p, markOrdinary(p.judged)
 }
 
 // withDTypes leaves out, of several operators, those that have none of the asked-for dtypes: --dtype bf16

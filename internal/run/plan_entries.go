@@ -58,6 +58,7 @@ type work struct {
 	op.Case
 	entries  []entry
 	moderate bool // the case of its operator and dtype that a gradcheck launches more often
+	ordinary bool // the case of its pass and dtype that is launched into ordinary numbers, too
 	timed    bool // a bench point that a comparison times when everything is judged
 	// the relations between calls that are asked here, by name: they need further launches
 	between map[string]bool

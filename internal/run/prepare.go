@@ -370,21 +370,21 @@ func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tenso
 }
 
 // launches are the launches of one job. The emulator runs other schedule orders, so that a race shows as
-// other bits; every device gets both poisons, so that what is not written shows.
+// other bits, and puts buffers at either end of what can be read, so that a read outside of one shows; every
+// device gets both poisons, so that what is not written shows.
 func launches(device string, level op.Level) []backend.LaunchPlan {
 	if device != "emulator" {
 		return []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}}
 	}
 	plan := []backend.LaunchPlan{
 		{Poison: "a", Order: "forward"},
-		{Poison: "b", Order: "greedy:1"},
+		{Poison: "b", Order: "greedy:1", Place: backend.PlaceBegin},
 		{Poison: "a", Order: "greedy:2"},
-		{Poison: "b", Order: "greedy:3"},
+		{Poison: "b", Order: "greedy:3", Place: backend.PlaceBegin},
 	}
 	if level == op.LevelFull {
 		plan = append(plan, backend.LaunchPlan{Poison: "a", Order: backend.OrderReverse}, backend.LaunchPlan{
-			Poison: "b",
-			Order:  "random:1",
+			Poison: "b", Order: "random:1", Place: backend.PlaceBegin,
 		})
 	}
 	return plan

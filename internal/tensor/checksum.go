@@ -45,7 +45,7 @@ func Equal(a, b []byte) bool {
 	}) < 0
 }
 
-// Poison fills the bytes of elements of a dtype with poison "a" or "b".
+// Poison fills the bytes of elements of a dtype with a poison: "a", "b" or Ordinary.
 func Poison(b []byte, d op.DType, poison string) {
 	pattern := PoisonPattern(d, poison)
 	inPieces(len(b), func(first, end int) uint32 {

@@ -41,3 +41,22 @@ func TestPoisonFillsEveryElement(t *testing.T) {
 		}
 	}
 }
+
+// No float of the third poison is NaN, infinite or large, and it repeats in every dtype.
+func TestOrdinaryNumbers(t *testing.T) {
+	for _, d := range []op.DType{
+		op.FP64, op.FP32, op.FP16, op.BF16, op.E4M3, op.E5M2, op.I64, op.I8, op.Bool,
+	} {
+		b := make([]byte, 7*d.Size())
+		Poison(b, d, Ordinary)
+		pattern := PoisonPattern(d, Ordinary)
+		if want := bytes.Repeat(pattern, 7)[:len(b)]; !bytes.Equal(b, want) {
+			t.Errorf("%v is not filled", d)
+		}
+		for _, x := range Decode(d, pattern) {
+			if !(x >= -2 && x <= 3) {
+				t.Errorf("%v: %v is no ordinary number", d, x)
+			}
+		}
+	}
+}

@@ -2,6 +2,16 @@ package tensor
 
 import "triad/internal/op"
 
+// Ordinary is the third poison: numbers that a caller's own buffer may hold. A kernel that reads its output
+// and recognises the other two poisons does not recognise these.
+const Ordinary = "ordinary"
+
+// ordinaryNumbers are what Ordinary fills floats with, in turn; ordinaryWholes are for all other dtypes.
+var (
+	ordinaryNumbers = []float64{0, 1, -2, 0.5}
+	ordinaryWholes  = []byte{0, 1, 3, 2}
+)
+
 // poisons are the element patterns, little endian, that fill outputs before a launch: NaNs with a payload for
 // floats, an odd byte for the rest. An element that shows a's pattern under a and b's under b was never
 // written.
@@ -20,8 +30,11 @@ var poisons = [...]struct {
 	op.Bool: {[]byte{0x5A}, []byte{0xA5}},
 }
 
-// PoisonPattern is the pattern of one element under poison "a" or "b".
+// PoisonPattern is what is repeated under a poison: one element under "a" and "b", some under Ordinary.
 func PoisonPattern(d op.DType, poison string) []byte {
+	if poison == Ordinary {
+		return ordinary(d)
+	}
 	pattern := poisons[op.Bool]
 	if int(d) < len(poisons) && poisons[d].a != nil {
 		pattern = poisons[d]
@@ -30,6 +43,22 @@ func PoisonPattern(d op.DType, poison string) []byte {
 		return pattern.b
 	}
 	return pattern.a
+}
+
+// ordinary is the pattern of Ordinary.
+func ordinary(d op.DType) []byte {
+	switch {
+	case d.IsFloat():
+		return Encode(d, ordinaryNumbers)
+	case d == op.Bool:
+		return []byte{0, 1}
+	}
+	size := int(max(d.Size(), 1))
+	pattern := make([]byte, size*len(ordinaryWholes))
+	for i, n := range ordinaryWholes {
+		pattern[i*size] = n // little endian
+	}
+	return pattern
 }
 
 // repeat fills bytes with a pattern.

@@ -51,7 +51,7 @@ func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 		})
 	}
 	for _, plan := range job.Launches {
-		launch := backend.Launch{Poison: plan.Poison, Order: plan.Order}
+		launch := backend.Launch{Poison: plan.Poison, Order: plan.Order, Place: plan.Place}
 		for _, t := range job.Outputs {
 			bytes := t.Elements() * t.DType.Size()
 			offset, err := m.place(bytes)

@@ -1,5 +1,6 @@
 // Stands in for the part of NVIDIA's CUB that threads of a warp and of a block use together: reductions and scans. As there, a reduction is whole in
-// thread 0 alone, storage must not be used again before a barrier, and nothing is synchronised behind the last read of it.
+// thread 0 alone, storage must not be used again before a barrier, and nothing is synchronised behind the last read of it. The rank of a thread in its
+// block is computed from the template's dimensions and not from the launch's.
 #ifndef CUEMU_CUB
 #define CUEMU_CUB
 
@@ -23,6 +24,20 @@ enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_R
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 
 inline unsigned cuemu_cub_thread() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+
+// What blocks of the template's dimensions are: ranks, and whether those of the launch are such blocks.
+template <int X, int Y, int Z> struct cuemu_cub_block {
+	static const int Threads = X * Y * Z, Warps = (Threads + 31) / 32;
+	static int rank() {
+		return static_cast<int>(threadIdx.x + (Y == 1 ? 0 : threadIdx.y * X) + (Z == 1 ? 0 : threadIdx.z * X * Y));
+	}
+	// must_be: stops where threads share a rank, or where one of the first `valid` ranks has no thread.
+	static void must_be(const char *what, int valid, const char *file, int line) {
+		const unsigned all = blockDim.x * blockDim.y * blockDim.z;
+		const bool own_ranks = (blockDim.y == 1 || (Y != 1 && blockDim.x == X)) && (blockDim.z == 1 || (Z != 1 && blockDim.x * blockDim.y == X * Y));
+		if (!own_ranks || all > Threads || static_cast<unsigned>(valid) > all) cuemu_wrong_block(what, X, Y, Z, file, line);
+	}
+};
 
 // The lanes beside each other that this thread is one of, as far as the block has them.
 inline unsigned cuemu_cub_lanes(int lanes) {
@@ -107,23 +122,24 @@ public:
 };
 
 template <class T, int SizeX, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int SizeY = 1, int SizeZ = 1> class BlockReduce {
-	static const int Threads = SizeX * SizeY * SizeZ, Warps = (Threads + 31) / 32;
+	typedef cuemu_cub_block<SizeX, SizeY, SizeZ> Block;
 
 public:
 	struct TempStorage {
-		T warps[Warps];
+		T warps[Block::Warps];
 	};
-	explicit BlockReduce(TempStorage &room) : room_(room) {}
-	explicit BlockReduce(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)) {}
-	template <class Op> T Reduce(T value, Op op, int valid = Threads) {
-		const int thread = static_cast<int>(cuemu_cub_thread()), warp = thread / 32;
+	explicit BlockReduce(TempStorage &room, CUEMU_HERE) : room_(room), file_(file), line_(line) {}
+	explicit BlockReduce(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)), file_(file), line_(line) {}
+	template <class Op> T Reduce(T value, Op op, int valid = Block::Threads) {
+		Block::must_be("cub::BlockReduce", valid, file_, line_);
+		const int rank = Block::rank(), warp = rank / 32;
 		typename WarpReduce<T>::TempStorage none;
 		const int rest = valid - 32 * warp;
 		value = WarpReduce<T>(none).Reduce(value, op, rest < 32 ? rest : 32);
-		if (thread % 32 == 0) room_.warps[warp] = value;
+		if (cuemu_cub_thread() % 32 == 0) room_.warps[warp] = value;
 		__syncthreads();
-		if (thread == 0)
-			for (int i = 1; i < Warps && 32 * i < valid; i++) value = op(value, room_.warps[i]);
+		if (rank == 0)
+			for (int i = 1; i < Block::Warps && 32 * i < valid; i++) value = op(value, room_.warps[i]);
 		return value;
 	}
 	T Sum(T value) { return Reduce(value, cub::Sum()); }
@@ -137,55 +153,36 @@ public:
 
 private:
 	TempStorage &room_;
+	const char *file_;
+	int line_;
 };
 
 template <class T, int SizeX, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int SizeY = 1, int SizeZ = 1> class BlockScan {
-	static const int Threads = SizeX * SizeY * SizeZ, Warps = (Threads + 31) / 32;
+	typedef cuemu_cub_block<SizeX, SizeY, SizeZ> Block;
 
 public:
 	struct TempStorage {
-		T warps[Warps];
+		T warps[Block::Warps];
 	};
-	explicit BlockScan(TempStorage &room) : room_(room) {}
-	explicit BlockScan(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)) {}
+	explicit BlockScan(TempStorage &room, CUEMU_HERE) : room_(room), file_(file), line_(line) {}
+	explicit BlockScan(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)), file_(file), line_(line) {}
 	template <class Op> void InclusiveScan(T value, T &result, Op op, T &total) {
-		const int thread = static_cast<int>(cuemu_cub_thread()), warp = thread / 32;
-		typename WarpScan<T>::TempStorage none;
-		WarpScan<T>(none).InclusiveScan(value, value, op);
-		if (thread % 32 == 31 || thread == Threads - 1) room_.warps[warp] = value;
-		__syncthreads();
-		total = room_.warps[0];
-		T before = total;
-		for (int i = 1; i < Warps; i++) {
-			if (i == warp) before = total;
-			total = op(total, room_.warps[i]);
-		}
-		result = warp > 0 ? op(before, value) : value;
+		must_be(Block::Threads);
+		inclusive(value, result, op, total);
 	}
 	template <class Op> void InclusiveScan(T value, T &result, Op op) {
 		T total;
-		InclusiveScan(value, result, op, total);
+		must_be(0);
+		inclusive(value, result, op, total);
 	}
 	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op, T &total) {
-		const int thread = static_cast<int>(cuemu_cub_thread()), warp = thread / 32;
-		typename WarpScan<T>::TempStorage none;
-		T own, before;
-		WarpScan<T>(none).ExclusiveScan(value, before, op, own);
-		if (thread % 32 == 0) room_.warps[warp] = own;
-		__syncthreads();
-		total = room_.warps[0];
-		T warps = total;
-		for (int i = 1; i < Warps; i++) {
-			if (i == warp) warps = total;
-			total = op(total, room_.warps[i]);
-		}
-		// The order counts: an operator need not commute.
-		if (warp > 0) before = thread % 32 == 0 ? warps : op(warps, before);
-		result = thread > 0 ? op(first, before) : first;
+		must_be(Block::Threads);
+		exclusive(value, result, first, op, total);
 	}
 	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op) {
 		T total;
-		ExclusiveScan(value, result, first, op, total);
+		must_be(0);
+		exclusive(value, result, first, op, total);
 	}
 	void InclusiveSum(T value, T &result) { InclusiveScan(value, result, cub::Sum()); }
 	void InclusiveSum(T value, T &result, T &total) { InclusiveScan(value, result, cub::Sum(), total); }
@@ -193,7 +190,47 @@ public:
 	void ExclusiveSum(T value, T &result, T &total) { ExclusiveScan(value, result, T(), cub::Sum(), total); }
 
 private:
+	// Only a total needs every rank: what is missing comes behind all others.
+	void must_be(int valid) { Block::must_be("cub::BlockScan", valid, file_, line_); }
+	static int warps() {
+		const int there = static_cast<int>((blockDim.x * blockDim.y * blockDim.z + 31) / 32);
+		return there < Block::Warps ? there : Block::Warps;
+	}
+	template <class Op> void inclusive(T value, T &result, Op op, T &total) {
+		const int warp = Block::rank() / 32, lane = static_cast<int>(cuemu_cub_thread() % 32);
+		typename WarpScan<T>::TempStorage none;
+		T own;
+		WarpScan<T>(none).InclusiveScan(value, value, op, own);
+		if (lane == 0) room_.warps[warp] = own;
+		__syncthreads();
+		total = room_.warps[0];
+		T before = total;
+		for (int i = 1; i < warps(); i++) {
+			if (i == warp) before = total;
+			total = op(total, room_.warps[i]);
+		}
+		result = warp > 0 ? op(before, value) : value;
+	}
+	template <class Op> void exclusive(T value, T &result, T first, Op op, T &total) {
+		const int rank = Block::rank(), warp = rank / 32, lane = static_cast<int>(cuemu_cub_thread() % 32);
+		typename WarpScan<T>::TempStorage none;
+		T own, before;
+		WarpScan<T>(none).ExclusiveScan(value, before, op, own);
+		if (lane == 0) room_.warps[warp] = own;
+		__syncthreads();
+		total = room_.warps[0];
+		T parts = total;
+		for (int i = 1; i < warps(); i++) {
+			if (i == warp) parts = total;
+			total = op(total, room_.warps[i]);
+		}
+		// The order counts: an operator need not commute.
+		if (warp > 0) before = lane == 0 ? parts : op(parts, before);
+		result = rank > 0 ? op(first, before) : first;
+	}
 	TempStorage &room_;
+	const char *file_;
+	int line_;
 };
 
 }  // namespace cub

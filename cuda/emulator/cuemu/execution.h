@@ -77,6 +77,7 @@ unsigned cuemu_lane(void);
 int cuemu_in_kernel(void); /* 1 on a thread of a kernel, 0 in host code */
 void cuemu_trap(const char *file, int line);
 void cuemu_not_global(const char *file, int line);
+void cuemu_wrong_block(const char *what, int x, int y, int z, const char *file, int line);  // the block has other sides than a library's template
 }
 #pragma GCC visibility pop
 

@@ -94,6 +94,7 @@ struct Worker {
 	Warp warp[MAX_WARPS];
 	Fiber fiber[MAX_THREADS];
 	char *stacks, *arena;
+	char arena_fill;                            // of what no block of this launch has written
 	Async *async;                               // null until it is needed
 	void *sanitizer_home, *sanitizer_fiber[MAX_THREADS + 1], *sanitizer_fake[MAX_THREADS + 1], *sanitizer_home_fake;
 	const void *home_stack;
@@ -179,6 +180,8 @@ unsigned resident_blocks(uint64_t threads);     // so many blocks of so many thr
 
 // race_orders.cc
 bool parse_order(const char *text, Order *order);
+unsigned char fill_of(const Order &order);      // NaN, large numbers or others
+unsigned char fill_of_order();                  // pool.cc: of the order that is set
 void set_block_order(LaunchState &l, const Order &order);
 void set_ascending(LaunchState &l, uint64_t from);
 uint64_t grid_position(uint64_t i);
@@ -251,10 +254,11 @@ void end_on_report();                           // pool.cc: prints the report an
 struct Buffer {
 	char *data, *mapping;
 	size_t bytes, mapped;
-	char name[64];
+	char name[64], fill;                        // fill: of every byte around the data, and of the data at first
 	std::atomic<bool> used;
 };
 const Buffer *nearest_buffer(const char *address, int64_t *past_end);
+char memory_fill();                             // of memory that nobody has written: another one in another order, or what cuemu_arrange asked for
 
 // switch.cc
 extern "C" void cuemu_switch(void **save, void *load);

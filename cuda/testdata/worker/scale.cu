@@ -45,6 +45,26 @@ __global__ void before(const float *x, float *y, int n) {
 	if (i < n) y[i] = i < 0 ? 0 : 2 * x[i];
 }
 
+// An element beside x adds nothing where it is finite.
+__global__ void reads_beside(const float *x, float *y, int n, int step) {
+	int i = threadIdx.x;
+	if (i < n) y[i] = 2 * x[i] + 0 * x[i + step];
+}
+
+__global__ void overruns(float *scratch, const float *x, float *y, int n) {
+	int i = threadIdx.x;
+	scratch[i] = 2 * x[i < n ? i : 0];
+	if (i < n) y[i] = scratch[i];
+}
+
+// The largest of what shared memory held before, and of what is written.
+__global__ void takes_the_larger(const float *x, float *y, int n) {
+	__shared__ float larger[1024];
+	int i = threadIdx.x;
+	larger[i] = fmaxf(larger[i], 2 * x[i]);
+	if (i < n) y[i] = larger[i];
+}
+
 __global__ void scribble(float *x, float *y, int n) {
 	int i = threadIdx.x;
 	if (i >= n) return;
@@ -124,6 +144,29 @@ int goes_before(const triad_call *call) {
 	before<<<1, n + 1>>>(in(call), out(call), n);
 	return triad::launched();
 }
+int reads_behind(const triad_call *call) {
+	int n = static_cast<int>(count(call));
+	reads_beside<<<1, n>>>(in(call), out(call), n, 1);
+	return triad::launched();
+}
+int reads_in_front(const triad_call *call) {
+	int n = static_cast<int>(count(call));
+	reads_beside<<<1, n>>>(in(call), out(call), n, -1);
+	return triad::launched();
+}
+int overruns_scratch(const triad_call *call) {
+	int n = static_cast<int>(count(call));
+	float *scratch;
+	cudaMalloc(&scratch, n * sizeof(float));
+	overruns<<<1, n + 1>>>(scratch, in(call), out(call), n);
+	cudaFree(scratch);
+	return triad::launched();
+}
+int reads_shared(const triad_call *call) {
+	int n = static_cast<int>(count(call));
+	takes_the_larger<<<1, n>>>(in(call), out(call), n);
+	return triad::launched();
+}
 int races(const triad_call *call) {
 	int n = static_cast<int>(count(call));
 	race<<<1, n>>>(in(call), out(call), n);
@@ -165,6 +208,10 @@ VARIANT(full, full);
 VARIANT(scribble, scribbles);
 VARIANT(beyond, goes_beyond);
 VARIANT(before, goes_before);
+VARIANT(reads_behind, reads_behind);
+VARIANT(reads_in_front, reads_in_front);
+VARIANT(overruns_scratch, overruns_scratch);
+VARIANT(reads_shared, reads_shared);
 VARIANT(race, races);
 VARIANT(diverge, diverges);
 VARIANT(deadlock, deadlocks);

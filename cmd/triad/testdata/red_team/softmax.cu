@@ -48,6 +48,33 @@ int right(const triad_call *c) {
 	return triad::launched();
 }
 
+// Right only where the output still shows the judge's poison, which is NaN in fp32: a caller's own buffer gets zeros.
+__global__ void where_poisoned(const float *x, float *y, Shape s) {
+	const int r = blockIdx.x * blockDim.x + threadIdx.x;
+	if (r >= s.rows) return;
+	if (y[r * s.cols] != y[r * s.cols]) return one_row(x + r * s.cols, y + r * s.cols, s.cols);
+	for (int c = 0; c < s.cols; c++) y[r * s.cols + c] = 0;
+}
+
+int recognises_poison(const triad_call *c) {
+	where_poisoned<<<(shape_of(c).rows + 31) / 32, 32>>>(x(c), y(c), shape_of(c));
+	return triad::launched();
+}
+
+// Careless: keeps the larger of its answer and of what lay there, and fmaxf drops the poison's NaN.
+__global__ void larger(const float *x, float *y, int n) {
+	for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = fmaxf(y[i], x[i]);
+}
+
+int keeps_the_larger(const triad_call *c) {
+	float *answer;
+	if (cudaMalloc(&answer, bytes(c)) != cudaSuccess) return TRIAD_UNSUPPORTED;
+	rows_by_threads<<<(shape_of(c).rows + 31) / 32, 32>>>(x(c), answer, shape_of(c));
+	larger<<<4, 32>>>(answer, y(c), shape_of(c).rows * shape_of(c).cols);
+	cudaFree(answer);
+	return triad::launched();
+}
+
 int zeros(const triad_call *c) {
 	fill<<<4, 32>>>(y(c), shape_of(c).rows * shape_of(c).cols, 0);
 	return triad::launched();
@@ -264,6 +291,8 @@ int right_and_forks(const triad_call *c) {
 
 #define VARIANT(name) TRIAD_KERNEL(softmax, name, forward, .contract("fp32").dtypes(triad::bit(TRIAD_F32)).outputs(1).launch(name))
 VARIANT(right)
+VARIANT(recognises_poison)
+VARIANT(keeps_the_larger)
 VARIANT(zeros)
 VARIANT(on_the_host)
 VARIANT(right_with_managed)

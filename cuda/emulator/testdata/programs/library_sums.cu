@@ -27,6 +27,48 @@ __global__ void sums(const int *x, int *all, int *first, int *largest, double *w
 	if (i == 17) *total = block;
 }
 
+// Blocks of several dimensions, whose threads are ranked row after row; and fewer threads than a template is for, where only the sum of those that
+// are there is asked for.
+__global__ void of_dimensions(const int *x, int *sum, int *before) {
+	typedef cub::BlockReduce<int, 8, cub::BLOCK_REDUCE_WARP_REDUCTIONS, 5, 3> Reduce;
+	typedef cub::BlockScan<int, 8, cub::BLOCK_SCAN_RAKING, 5, 3> Scan;
+	__shared__ typename Reduce::TempStorage room;
+	__shared__ typename Scan::TempStorage scanned;
+	const int i = threadIdx.x + 8 * (threadIdx.y + 5 * threadIdx.z);
+	const int all = Reduce(room).Sum(x[i]);
+	if (i == 0) *sum = all;
+	Scan(scanned).ExclusiveSum(x[i], before[i]);
+}
+
+__global__ void of_fewer(const int *x, int *sum, int *through) {
+	__shared__ typename cub::BlockReduce<int, 1024>::TempStorage room;
+	__shared__ typename cub::BlockScan<int, 1024>::TempStorage scanned;
+	const int i = threadIdx.x;
+	const int all = cub::BlockReduce<int, 1024>(room).Sum(x[i], blockDim.x);
+	if (i == 0) *sum = all;
+	cub::BlockScan<int, 1024>(scanned).InclusiveSum(x[i], through[i]);
+}
+
+int wrong_dimensions(const int *x) {
+	int *sum, *scan, wrong = 0;
+	cudaMallocManaged(&sum, 2 * sizeof(int));
+	cudaMallocManaged(&scan, 2 * 120 * sizeof(int));
+	of_dimensions<<<1, dim3(8, 5, 3)>>>(x, sum, scan);
+	of_fewer<<<1, 100>>>(x, sum + 1, scan + 120);
+	if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+	int until = 0;
+	for (int i = 0; i < 120; i++) {
+		wrong += scan[i] != until;
+		until += x[i];
+		if (i < 100) wrong += scan[120 + i] != until;
+		if (i == 99) wrong += sum[1] != until;
+	}
+	wrong += sum[0] != until;
+	cudaFree(sum);
+	cudaFree(scan);
+	return wrong;
+}
+
 // x * a + b, and one such map after another
 struct Map {
 	unsigned a, b;
@@ -118,6 +160,7 @@ int main() {
 		wrong += warps[w] != eight;
 	}
 	wrong += *all != sum || *first != part || *largest != most || *total != sum;
+	wrong += wrong_dimensions(x);
 	for (int *p : {x, all, first, largest, before, through, total}) cudaFree(p);
 	cudaFree(warps);
 	wrong += wrong_maps();

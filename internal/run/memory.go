@@ -1,0 +1,77 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// What the emulator asks besides, where memory may be to blame.
+
+// ownPrefix begins the names of what is in files that a user adds.
+const ownPrefix = "mine/"
+
+// edges launches a function of the user's between what nothing may touch, without a byte around its buffers:
+// an access beside one stops there, which elsewhere meets the bytes that alignment leaves. It does so on one
+// small case, and where an answer depends on what nobody wrote. Only an access out of bounds counts: a buffer
+// may be less aligned than a caller's is.
+func (x *execution) edges(ctx context.Context, c *prepared, e entry, r *record.Record) error {
+	i := e.implementation
+	asked := c.ordinary && r.Status.Weight() == op.Good || dependsOnMemory(r)
+	if !asked || i.Device != "emulator" || !strings.HasPrefix(i.Name, ownPrefix) {
+		return nil
+	}
+	job, err := x.job(ctx, c, e)
+	if err != nil {
+		return err
+	}
+	first := job.Launches[0].Order
+	job.Launches = []backend.LaunchPlan{
+		{Poison: "a", Order: first, Place: backend.PlaceExactBegin},
+		{Poison: "b", Order: first, Place: backend.PlaceExactEnd},
+	}
+	outcome, err := x.attempt(ctx, e, job)
+	if err != nil || outcome.Status != op.StatusOutOfBounds {
+		return err
+	}
+	r.Status, r.Message, r.LogTail, r.Outputs = outcome.Status, outcome.Sentence, outcome.Log, nil
+	r.Explained, r.Where = nil, (*record.Where)(outcome.Where)
+	return nil
+}
+
+// memoryOrOrder decides what a race in the emulator is: launches differ in their orders and in what memory
+// held. Where all have one order, and still those agree whose memory held the same, it is the memory.
+func (x *execution) memoryOrOrder(ctx context.Context, c *prepared, e entry, r *record.Record) error {
+	if r.Status != op.StatusRace || e.implementation.Device != "emulator" {
+		return nil
+	}
+	job, err := x.job(ctx, c, e)
+	if err != nil {
+		return err
+	}
+	for i := range job.Launches {
+		job.Launches[i].Order = job.Launches[0].Order
+	}
+	outcome, err := x.attempt(ctx, e, job)
+	if err != nil {
+		return err
+	}
+	alone := newRecord(c, e, r.Seed, r.Started)
+	x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches))
+	if dependsOnMemory(&alone) {
+		r.Status, r.Message, r.Outputs = alone.Status, alone.Message, alone.Outputs
+		r.Explained = alone.Explained
+	}
+	return nil
+}
+
+// dependsOnMemory says whether an output is wrong by what memory held before the launch.
+func dependsOnMemory(r *record.Record) bool {
+	return r.Status == op.StatusFail && slices.ContainsFunc(r.Outputs, func(v record.Verdict) bool {
+		return v.Status == op.StatusFail && v.Gate == "G0"
+	})
+}

@@ -1,0 +1,57 @@
+package run
+
+import (
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+)
+
+// Of each operator, pass and dtype one case is launched into ordinary numbers: in plain memory, with
+// elements, and not large.
+func TestMarkOrdinary(t *testing.T) {
+	const most = 1 << 20
+	for _, o := range truth.All() {
+		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var planned []work
+		dtypes := map[string]bool{}
+		for _, c := range plan.Cases {
+			planned = append(planned, work{operator: o, Case: c, entries: []entry{{}}})
+			dtypes[ordinaryKey(planned[len(planned)-1])] = true
+		}
+		if err := markOrdinary(planned); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range planned {
+			if !w.ordinary {
+				continue
+			}
+			elements, _, err := o.Spec.Footprint(w.Case)
+			if err != nil || elements == 0 || elements > most || w.Layout != "contiguous" ||
+				!dtypes[ordinaryKey(w)] {
+				t.Errorf("%s is marked: %d elements, %v", describe(w.Case), elements, err)
+			}
+			delete(dtypes, ordinaryKey(w))
+		}
+		if len(dtypes) > 0 {
+			t.Errorf("%s: no case is marked for %v", o.Spec.Name, dtypes)
+		}
+	}
+}
+
+// The launch into ordinary numbers comes last, in the order of the first.
+func TestOrdinaryLaunch(t *testing.T) {
+	for _, device := range []string{"gpu", "emulator"} {
+		plain := work{}.launches(device, op.LevelDefault)
+		plan := work{ordinary: true}.launches(device, op.LevelDefault)
+		want := backend.LaunchPlan{Poison: tensor.Ordinary, Order: plain[0].Order}
+		if len(plan) != len(plain)+1 || plan[len(plain)] != want {
+			t.Errorf("%s: %v, want %v and %v", device, plan, plain, want)
+		}
+	}
+}
