@@ -36,6 +36,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     allocations = tensors.PoisonedAllocations(request["poison"])
     implementation_module.ONE_BY_ONE = request.get("order") == "one by one"
     recorded = RecordedCalls() if request.get("order") == "recorded" else None
+    tensors.OutOfBounds.last = None
     outcome: dict[str, Any] = {}
     returned: tuple = ()
     own: dict[str, torch.Tensor] = {}
@@ -56,10 +57,12 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         returned = value if type(value) is tuple else (value,)
+        if tensors.OutOfBounds.last is not None:  # the implementation caught it
+            raise tensors.OutOfBounds.last
     except BaseException as e:
         if isinstance(e, KeyboardInterrupt):
             raise
-        outcome = _outcome(e, source)
+        outcome = _outcome(tensors.OutOfBounds.last or e, source)
         outcome["fatal"] = outcome["fatal"] or not computes(device)
         if outcome["fatal"]:  # the device answers nothing any more
             return {**outcome, "inputs": [], "outputs": []}
@@ -158,6 +161,9 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
     elif isinstance(e, torch.AcceleratorError):
         reply["fatal"] = True
     place = _place(e, source)
+    if isinstance(e, tensors.OutOfBounds):
+        reply.update(status="OUT_OF_BOUNDS", message=text[:MESSAGE_CHARACTERS])
+        place = {**(place or {}), "block": list(e.program)}
     if place:
         reply["where"] = place
     return reply

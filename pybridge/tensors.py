@@ -3,6 +3,7 @@ memory."""
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
@@ -48,13 +49,34 @@ def poison(flat: torch.Tensor, which: str) -> None:
     flat.view(torch.uint8).view(_SIGNED[size]).fill_(signed)
 
 
+class OutOfBounds(IndexError):
+    """An access of a kernel outside the tensors that its pointer belongs to."""
+
+    last: OutOfBounds | None = None
+    """The latest one: the code that launched the kernel may have caught it."""
+
+    def __init__(self, message: str, program: tuple[int, int, int]):
+        super().__init__(message)
+        self.program = program
+        OutOfBounds.last = self
+
+
+EXTENT = "triad_extent"
+"""The attribute of a storage with guard bands: what lies between them, as its first byte and a number of bytes.
+It is there as long as any tensor in the storage."""
+
+
 class Buffer:
     """count bytes between two guard bands, on a device."""
+
+    alive: weakref.WeakSet[Buffer] = weakref.WeakSet()
 
     def __init__(self, name: str, count: int, device: torch.device):
         self.name = name
         self.count = count
         self._all = torch.full((GUARD + count + GUARD,), CANARY, dtype=torch.uint8, device=device)
+        setattr(self._all.untyped_storage(), EXTENT, (GUARD, count))
+        self.alive.add(self)
 
     def bytes(self) -> torch.Tensor:
         """What lies between the bands, as uint8."""
@@ -68,6 +90,10 @@ class Buffer:
     def owns(self, tensor: torch.Tensor) -> bool:
         """Says whether a tensor lies in this buffer."""
         return tensor.untyped_storage().data_ptr() == self._all.untyped_storage().data_ptr()
+
+    def extent(self) -> tuple[int, int]:
+        """The address of the first byte between the bands, and how many there are."""
+        return self._all.data_ptr() + GUARD, self.count
 
     def report(self) -> list[dict[str, Any]]:
         """One entry for each guard band that does not show the canary any more."""
