@@ -158,8 +158,7 @@ def stand_in() -> None:
 
 
 def _stand_in_for_the_driver() -> None:
-    """Gives Triton a driver to ask about the GPU. What is to be timed is not run: of several configurations
-    autotune takes the first."""
+    """Gives Triton a driver to ask about the GPU. What is to be timed is not run."""
     from implementation import triton
     if not hasattr(triton, "runtime"):
         return  # it is not here

@@ -21,7 +21,7 @@ out_dtype=tl.int32)`.
 * libdevice has no functions: here it has those that NumPy and torch have;
 * `tl.maximum`, `tl.minimum` and `tl.clamp` keep NaN: here they drop it, as on a GPU, unless `propagate_nan`
   asks for it, and so does a maximum with its index, in the order of the row;
-* memory: interpreter_memory.py.
+* memory: interpreter_memory.py; autotune: interpreter_tuning.py.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from triton.runtime import interpreter
 import interpreter_memory
 import interpreter_once
 import interpreter_short
+import interpreter_tuning
 
 _TORCH = {
     tl.float16: torch.float16, tl.bfloat16: torch.bfloat16, tl.float32: torch.float32,
@@ -348,7 +349,7 @@ _CORRECTIONS = (
     (interpreter.GridExecutor, "__init__", _launches(interpreter.GridExecutor.__init__)),
     (interpreter, "_implicit_cvt", _implicit(interpreter._implicit_cvt)),
     (interpreter.FunctionRewriter, "ast_transformer", _Numbers()), *interpreter_once.CORRECTIONS,
-    *interpreter_short.CORRECTIONS, *interpreter_memory.CORRECTIONS,
+    *interpreter_short.CORRECTIONS, *interpreter_memory.CORRECTIONS, *interpreter_tuning.CORRECTIONS,
 )
 _ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTIONS]
 

@@ -46,7 +46,8 @@ class _Place:
         found = self._views.get(dtype)
         if found is None:
             whole = self.count - self.count % dtype.itemsize
-            found = self._views[dtype] = np.frombuffer((ctypes.c_char * whole).from_address(self.first), dtype)
+            memory = (ctypes.c_char * whole).from_address(self.first)
+            found = self._views[dtype] = np.frombuffer(memory, dtype)
         return found
 
 
@@ -140,8 +141,9 @@ def _complaint(what: str, pointers: Any, mask: np.ndarray | None, size: int,
     element, of = (address - nearest.first) // size, nearest.count // size
     lanes = f"; {outside.sum()} of {outside.size} lanes are outside" if outside.size > 1 else ""
     program = tuple(interpreter.interpreter_builder.grid_idx)
-    return tensors.OutOfBounds(f"{what} element {element} of {nearest.name or 'a tensor'}, which has {of}, in "
-                               f"program {program}{lanes}", program)
+    name = nearest.name or "a tensor"
+    return tensors.OutOfBounds(f"{what} element {element} of {name}, which has {of}, in program "
+                               f"{program}{lanes}", program)
 
 
 def _poison(shape: tuple[int, ...], dtype: tl.dtype) -> np.ndarray:
@@ -288,13 +290,14 @@ def argument(value: Any, converted: Any) -> Any:
 
 
 _REINTERPRETED = _create_bitcast(_BUILDER.create_bitcast)
+_REINTERPRETS = ("create_bitcast", "create_int_to_ptr", "create_ptr_to_int")
 
 CORRECTIONS = (
     (_BUILDER, "create_load", _create_load), (_BUILDER, "create_masked_load", _create_masked_load),
     (_BUILDER, "create_store", _create_store), (_BUILDER, "create_masked_store", _create_masked_store),
     (_BUILDER, "create_atomic_rmw", _create_atomic_rmw(_BUILDER.create_atomic_rmw)),
     (_BUILDER, "create_atomic_cas", _create_atomic_cas(_BUILDER.create_atomic_cas)),
-    *((_BUILDER, name, _REINTERPRETED) for name in ("create_bitcast", "create_int_to_ptr", "create_ptr_to_int")),
+    *((_BUILDER, name, _REINTERPRETED) for name in _REINTERPRETS),
     (_BUILDER, "create_select", _either(_BUILDER.create_select, 1)),
     *((_BUILDER, name, _either(vars(_BUILDER)[name], 0)) for name in ("create_cat", "create_join")),
     (interpreter.GridExecutor, "_init_args_hst", _arguments(interpreter.GridExecutor._init_args_hst)),

@@ -36,6 +36,9 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     allocations = tensors.PoisonedAllocations(request["poison"])
     implementation_module.ONE_BY_ONE = request.get("order") == "one by one"
     recorded = RecordedCalls() if request.get("order") == "recorded" else None
+    asked = request.get("order", "").partition("configuration ")[2]
+    implementation_module.CONFIGURATION = int(asked or 0)
+    implementation_module.CONFIGURATIONS.clear()
     tensors.OutOfBounds.last = None
     outcome: dict[str, Any] = {}
     returned: tuple = ()
@@ -73,6 +76,8 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     reply: dict[str, Any] = {"inputs": [tensors.checksum(buffer) for buffer, _ in loaded]}
     if recorded:
         reply["calls"] = sorted(recorded.names)
+    if implementation_module.CONFIGURATIONS:
+        reply["configurations"] = list(implementation_module.CONFIGURATIONS)
     if not outcome:
         try:
             outputs = _outputs(implementation.gives(direction), returned, request["outputs"], memory, device)

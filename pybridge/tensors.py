@@ -62,8 +62,8 @@ class OutOfBounds(IndexError):
 
 
 EXTENT = "triad_extent"
-"""The attribute of a storage with guard bands: what lies between them, as its first byte and a number of bytes.
-It is there as long as any tensor in the storage."""
+"""The attribute of a storage with guard bands: what lies between them, as its first byte and a number of
+bytes. It is there as long as any tensor in the storage."""
 
 
 class Buffer:

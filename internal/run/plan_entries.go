@@ -58,7 +58,9 @@ type work struct {
 	op.Case
 	entries  []entry
 	moderate bool // the case of its operator and dtype that a gradcheck launches more often
-	timed    bool // a bench point that a comparison times when everything is judged
+	// one of the cases of its operator, pass and dtype on which every configuration of autotune is judged
+	configured bool
+	timed      bool // a bench point that a comparison times when everything is judged
 	// the relations between calls that are asked here, by name: they need further launches
 	between map[string]bool
 }
