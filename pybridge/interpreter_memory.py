@@ -140,10 +140,8 @@ def _complaint(what: str, pointers: Any, mask: np.ndarray | None, size: int,
     nearest = min(places, key=lambda p: max(p.first - address, address + size - p.first - p.count))
     element, of = (address - nearest.first) // size, nearest.count // size
     lanes = f"; {outside.sum()} of {outside.size} lanes are outside" if outside.size > 1 else ""
-    program = tuple(interpreter.interpreter_builder.grid_idx)
-    name = nearest.name or "a tensor"
-    return tensors.OutOfBounds(f"{what} element {element} of {name}, which has {of}, in program "
-                               f"{program}{lanes}", program)
+    message = f"{what} element {element} of {nearest.name or 'a tensor'}, which has {of}{lanes}"
+    return tensors.OutOfBounds(message, interpreter.interpreter_builder.grid_idx)
 
 
 def _poison(shape: tuple[int, ...], dtype: tl.dtype) -> np.ndarray:
