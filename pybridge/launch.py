@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+import absent_streams
 import implementation as implementation_module
 import tensors
 from calls import RecordedCalls
@@ -40,6 +41,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     implementation_module.CONFIGURATION = int(asked or 0)
     implementation_module.CONFIGURATIONS.clear()
     tensors.OutOfBounds.last = None
+    absent_streams.begin()
     outcome: dict[str, Any] = {}
     returned: tuple = ()
     own: dict[str, torch.Tensor] = {}
@@ -69,7 +71,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
         outcome["fatal"] = outcome["fatal"] or not computes(device)
         if outcome["fatal"]:  # the device answers nothing any more
             return {**outcome, "inputs": [], "outputs": []}
-    fault = watch.after(allocations.replaced)
+    fault = watch.after(allocations.replaced) or absent_streams.unawaited()
     outputs: list[dict[str, Any]] = []
     named = dict(zip(implementation.gives(direction), returned))
     guards = [entry for buffer, _ in loaded for entry in buffer.report()] + allocations.report(named)
