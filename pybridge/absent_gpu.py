@@ -1,8 +1,7 @@
 """What "cuda" means to a file of the user's own where no GPU is: the CPU, on which Triton's interpreter runs.
 
 Within `meant()` a tensor says that it is on the GPU, `device="cuda"` and `.cuda()` give one, and after
-`stand_in()` `torch.cuda` and Triton's driver describe a small GPU. Events take no time: what they say is
-shown nowhere.
+`stand_in()` `torch.cuda` and Triton's driver describe a small GPU, whose streams are absent_streams.py's.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+
+import absent_streams
 
 MULTIPROCESSORS = 4
 """As few as may be: a kernel that starts a program on each is interpreted program by program."""
@@ -40,7 +41,7 @@ class _Meant(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         said = _SAID.get(function)
         if said is not None:
-            return said(*args)
+            return said(*args, **(kwargs or {}))
         if not kwargs and _NAMES.isdisjoint(map(type, args)):  # most calls: none of them names a device
             return function(*args)
         if function is torch.device:  # a file may compare it with the device of a tensor
@@ -66,13 +67,21 @@ def _itself(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
     return tensor
 
 
+def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose result the host waits for."""
+    def waiting(*arguments: Any, **named: Any) -> Any:
+        absent_streams.host_waits()
+        return function(*arguments, **named)
+    return waiting
+
+
 def _device(tensor: torch.Tensor) -> torch.device:
     with torch._C.DisableTorchFunction():
         real = tensor.device
     return torch.device("cuda", 0) if real.type == "cpu" else real
 
 
-# What a tensor says of itself, by the functions that a mode is asked about.
+# What a tensor says of itself or gives the host, by the functions that a mode is asked about.
 _SAID: dict[Any, Callable[..., Any]] = {
     _TENSOR.is_cuda.__get__: lambda _: True,
     _TENSOR.is_cpu.__get__: lambda _: False,
@@ -80,7 +89,9 @@ _SAID: dict[Any, Callable[..., Any]] = {
     _TENSOR.get_device: lambda _: 0,
     _TENSOR.cuda: _itself,
     _TENSOR.pin_memory: _itself,
-    _TENSOR.is_pinned: lambda *_: True,
+    _TENSOR.is_pinned: lambda *_, **__: True,
+    **{function: _waiting(function) for function in (
+        _TENSOR.item, _TENSOR.tolist, _TENSOR.cpu, _TENSOR.__bool__, _TENSOR.__float__, _TENSOR.__int__)},
 }
 
 
@@ -93,36 +104,6 @@ def meant():
         return
     with _Meant():
         yield
-
-
-class _Event:
-    """An event or a stream, on which everything has happened."""
-
-    cuda_stream = 0
-    device_index = 0
-
-    def __init__(self, *_: Any, **__: Any):
-        self.device = torch.device("cuda", 0)
-
-    def __enter__(self) -> _Event:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        return None
-
-    def _nothing(self, *_: Any, **__: Any) -> None:
-        return None
-
-    record = synchronize = wait = wait_event = wait_stream = _nothing
-
-    def query(self) -> bool:
-        return True
-
-    def record_event(self, *_: Any) -> _Event:
-        return _Event()
-
-    def elapsed_time(self, _: Any) -> float:
-        return 1.0  # milliseconds, of which nothing is shown
 
 
 class _Described(types.SimpleNamespace):
@@ -143,23 +124,26 @@ def stand_in() -> None:
     for name, value in {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0,
         "get_device_name": PROPERTIES["name"], "get_device_capability": (8, 0),
-        "get_device_properties": properties, "synchronize": None,
+        "get_device_properties": properties,
         "empty_cache": None, "memory_allocated": 0, "max_memory_allocated": 0, "memory_reserved": 0,
         "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None, "set_device": None,
         "init": None, "is_bf16_supported": True, "mem_get_info": (1 << 34, 1 << 34), "current_blas_handle": 0,
-        "current_stream": _Event(), "default_stream": _Event(), "set_stream": None,
+        "default_stream": absent_streams.DEFAULT, "set_stream": None,
     }.items():
         setattr(torch.cuda, name, _answer(value))
-    for name in ("Event", "Stream", "device", "device_of", "stream"):
-        setattr(torch.cuda, name, _Event)
+    for name, value in {
+        "Event": absent_streams.Event, "Stream": absent_streams.Stream, "stream": absent_streams.entered,
+        "current_stream": absent_streams.current, "synchronize": absent_streams.synchronized,
+        "device": absent_streams.Device, "device_of": absent_streams.Device,
+    }.items():
+        setattr(torch.cuda, name, value)
     for name in ("range_push", "range_pop", "mark"):
         setattr(torch.cuda.nvtx, name, _answer(None))
     _stand_in_for_the_driver()
 
 
 def _stand_in_for_the_driver() -> None:
-    """Gives Triton a driver to ask about the GPU. What is to be timed is not run: of several configurations
-    autotune takes the first."""
+    """Gives Triton a driver to ask about the GPU. What is to be timed is not run."""
     from implementation import triton
     if not hasattr(triton, "runtime"):
         return  # it is not here

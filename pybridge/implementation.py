@@ -205,6 +205,14 @@ ONE_BY_ONE = False
 for a launch that asks for it."""
 
 
+CONFIGURATION = 0
+"""Which configuration autotune takes in the interpreter, modulo those of a kernel. The worker sets it for a
+launch."""
+
+CONFIGURATIONS: list[str] = []
+"""Those of the kernel of this launch that has most, where it has more than one."""
+
+
 def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...],
               **attributes) -> tuple:
     """Runs function(*inputs, **attributes) and backpropagates upstream, the gradients of its first outputs,

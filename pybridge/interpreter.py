@@ -18,7 +18,10 @@ out_dtype=tl.int32)`.
 * a float that is handed to a kernel stays Python's, so that it has no `.to` and takes the dtype of what it
   meets: here it is a scalar of fp32, as the compiler makes it; `.to` of any other number works as well;
 * `x.exp()` and the like fail, since `tl.exp` alone is told that it is interpreted: here both are;
-* libdevice has no functions: here it has those that NumPy and torch have.
+* libdevice has no functions: here it has those that NumPy and torch have;
+* `tl.maximum`, `tl.minimum` and `tl.clamp` keep NaN: here they drop it, as on a GPU, unless `propagate_nan`
+  asks for it, and so does a maximum with its index, in the order of the row;
+* memory: interpreter_memory.py; autotune: interpreter_tuning.py.
 """
 
 from __future__ import annotations
@@ -34,8 +37,10 @@ import torch
 import triton.language as tl
 from triton.runtime import interpreter
 
+import interpreter_memory
 import interpreter_once
 import interpreter_short
+import interpreter_tuning
 
 _TORCH = {
     tl.float16: torch.float16, tl.bfloat16: torch.bfloat16, tl.float32: torch.float32,
@@ -166,6 +171,38 @@ def _sum(original: Callable) -> Callable:
     return sum
 
 
+# ---- NaN
+
+
+def _create_clampf(self, value, low, high, propagate_nans):
+    """NaN is clamped to a bound, as a GPU's fmax and fmin do, unless the call propagates it."""
+    largest, smallest = ((np.maximum, np.minimum) if propagate_nans == tl.PropagateNan.ALL
+                         else (np.fmax, np.fmin))
+    return self.ternary_op(value, low, high, lambda x, a, b: smallest(largest(x, a), b))
+
+
+def _min_max(original: Callable) -> Callable:
+    """Where values are reduced together with their indices, compares as the combining function of Triton
+    does, which keeps the later of two values where one of them is NaN."""
+    @functools.wraps(original)
+    def min_max(self, input, val_reduce_op, idx_reduce_op=None):
+        value = input[0] if isinstance(input, tuple) else input
+        data = value.handle.data
+        if not (val_reduce_op and idx_reduce_op and data.dtype.kind == "f" and np.isnan(data).any()):
+            return original(self, input, val_reduce_op, idx_reduce_op)
+        comes_before = np.greater_equal if val_reduce_op is np.max else np.less_equal
+        rows = data.reshape(-1) if self.axis is None else np.moveaxis(data, self.axis, 0)
+        best, index = rows[0], np.zeros(rows.shape[1:], np.int32)
+        for i in range(1, len(rows)):
+            kept = comes_before(best, rows[i])
+            best, index = np.where(kept, best, rows[i]), np.where(kept, index, np.int32(i))
+        if self.keep_dims:
+            best, index = (np.asarray(a).reshape((1,) * data.ndim) if self.axis is None
+                           else np.expand_dims(a, self.axis) for a in (best, index))
+        return self.to_tensor(best, value.dtype), self.to_tensor(index, tl.int32)
+    return min_max
+
+
 # ---- numbers of Python
 
 
@@ -175,7 +212,7 @@ def _implicit(original: Callable) -> Callable:
         for kind, numbers, dtype in ((float, np.float32, tl.float32), (bool, np.bool_, tl.int1)):
             if type(argument) is kind:
                 return tl.tensor(interpreter.TensorHandle(np.array([argument], numbers), dtype), dtype)
-        return original(argument)
+        return interpreter_memory.argument(argument, original(argument))
     return implicit
 
 
@@ -304,11 +341,15 @@ _CORRECTIONS = (
     (interpreter, "_convert_float", _convert_float), (_BUILDER, "create_dot", _create_dot),
     *((_BUILDER, name, _computing(vars(_BUILDER)[name])) for name in ("unary_op", "binary_op", "ternary_op")),
     (_BUILDER, "create_fma", _fma(_BUILDER.create_fma)), (_BUILDER, "cast_impl", _cast(_BUILDER.cast_impl)),
+    (_BUILDER, "create_maxnumf", lambda self, lhs, rhs: self.binary_op(lhs, rhs, np.fmax)),
+    (_BUILDER, "create_minnumf", lambda self, lhs, rhs: self.binary_op(lhs, rhs, np.fmin)),
+    (_BUILDER, "create_clampf", _create_clampf),
+    (interpreter.ReduceOps, "min_max", _min_max(interpreter.ReduceOps.min_max)),
     (interpreter.ReduceOps, "sum", _sum(interpreter.ReduceOps.sum)),
     (interpreter.GridExecutor, "__init__", _launches(interpreter.GridExecutor.__init__)),
     (interpreter, "_implicit_cvt", _implicit(interpreter._implicit_cvt)),
     (interpreter.FunctionRewriter, "ast_transformer", _Numbers()), *interpreter_once.CORRECTIONS,
-    *interpreter_short.CORRECTIONS,
+    *interpreter_short.CORRECTIONS, *interpreter_memory.CORRECTIONS, *interpreter_tuning.CORRECTIONS,
 )
 _ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTIONS]
 

@@ -103,7 +103,8 @@ def _filled(value: tl.tensor, like: tl.block_type) -> tl.tensor:
     """A block of a scalar, of the shape of another type."""
     block = np.empty(like.shape.values, interpreter._get_np_dtype(value.dtype))
     block[...] = value.handle.data
-    return tl.tensor(interpreter.TensorHandle(block, value.dtype), tl.block_type(value.dtype, like.shape))
+    return tl.tensor(interpreter.TensorHandle(block, value.handle.dtype),
+                     tl.block_type(value.dtype, like.shape))
 
 
 def _cast(self, value, dtype, fp_downcast_rounding=None):

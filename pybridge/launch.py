@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+import absent_streams
 import implementation as implementation_module
 import tensors
 from calls import RecordedCalls
@@ -36,6 +37,11 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     allocations = tensors.PoisonedAllocations(request["poison"])
     implementation_module.ONE_BY_ONE = request.get("order") == "one by one"
     recorded = RecordedCalls() if request.get("order") == "recorded" else None
+    asked = request.get("order", "").partition("configuration ")[2]
+    implementation_module.CONFIGURATION = int(asked or 0)
+    implementation_module.CONFIGURATIONS.clear()
+    tensors.OutOfBounds.last = None
+    absent_streams.begin()
     outcome: dict[str, Any] = {}
     returned: tuple = ()
     own: dict[str, torch.Tensor] = {}
@@ -56,20 +62,24 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         returned = value if type(value) is tuple else (value,)
+        if tensors.OutOfBounds.last is not None:  # the implementation caught it
+            raise tensors.OutOfBounds.last
     except BaseException as e:
         if isinstance(e, KeyboardInterrupt):
             raise
-        outcome = _outcome(e, source)
+        outcome = _outcome(tensors.OutOfBounds.last or e, source)
         outcome["fatal"] = outcome["fatal"] or not computes(device)
         if outcome["fatal"]:  # the device answers nothing any more
             return {**outcome, "inputs": [], "outputs": []}
-    fault = watch.after(allocations.replaced)
+    fault = watch.after(allocations.replaced) or absent_streams.unawaited()
     outputs: list[dict[str, Any]] = []
     named = dict(zip(implementation.gives(direction), returned))
     guards = [entry for buffer, _ in loaded for entry in buffer.report()] + allocations.report(named)
     reply: dict[str, Any] = {"inputs": [tensors.checksum(buffer) for buffer, _ in loaded]}
     if recorded:
         reply["calls"] = sorted(recorded.names)
+    if implementation_module.CONFIGURATIONS:
+        reply["configurations"] = list(implementation_module.CONFIGURATIONS)
     if not outcome:
         try:
             outputs = _outputs(implementation.gives(direction), returned, request["outputs"], memory, device)
@@ -158,6 +168,9 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
     elif isinstance(e, torch.AcceleratorError):
         reply["fatal"] = True
     place = _place(e, source)
+    if isinstance(e, tensors.OutOfBounds):
+        reply.update(status="OUT_OF_BOUNDS", message=text[:MESSAGE_CHARACTERS])
+        place = {**(place or {}), "block": list(e.program)}
     if place:
         reply["where"] = place
     return reply

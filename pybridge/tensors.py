@@ -3,6 +3,7 @@ memory."""
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
@@ -68,14 +69,35 @@ def _ordinary(dtype: torch.dtype) -> list[int]:
     return list(_ORDINARY_BOOLS if dtype == torch.bool else _ORDINARY_WHOLES)
 
 
+class OutOfBounds(IndexError):
+    """An access of a kernel outside the tensors that its pointer belongs to."""
+
+    last: OutOfBounds | None = None
+    """The latest one: the code that launched the kernel may have caught it."""
+
+    def __init__(self, message: str, program: tuple[int, int, int]):
+        super().__init__(message)
+        self.program = program
+        OutOfBounds.last = self
+
+
+EXTENT = "triad_extent"
+"""The attribute of a storage with guard bands: what lies between them, as its first byte and a number of
+bytes. It is there as long as any tensor in the storage."""
+
+
 class Buffer:
     """count bytes between two guard bands, on a device."""
+
+    alive: weakref.WeakSet[Buffer] = weakref.WeakSet()
 
     def __init__(self, name: str, count: int, device: torch.device):
         self.name = name
         self.count = count
         self._lead = PAGE if device.type == "cuda" and count >= PAGE else GUARD
         self._all = torch.full((self._lead + count + GUARD,), CANARY, dtype=torch.uint8, device=device)
+        setattr(self._all.untyped_storage(), EXTENT, (self._lead, count))
+        self.alive.add(self)
 
     def bytes(self) -> torch.Tensor:
         """What lies between the bands, as uint8."""
@@ -97,6 +119,9 @@ class Buffer:
             other.bytes().copy_(self.bytes())
         start = tensor.storage_offset() - self._lead // tensor.element_size()
         return other, other.tensor(tensor.dtype, tensor.shape, tensor.stride(), start)
+    def extent(self) -> tuple[int, int]:
+        """The address of the first byte between the bands, and how many there are."""
+        return self._all.data_ptr() + self._lead, self.count
 
     def report(self) -> list[dict[str, Any]]:
         """One entry for each guard band that does not show the canary any more."""

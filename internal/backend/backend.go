@@ -96,16 +96,18 @@ type LaunchPlan struct{ Poison, Order, Place string }
 
 // Outcome is what became of a job. Status is empty (StatusUnknown) where every launch returned plainly.
 type Outcome struct {
-	Status    op.Status
-	Sentence  string
-	Where     *Where
-	Log       string // the tail of what the worker printed
-	Launches  []LaunchOutcome
-	Calls     []string // of an OrderRecorded launch, also of one that raised
-	Wall      time.Duration
-	PeakBytes int64
-	Ended     bool // the worker ended with the job, or was ended: the next job waits for a new one
-	Wedged    bool // the worker survived SIGKILL
+	Status   op.Status
+	Sentence string
+	Where    *Where
+	Log      string // the tail of what the worker printed
+	Launches []LaunchOutcome
+	Calls    []string // of an OrderRecorded launch, also of one that raised
+	// those of autotuned kernels in the interpreter: see LaunchReply
+	Configurations []string
+	Wall           time.Duration
+	PeakBytes      int64
+	Ended          bool // the worker ended with the job, or was ended: the next job waits for a new one
+	Wedged         bool // the worker survived SIGKILL
 	// of a job without an answer: the longest that one of as much work took before; 0: none came back
 	Usual time.Duration
 }

@@ -197,7 +197,8 @@ type RunArgs struct {
 // Launch is one launch: which poison fills outputs and workspace before it (see tensor.Poison), the schedule
 // order (emulator only: "forward", OrderReverse, "random:SEED", "greedy:SEED"; for a row that goes through
 // autograd "one by one": each gradient from a backward in which its input alone requires one; for any row of
-// Python OrderRecorded), where its buffers lie (emulator only) and where its outputs go.
+// Python OrderRecorded, and in the interpreter OrderConfiguration), where its buffers lie (emulator only) and where
+// its outputs go.
 type Launch struct {
 	Poison  string      `json:"poison"`
 	Order   string      `json:"order,omitempty"`
@@ -222,6 +223,10 @@ const OrderReverse = "reverse"
 // OrderRecorded asks which operations of the library the launch calls: see LaunchReply.Calls.
 const OrderRecorded = "recorded"
 
+// OrderConfiguration, with a number behind it, has autotuned kernels take their configuration of that number,
+// modulo how many they have, where other launches take the first: see LaunchReply.Configurations.
+const OrderConfiguration = "configuration "
+
 // RunReply says for each launch that took place what it did. A launch that ended otherwise than "ok" is the
 // last.
 type RunReply struct {
@@ -245,6 +250,9 @@ type LaunchReply struct {
 	Outputs []OutputRef `json:"outputs"`
 	// the operations of torch's dispatcher that an OrderRecorded launch called, "aten.gelu", each once
 	Calls []string `json:"calls,omitempty"`
+	// interpreter only: the configurations of the autotuned kernel that has most of them, in words, where
+	// they differ in what the interpreter sees
+	Configurations []string `json:"configurations,omitempty"`
 }
 
 // OutputRef says what came back for one output: Present is false for an optional output that was not given.

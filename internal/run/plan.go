@@ -78,6 +78,9 @@ func (r *Runner) PlanCompare(ctx context.Context, request Request) (*Plan, error
 			return nil, err
 		}
 	}
+	if err := markConfigured(p.judged); err != nil {
+		return nil, err
+	}
 	return p, p.cut(request.Shard)
 }
 

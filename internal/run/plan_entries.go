@@ -59,7 +59,9 @@ type work struct {
 	entries  []entry
 	moderate bool // the case of its operator and dtype that a gradcheck launches more often
 	ordinary bool // the case of its pass and dtype that is launched into ordinary numbers, too
-	timed    bool // a bench point that a comparison times when everything is judged
+	// one of the cases of its operator, pass and dtype on which every configuration of autotune is judged
+	configured bool
+	timed      bool // a bench point that a comparison times when everything is judged
 	// the relations between calls that are asked here, by name: they need further launches
 	between map[string]bool
 }

@@ -133,8 +133,8 @@ class Client:
 
     def run(self, op: str, name: str, direction: str, inputs: list[torch.Tensor],
             outputs: list[tuple[str, torch.dtype, tuple]],
-            launches: str = "ab", sizes_alone: bool = False, **attributes) -> tuple[dict[str, Any],
-                list[dict[str, torch.Tensor]]]:
+            launches: str = "ab", sizes_alone: bool = False, order: str = "",
+            **attributes) -> tuple[dict[str, Any], list[dict[str, torch.Tensor]]]:
         """Runs one case: gives the reply and, for each launch, the outputs that were copied out."""
         self.used = 0
         kinds = {bool: "bool", int: "int", float: "float", str: "enum"}
@@ -143,7 +143,7 @@ class Client:
             "attrs": [{"name": n, "type": kinds[type(v)], "number": 0 if isinstance(v, str) else float(v),
                        "text": str(v)} for n, v in attributes.items()],
             "inputs": [self.put(f"input{i}", t) for i, t in enumerate(inputs)],
-            "launches": [{"poison": p, "outputs": [self.reference_to(*o) for o in outputs]}
+            "launches": [{"poison": p, "order": order, "outputs": [self.reference_to(*o) for o in outputs]}
                          for p in launches],
             "sizes_alone": sizes_alone,
         }

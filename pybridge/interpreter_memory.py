@@ -1,0 +1,302 @@
+"""The memory of a GPU in Triton 3.6's interpreter, which reads and writes wherever a pointer points and fills
+what a load masks off with 0.
+
+* A pointer knows the tensors that it may point into: those of the arguments that it was computed from. Its
+  type carries them, since every operation hands on the type of its operand.
+* A load, a store or an atomic operation whose own mask leaves a lane outside these tensors is OutOfBounds,
+  before it reads or writes anything. Memory that surrounds a tensor on purpose, a guard band, is outside.
+* The lanes that a load masks off without saying what they hold (`other`, `padding_option`) hold poison: NaN,
+  or a large odd number. On a GPU they are undefined.
+
+An address that a kernel computes from integers points into the guarded buffer or argument that holds it; one
+in neither is not checked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter
+
+import tensors
+
+_BUILDER = interpreter.InterpreterBuilder
+_load_anywhere = interpreter._interpreter.load
+_store_anywhere = interpreter._interpreter.store
+
+
+# ---- places
+
+
+class _Place:
+    """The bytes of a tensor's storage."""
+
+    def __init__(self, name: str, first: int, count: int):
+        self.name, self.first, self.count = name, first, count
+        self._views: dict[np.dtype, np.ndarray] = {}
+
+    def elements(self, dtype: np.dtype) -> np.ndarray:
+        """Its elements, from the first byte on, as many as are whole."""
+        found = self._views.get(dtype)
+        if found is None:
+            whole = self.count - self.count % dtype.itemsize
+            memory = (ctypes.c_char * whole).from_address(self.first)
+            found = self._views[dtype] = np.frombuffer(memory, dtype)
+        return found
+
+
+class _Pointer(tl.pointer_type):
+    """The type of pointers into some places."""
+
+    def __init__(self, plain: tl.pointer_type, places: tuple[_Place, ...]):
+        super().__init__(plain.element_ty, plain.address_space, plain.const)
+        self.places = places
+
+
+class _Launch:
+    """The places of the arguments of the launch that runs, by the first byte of their storage."""
+
+    def __init__(self) -> None:
+        self.places: dict[int, _Place] = {}
+
+    def place(self, tensor: Any, name: str = "") -> _Place:
+        storage = tensor.untyped_storage()
+        begin = storage.data_ptr()
+        found = self.places.get(begin)
+        if found is None:
+            before, count = getattr(storage, tensors.EXTENT, (0, storage.nbytes()))
+            found = self.places[begin] = _Place(name, begin + before, count)
+        elif name and name not in found.name.split(" and "):
+            found.name = f"{found.name} and {name}" if found.name else name
+        return found
+
+
+_launch = _Launch()
+
+
+def _places(handle: Any) -> tuple[_Place, ...]:
+    """Where a pointer may point to; nothing where that is not known."""
+    return getattr(handle.dtype.scalar, "places", ())
+
+
+def _plain(pointer: tl.pointer_type) -> tl.pointer_type:
+    """The type of pointers that may point anywhere."""
+    return tl.pointer_type(pointer.element_ty, pointer.address_space, pointer.const)
+
+
+def _holding(addresses: np.ndarray) -> tuple[_Place, ...]:
+    """The places that hold these addresses, nothing where one of them is in none."""
+    known = [*_launch.places.values(), *(_Place("a buffer", *b.extent()) for b in tensors.Buffer.alive)]
+    found: dict[_Place, None] = {}
+    for address in np.unique(addresses):
+        holding = [p for p in known if p.first <= int(address) < p.first + max(p.count, 1)]
+        if not holding:
+            return ()
+        found[holding[0]] = None
+    return tuple(found)
+
+
+# ---- accesses
+
+
+def _elements(what: str, pointers: Any, mask: np.ndarray | None, dtype: np.dtype) -> tuple[Any, Any]:
+    """The elements of the place that an access is in, and the index of each lane there, 0 where it is masked
+    off. Nothing where the lanes are in several places, in one that is not known, or between two elements. An
+    access outside of its places raises."""
+    places, size = _places(pointers), dtype.itemsize
+    for place in places:
+        offsets = pointers.data - np.uint64(place.first)  # in front of it they wrap, far beyond its end
+        if mask is not None:
+            offsets = np.where(mask, offsets, np.uint64(0))
+        if place.count >= size and int(offsets.max(initial=0)) <= place.count - size:
+            if int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1):
+                return None, None
+            return place.elements(dtype), (offsets >> np.uint64(size.bit_length() - 1)).view(np.int64)
+    if places and _outside(pointers, mask, size, places).any():
+        raise _complaint(what, pointers, mask, size, places)
+    return None, None
+
+
+def _outside(pointers: Any, mask: np.ndarray | None, size: int, places: tuple[_Place, ...]) -> np.ndarray:
+    """Which lanes are in none of the places."""
+    outside = np.ones(pointers.data.shape, bool) if mask is None else mask.copy()
+    for place in places:
+        if place.count >= size:
+            outside &= pointers.data - np.uint64(place.first) > np.uint64(place.count - size)
+    return outside
+
+
+def _complaint(what: str, pointers: Any, mask: np.ndarray | None, size: int,
+               places: tuple[_Place, ...]) -> tensors.OutOfBounds:
+    outside = _outside(pointers, mask, size, places).reshape(-1)
+    lane = int(outside.argmax())
+    address = int(pointers.data.reshape(-1)[lane])
+    nearest = min(places, key=lambda p: max(p.first - address, address + size - p.first - p.count))
+    element, of = (address - nearest.first) // size, nearest.count // size
+    lanes = f"; {outside.sum()} of {outside.size} lanes are outside" if outside.size > 1 else ""
+    message = f"{what} element {element} of {nearest.name or 'a tensor'}, which has {of}{lanes}"
+    return tensors.OutOfBounds(message, interpreter.interpreter_builder.grid_idx)
+
+
+def _poison(shape: tuple[int, ...], dtype: tl.dtype) -> np.ndarray:
+    """What lanes hold that nothing is said of."""
+    numbers = interpreter._get_np_dtype(dtype)
+    if numbers.kind == "f":
+        return np.full(shape, np.nan, numbers)
+    if numbers.kind == "b":
+        return np.ones(shape, numbers)
+    bits = _NAN_BITS.get(dtype.name, int.from_bytes(b"\x5b" * numbers.itemsize, "little"))
+    return np.full(shape, bits, numbers)
+
+
+_NAN_BITS = {"bf16": 0x7FC0, "fp8e4nv": 0x7F, "fp8e5": 0x7F, "fp8e4b8": 0x80, "fp8e5b16": 0x80}
+
+
+def _load(pointers: Any, mask: np.ndarray | None, other: Any) -> Any:
+    dtype = pointers.get_element_ty()
+    numbers = interpreter._get_np_dtype(dtype)
+    mask = None if mask is None or mask.all() else mask
+    elements, indices = _elements("tl.load reads", pointers, mask, numbers)
+    rest = None if mask is None else _poison(mask.shape, dtype) if other is None else other.data
+    if elements is None:
+        everywhere = np.ones(pointers.data.shape, bool)
+        data = _load_anywhere(pointers.data, everywhere if mask is None else mask,
+                              np.zeros(everywhere.shape, numbers) if rest is None else rest, numbers)
+        return interpreter.TensorHandle(data, dtype)
+    data = elements.take(indices)
+    if rest is not None:
+        np.copyto(data, rest, where=~mask)
+    return interpreter.TensorHandle(data, dtype)
+
+
+def _create_load(self, pointers, cache_modifier, eviction_policy, is_volatile):
+    return _load(pointers, None, None)
+
+
+def _create_masked_load(self, pointers, mask, other, cache_modifier, eviction_policy, is_volatile):
+    return _load(pointers, mask if isinstance(mask, np.ndarray) else mask.data, other)
+
+
+def _create_store(self, pointers, value, cache_modifier, eviction_policy):
+    _store(pointers, value.data, None)
+
+
+def _create_masked_store(self, pointers, value, mask, cache_modifier, eviction_policy):
+    _store(pointers, value.data, mask if isinstance(mask, np.ndarray) else mask.data)
+
+
+def _store(pointers: Any, value: np.ndarray, mask: np.ndarray | None) -> None:
+    numbers = interpreter._get_np_dtype(pointers.get_element_ty())
+    mask = None if mask is None or mask.all() else mask
+    elements, indices = _elements("tl.store writes", pointers, mask, numbers)
+    if elements is None or value.dtype != numbers:
+        _store_anywhere(pointers.data, value, np.ones(pointers.data.shape, bool) if mask is None else mask)
+    elif mask is None:
+        elements[indices] = value
+    else:
+        elements[indices[mask]] = value[mask]
+
+
+def _create_atomic_rmw(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def create_atomic_rmw(self, operation, pointers, value, mask, *rest):
+        active = mask.data
+        numbers = interpreter._get_np_dtype(pointers.get_element_ty())
+        _elements("an atomic operation updates", pointers, None if active.all() else active, numbers)
+        handle = original(self, operation, pointers, value, mask, *rest)
+        if not active.all():
+            rest_of_it = _poison(handle.data.shape, handle.dtype.scalar)
+            handle.data = np.where(active.reshape(handle.data.shape), handle.data, rest_of_it)
+        return handle
+    return create_atomic_rmw
+
+
+def _create_atomic_cas(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def create_atomic_cas(self, pointers, *rest):
+        _elements("tl.atomic_cas updates", pointers, None,
+                  interpreter._get_np_dtype(pointers.get_element_ty()))
+        return original(self, pointers, *rest)
+    return create_atomic_cas
+
+
+# ---- pointers
+
+
+def _create_bitcast(original: Callable) -> Callable:
+    """Of a pointer too, from one and from an integer."""
+    @functools.wraps(original)
+    def create_bitcast(self, source, target):
+        handle = original(self, source, target)
+        if handle.dtype.is_ptr():
+            places = _places(source) if source.dtype.scalar.is_ptr() else _holding(handle.data)
+            handle.dtype = _Pointer(handle.dtype, places) if places else handle.dtype
+        return handle
+    return create_bitcast
+
+
+def _either(original: Callable, first: int) -> Callable:
+    """Of an operation that takes lanes from two operands, the first of them being this argument. Where one of
+    them may point anywhere, so may what comes of them."""
+    @functools.wraps(original)
+    def chosen(self, *arguments):
+        handle = original(self, *arguments)
+        if handle.dtype.is_ptr():
+            ways = [_places(operand) for operand in arguments[first:first + 2]]
+            handle.dtype = (_Pointer(handle.dtype, tuple(dict.fromkeys(itertools.chain(*ways)))) if all(ways)
+                            else _plain(handle.dtype))
+        return handle
+    return chosen
+
+
+def _arguments(original: Callable) -> Callable:
+    """Notes where the arguments of a launch lie, by their names."""
+    @functools.wraps(original)
+    def init_args(self, positional, named):
+        global _launch
+        found = original(self, positional, named)
+        _launch = _Launch()
+        for name, value in [*zip(self.arg_names, found[0]), *found[1].items()]:
+            for tensor in _tensors(value):
+                _launch.place(tensor, name)
+        return found
+    return init_args
+
+
+def _tensors(value: Any) -> list[Any]:
+    """The tensors of an argument, a tensor, a descriptor of one or a tuple of them."""
+    if isinstance(value, tuple):
+        return [tensor for part in value for tensor in _tensors(part)]
+    if isinstance(value, interpreter.TensorDescriptor):
+        return _tensors(value.base)
+    plain = interpreter._unwrap_tensor(value)
+    return [plain] if hasattr(plain, "untyped_storage") else []
+
+
+def argument(value: Any, converted: Any) -> Any:
+    """What a tensor becomes in a kernel, with the place that it points to."""
+    if isinstance(converted, tl.tensor) and converted.dtype.is_ptr():
+        pointer = _Pointer(converted.dtype, (_launch.place(interpreter._unwrap_tensor(value)),))
+        return tl.tensor(interpreter.TensorHandle(converted.handle.data, pointer), pointer)
+    return converted
+
+
+_REINTERPRETED = _create_bitcast(_BUILDER.create_bitcast)
+_REINTERPRETS = ("create_bitcast", "create_int_to_ptr", "create_ptr_to_int")
+
+CORRECTIONS = (
+    (_BUILDER, "create_load", _create_load), (_BUILDER, "create_masked_load", _create_masked_load),
+    (_BUILDER, "create_store", _create_store), (_BUILDER, "create_masked_store", _create_masked_store),
+    (_BUILDER, "create_atomic_rmw", _create_atomic_rmw(_BUILDER.create_atomic_rmw)),
+    (_BUILDER, "create_atomic_cas", _create_atomic_cas(_BUILDER.create_atomic_cas)),
+    *((_BUILDER, name, _REINTERPRETED) for name in _REINTERPRETS),
+    (_BUILDER, "create_select", _either(_BUILDER.create_select, 1)),
+    *((_BUILDER, name, _either(vars(_BUILDER)[name], 0)) for name in ("create_cat", "create_join")),
+    (interpreter.GridExecutor, "_init_args_hst", _arguments(interpreter.GridExecutor._init_args_hst)),
+)
