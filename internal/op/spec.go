@@ -212,10 +212,14 @@ type CheckSpec struct {
 	// the weight, and its few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
 	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among
-	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5.
+	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5. Of the others
+	// 16 bits cannot hold many a result, which lies halfway between two of their numbers: "wide" integers of
+	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
+	// two tensors whose squared differences have such a sum.
 	Integers string `toml:"integers"`
 	// NonFinite is what the distribution non_finite means: "" one NaN or infinity in a tensor, "rows" by
 	// turns rows of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone.
+	// "products" two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
 	NonFinite string `toml:"non_finite"`
 	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every
 	// kind of row that a distribution has; 0: as one row.

@@ -171,9 +171,11 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	}
 	g := &drawing{
 		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
-		dtype:  d,
-		oneHot: m.spec.Check.Integers == "one_hot", halves: m.spec.Check.Integers == "halves",
-		manyNonFinite: m.spec.Check.NonFinite == "rows",
+		dtype: d, integer: m.spec.Check.Integers,
+		manyNonFinite: m.spec.Check.NonFinite == "rows", withZeros: m.spec.Check.NonFinite == "products",
+	}
+	if first := m.drawn[m.spec.InputSpecs[0].Name]; first != nil && slices.Equal(first.shape, s.shape) {
+		g.beside = first.values
 	}
 	if n := len(s.shape); n >= 2 {
 		g.keys = max(s.shape[n-2], 1)

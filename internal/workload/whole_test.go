@@ -1,0 +1,108 @@
+package workload
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// isTie says whether a number lies halfway between two of a dtype, and its even neighbour is nearer to 0: what
+// rounds halves away from 0 then makes the other one of it.
+func isTie(d op.DType, v float64) bool {
+	near := tensor.Round(d, v, false)
+	f, _ := tensor.FormatOf(d)
+	return math.Abs(v)-math.Abs(near) == f.ULP(near)/2
+}
+
+// Integers of an operator whose 16-bit results may lie halfway between two numbers make such results, under
+// every seed: sums of two elements often, a total always.
+func TestIntegersMakeTies(t *testing.T) {
+	kinds := map[string]int{}
+	for _, s := range everySpec(t) {
+		kind := s.Check.Integers
+		if kind != "wide" && kind != "total" && kind != "apart" {
+			continue
+		}
+		kinds[kind]++
+		for _, dtype := range []string{"fp16", "bf16"} {
+			for seed := range uint64(10) {
+				dims := map[string]int64{}
+				for _, d := range s.Dims {
+					dims[d.Name] = []int64{4096, 70, 4099}[seed%3]
+				}
+				if len(s.Dims) == 2 {
+					dims = map[string]int64{s.Dims[0].Name: 9, s.Dims[1].Name: 33}
+				}
+				c := makeCase(t, s, op.Case{Pass: op.Forward, DType: dtype, Distribution: "integers"}, dims, nil)
+				drawn := inputs(t, s, c, seed)
+				d := drawn[s.InputSpecs[0].Name].DType
+				var rows [][]float64
+				for _, in := range s.InputSpecs {
+					rows = append(rows, drawn[in.Name].Float64s())
+				}
+				x, size, total, ties := rows[0], 0.0, 0.0, 0
+				for i, v := range x {
+					switch {
+					case kind == "apart":
+						v = (v - rows[1][i]) * (v - rows[1][i])
+					case kind == "wide":
+						if v += rows[1][i%len(rows[1])]; isTie(d, v) {
+							ties++
+						}
+					case len(rows) > 1:
+						v *= rows[1][i]
+					}
+					size += math.Abs(v)
+					total += v
+				}
+				if size > 1<<24 {
+					t.Errorf("%s %s: sums of %v, of which fp32 has not all", s.Name, dtype, size)
+				}
+				short := kind == "apart" && (len(x) == 70 || dtype == "fp16" && len(x) < 4096)
+				if kind == "wide" && ties < len(x)/32 || kind != "wide" && !short && !isTie(d, total) {
+					t.Errorf("%s %s, %d elements: the total is %v, and %d sums are ties", s.Name, dtype, len(x),
+						total, ties)
+				}
+			}
+		}
+	}
+	if len(kinds) != 3 {
+		t.Errorf("operators by kind: %v, want some of wide, total and apart", kinds)
+	}
+}
+
+// Factors of a product have a NaN or an infinity that meets a 0 of the other one, under every seed, and a
+// vector has no NaN, which would be in every result.
+func TestNonFiniteFactorsMeetZeros(t *testing.T) {
+	all := everySpec(t)
+	s := all[slices.IndexFunc(all, func(s *op.Spec) bool {
+		return s.Check.NonFinite == "products" && len(s.InputSpecs) == 2 && len(s.Dims) == 2
+	})]
+	rows, cols := s.Dims[0].Name, s.Dims[1].Name
+	for seed := range uint64(20) {
+		c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "bf16", Distribution: "non_finite"},
+			map[string]int64{rows: 7, cols: 13}, nil)
+		drawn := inputs(t, s, c, seed)
+		a, x := drawn[s.InputSpecs[0].Name].Float64s(), drawn[s.InputSpecs[1].Name].Float64s()
+		lost := 0
+		for r := range 7 {
+			whole, skipped := 0.0, 0.0
+			for i, v := range x {
+				product := a[13*r+i] * v
+				whole += product
+				if v != 0 {
+					skipped += product
+				}
+			}
+			if math.IsNaN(whole) && !math.IsNaN(skipped) {
+				lost++
+			}
+		}
+		if lost == 0 || slices.ContainsFunc(x, math.IsNaN) {
+			t.Errorf("seed %d: %d results lose a NaN where products with 0 are left out; x = %v", seed, lost, x)
+		}
+	}
+}
