@@ -68,8 +68,8 @@ func (c *CheckSpec) checkMeanings() error {
 			c.Row)
 	}
 	if !slices.Contains([]string{"", "one_hot", "halves", "wide", "total", "apart"}, c.Integers) {
-		return fmt.Errorf("check.integers = %q: want one_hot, halves, wide, total, apart, or nothing for small "+
-			"integers", c.Integers)
+		return fmt.Errorf("check.integers = %q: want one_hot, halves, wide, total, apart, or nothing for "+
+			"small integers", c.Integers)
 	}
 	if !slices.Contains([]string{"", "rows", "products"}, c.NonFinite) {
 		return fmt.Errorf("check.non_finite = %q: want rows, products, or nothing for one number in a tensor",

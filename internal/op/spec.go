@@ -300,8 +300,8 @@ var Distributions = []string{
 // Layouts names every way the differentiable inputs may lie in memory.
 var Layouts = []string{"contiguous", "offset", "sliced", "transposed", "expanded", "padded"}
 
-// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to slice, transpose
-// or repeat.
+// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to transpose, repeat
+// or pad. Sliced, they are every second element of longer ones.
 func (s *Spec) Layouts() []string {
 	for _, t := range s.InputSpecs {
 		for _, sizes := range t.shape.choices {
@@ -310,7 +310,9 @@ func (s *Spec) Layouts() []string {
 			}
 		}
 	}
-	return Layouts[:2]
+	return slices.DeleteFunc(slices.Clone(Layouts), func(name string) bool {
+		return !slices.Contains([]string{"contiguous", "offset", "sliced"}, name)
+	})
 }
 
 // Upstreams names every kind of upstream gradient: what it holds, and then, of normal numbers, how it alone

@@ -20,8 +20,8 @@ type drawing struct {
 	format     tensor.Format
 	dtype      op.DType
 	role       role
-	integer    string // what integers means
-	digits     bool   // integers of the normal distribution are 0 to 9
+	integer    string   // what integers means
+	about      *float64 // what integers of the normal distribution lie near
 	// the first input's values, where this is another of its shape
 	beside []float64
 	// what non_finite means

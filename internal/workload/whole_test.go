@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// isTie says whether a number lies halfway between two of a dtype, and its even neighbour is nearer to 0: what
-// rounds halves away from 0 then makes the other one of it.
+// isTie says whether a number lies halfway between two of a dtype, and its even neighbour is nearer to 0:
+// what rounds halves away from 0 then makes the other one of it.
 func isTie(d op.DType, v float64) bool {
 	near := tensor.Round(d, v, false)
 	f, _ := tensor.FormatOf(d)
@@ -36,7 +36,8 @@ func TestIntegersMakeTies(t *testing.T) {
 				if len(s.Dims) == 2 {
 					dims = map[string]int64{s.Dims[0].Name: 9, s.Dims[1].Name: 33}
 				}
-				c := makeCase(t, s, op.Case{Pass: op.Forward, DType: dtype, Distribution: "integers"}, dims, nil)
+				c := makeCase(t, s,
+					op.Case{Pass: op.Forward, DType: dtype, Distribution: "integers"}, dims, nil)
 				drawn := inputs(t, s, c, seed)
 				d := drawn[s.InputSpecs[0].Name].DType
 				var rows [][]float64
@@ -63,8 +64,8 @@ func TestIntegersMakeTies(t *testing.T) {
 				}
 				short := kind == "apart" && (len(x) == 70 || dtype == "fp16" && len(x) < 4096)
 				if kind == "wide" && ties < len(x)/32 || kind != "wide" && !short && !isTie(d, total) {
-					t.Errorf("%s %s, %d elements: the total is %v, and %d sums are ties", s.Name, dtype, len(x),
-						total, ties)
+					t.Errorf("%s %s, %d elements: the total is %v, and %d sums are ties", s.Name, dtype,
+						len(x), total, ties)
 				}
 			}
 		}
@@ -102,7 +103,51 @@ func TestNonFiniteFactorsMeetZeros(t *testing.T) {
 			}
 		}
 		if lost == 0 || slices.ContainsFunc(x, math.IsNaN) {
-			t.Errorf("seed %d: %d results lose a NaN where products with 0 are left out; x = %v", seed, lost, x)
+			t.Errorf("seed %d: %d results lose a NaN where products with 0 are left out; x = %v", seed,
+				lost, x)
 		}
+	}
+}
+
+// Sliced vectors are every second element of what lies in memory, with NaN between; beside rows, which are
+// sliced then, vectors lie without gaps.
+func TestSlicedVectors(t *testing.T) {
+	vectors, beside := 0, 0
+	for _, s := range everySpec(t) {
+		if !slices.Contains(s.Layouts(), "sliced") {
+			t.Errorf("%s: layouts %v", s.Name, s.Layouts())
+		}
+		dims := map[string]int64{}
+		for _, d := range s.Dims {
+			dims[d.Name] = 16
+		}
+		c, err := s.NewCase(op.Case{Pass: op.Forward, DType: s.DTypes[0], Layout: "sliced"}, dims, nil)
+		if err != nil {
+			continue // sizes that do not fit together
+		}
+		types, err := s.Inputs(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn := inputs(t, s, c, defaultSeed)
+		for _, in := range types {
+			x := drawn[in.Name]
+			switch ofRows := slices.Contains(s.Layouts(), "padded"); {
+			case len(in.Shape) != 1 || !in.Strided:
+			case ofRows && x.Stride[0] == 1:
+				beside++
+			case ofRows || x.Stride[0] != 2 || int64(len(x.Data)) != 32*x.DType.Size():
+				t.Errorf("%s: %s has strides %v in %d bytes", s.Name, in.Name, x.Stride, len(x.Data))
+			default:
+				vectors++
+				x.Offset = 1
+				if gap := x.Float64s(); x.DType.IsFloat() && !math.IsNaN(gap[0]) {
+					t.Errorf("%s: between elements of %s lie %v", s.Name, in.Name, gap)
+				}
+			}
+		}
+	}
+	if vectors < 11 || beside == 0 {
+		t.Errorf("%d vectors, and %d beside rows", vectors, beside)
 	}
 }

@@ -191,9 +191,12 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		return g.draw(m.c.Distribution) // the backward meets the distribution nowhere else
 	case s.upstream:
 		return g.upstream(m.c.Upstream)
-	case kind == "" || kind == "addend" || kind == "digits" || kind == "quantize":
+	case kind == "" || kind == "addend" || kind == "about" || kind == "quantize":
 		s.scalable = d.IsFloat()
-		g.digits = kind == "digits"
+		if kind == "about" {
+			value, _ := m.c.Attrs.Lookup(fill.Of)
+			g.about = &value.Number
+		}
 		g.manyNonFinite = g.manyNonFinite || kind == "addend"
 		return g.draw(m.c.Distribution)
 	case kind == "offsets":
@@ -284,7 +287,9 @@ func (m *maker) layout(t op.TensorType) string {
 		}
 		return m.c.Upstream
 	}
-	if t.Strided {
+	// vectors are sliced where the operator has nothing else: a kernel of rows takes those alone apart
+	ofRows := slices.Contains(m.spec.Layouts(), "padded") && len(t.Shape) == 1 && m.c.Layout == "sliced"
+	if t.Strided && !ofRows {
 		return m.c.Layout
 	}
 	return "contiguous"

@@ -119,13 +119,14 @@ var leastUsed = map[string]float64{
 	"cubic": 0.35,
 }
 
-// One correctly rounded operation on what the kernel gets has no bound of its own where the result is fp32, nor
-// in 16 bits where fp32 has the result: then a kernel rounds once. Otherwise it has a roundoff there.
+// One correctly rounded operation on what the kernel gets has no bound of its own where the result is fp32,
+// nor in 16 bits where fp32 has the result: then a kernel rounds once. Otherwise it has a roundoff there.
 func TestSingleOperation(t *testing.T) {
 	for name, n := range map[string]*formula.Node{
 		"x + y": x.Plus(y), "x - y": x.Minus(y),
-		"3*x": c(3).Times(x), "x": x, "-x": x.Neg(), "x > 0.5 ? y : 3*x": x.Above(c(0.5), y, c(3).Times(x)),
-		"x <= 0 ? 0 : x": x.AtMost(c(0), c(0), x),
+		"3*x": c(3).Times(x), "x": x, "-x": x.Neg(),
+		"x > 0.5 ? y : 3*x": x.Above(c(0.5), y, c(3).Times(x)),
+		"x <= 0 ? 0 : x":    x.AtMost(c(0), c(0), x),
 	} {
 		bound := func(d op.DType, values ...float64) (r, bound float64) {
 			r, bound, _ = bounds(t, []*formula.Node{n}, formula.Rules{Output: d, Step: d}).Element(values)
