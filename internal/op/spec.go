@@ -298,21 +298,36 @@ var Distributions = []string{
 }
 
 // Layouts names every way the differentiable inputs may lie in memory.
-var Layouts = []string{"contiguous", "offset", "sliced", "transposed", "expanded", "padded"}
+var Layouts = []string{
+	"contiguous", "offset", "offset_one", "sliced", "transposed", "expanded", "padded",
+}
 
 // Layouts are those that the operator's inputs can have: tensors of one dim have no rows to transpose, repeat
-// or pad. Sliced, they are every second element of longer ones.
+// or pad. Sliced, they are every second element of longer ones. Under offset_one one of several inputs begins
+// at an odd place.
 func (s *Spec) Layouts() []string {
+	rows := false
 	for _, t := range s.InputSpecs {
 		for _, sizes := range t.shape.choices {
-			if (t.Differentiable || t.Strided) && len(sizes) > 1 {
-				return Layouts
-			}
+			rows = rows || (t.Differentiable || t.Strided) && len(sizes) > 1
 		}
 	}
+	several := slices.ContainsFunc(s.Passes(), func(p Pass) bool { return len(s.Laid(p)) > 1 })
 	return slices.DeleteFunc(slices.Clone(Layouts), func(name string) bool {
-		return !slices.Contains([]string{"contiguous", "offset", "sliced"}, name)
+		return name == "offset_one" && !several ||
+			!rows && slices.Contains([]string{"transposed", "expanded", "padded"}, name)
 	})
+}
+
+// Laid names the inputs of a pass that lie as the layout of a case says.
+func (s *Spec) Laid(pass Pass) (names []string) {
+	inputs, _ := s.tensorSpecs(pass)
+	for _, t := range inputs {
+		if t.Differentiable || t.Strided {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // Upstreams names every kind of upstream gradient: what it holds, and then, of normal numbers, how it alone

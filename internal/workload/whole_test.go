@@ -151,3 +151,28 @@ func TestSlicedVectors(t *testing.T) {
 		t.Errorf("%d vectors, and %d beside rows", vectors, beside)
 	}
 }
+
+// Under offset_one one of several inputs begins at an odd place, and over the dtypes each of up to three.
+func TestOneOffset(t *testing.T) {
+	s := specNamed(t, "add")
+	for _, pass := range s.Passes() {
+		begun := map[string]bool{}
+		for _, dtype := range s.DTypes {
+			c := makeCase(t, s, op.Case{Pass: pass, DType: dtype, Layout: "offset_one"},
+				map[string]int64{"rows": 3, "cols": 5}, nil)
+			odd := 0
+			for name, x := range inputs(t, s, c, defaultSeed) {
+				if x.Offset == 1 {
+					odd++
+					begun[name] = true
+				}
+			}
+			if odd != 1 {
+				t.Errorf("%v %s: %d inputs begin at an odd place, want 1", pass, dtype, odd)
+			}
+		}
+		if len(begun) != len(s.Laid(pass)) {
+			t.Errorf("%v: of %v these begin at an odd place: %v", pass, s.Laid(pass), begun)
+		}
+	}
+}

@@ -287,10 +287,30 @@ func (m *maker) layout(t op.TensorType) string {
 		}
 		return m.c.Upstream
 	}
+	if m.c.Layout == "offset_one" {
+		if m.alone() == t.Name {
+			return "offset"
+		}
+		return "contiguous"
+	}
 	// vectors are sliced where the operator has nothing else: a kernel of rows takes those alone apart
 	ofRows := slices.Contains(m.spec.Layouts(), "padded") && len(t.Shape) == 1 && m.c.Layout == "sliced"
 	if t.Strided && !ofRows {
 		return m.c.Layout
 	}
 	return "contiguous"
+}
+
+// alone is the input that begins at an odd place while the others do not: each dtype has another one, of those
+// that hold something in the case.
+func (m *maker) alone() string {
+	types, _ := m.types()
+	names := slices.DeleteFunc(m.spec.Laid(m.c.Pass), func(name string) bool {
+		i := slices.IndexFunc(types, func(t op.TensorType) bool { return t.Name == name })
+		return i < 0 || types[i].Elements() == 0
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	return names[slices.Index(m.spec.DTypes, m.c.DType)%len(names)]
 }
