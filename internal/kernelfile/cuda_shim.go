@@ -248,7 +248,10 @@ func (b *Binding) acceptCode(n int) string {
 			continue
 		}
 		t := fmt.Sprintf("in(triad_own_call, %d), %q", i, tensor.Name)
-		fmt.Fprintf(&code, "\tcheck.contiguous(%s);\n\tcheck.aligned(%s, 16);\n", t, t)
+		fmt.Fprintf(&code, "\tcheck.contiguous(%s);\n", t)
+		if wantsAligned.MatchString(b.file.words) {
+			fmt.Fprintf(&code, "\tcheck.aligned(%s, 16);\n", t)
+		}
 	}
 	for _, c := range b.conditions() {
 		fmt.Fprintf(&code, "\tcheck.that(%s, \"%%s\", %q);\n", c.code, c.sentence)

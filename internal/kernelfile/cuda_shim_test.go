@@ -58,3 +58,29 @@ func TestMacrosOfTheFileDoNotReachTheCaller(t *testing.T) {
 		t.Errorf("undefined: %q", text)
 	}
 }
+
+// A file that may read several elements at once is called with tensors that begin at multiples of 16 bytes
+// alone; a plain one wherever they begin.
+func TestPlainFilesTakeAnyPlace(t *testing.T) {
+	tensors := func(o *catalog.Operator) int { return len(o.Spec.InputSpecs) + len(o.Spec.OutputSpecs) }
+	at := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {
+		return tensors(o) == 2 && len(o.Spec.Dims) == 1 && len(o.Spec.Attributes) == 0 && o.Spec.Backward != nil
+	})
+	s := catalog.All()[at].Spec
+	in, out, n := s.InputSpecs[0].Name, s.OutputSpecs[0].Name, s.Dims[0].Name
+	for line, want := range map[string]bool{
+		"": false, "// blocks of 128 threads, the first 2 are full": false,
+		"float4 v;": true, "__nv_bfloat162 v;": true, "auto p = (const Pack *)0;": true,
+		"auto p = reinterpret_cast<const long *>(0);": true, "asm volatile(\"ld.v2\");": true,
+	} {
+		text := "__global__ void k(const float *" + in + ", float *" + out + ", int " + n + ") {\n" + line + "\n}\n" +
+			"int main() { float *p = (float *)malloc(128); cudaMalloc((void **)&p, 8); }\n"
+		all, err := Bind(ReadCUDA(text), Request{}, s, []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(CUDAShim("mine.cu", "mine", all), ".aligned("); got != want {
+			t.Errorf("%q: asks for aligned tensors: %v, want %v", line, got, want)
+		}
+	}
+}

@@ -88,7 +88,6 @@ type File struct {
 	Shares    bool       // it uses __shared__ memory
 	Waits     bool       // it has a barrier
 	Adds      bool       // it adds with atomics, whose order is that in which threads arrive
-	Vectors   bool       // it uses float4 and the like, which want aligned addresses
 	source
 	declared []string // functions without their lines
 	aliases  map[string]string
@@ -265,14 +264,16 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 	for _, t := range body {
 		fn.Launches = fn.Launches || t.text == "<<<" || strings.HasPrefix(t.text, "cudaLaunchKernel")
 		fn.library = fn.library || libraryCall.MatchString(t.text)
-		f.Vectors = f.Vectors || slices.Contains([]string{
-			"float4", "float2", "half2", "__half2", "int4",
-			"uint4", "int2", "uint2", "__nv_bfloat162", "double2", "uchar4", "uchar2", "char4",
-		}, t.text)
 	}
 	f.Functions = append(f.Functions, fn)
 	return true
 }
+
+// wantsAligned finds what may read several elements at once, or hand a tensor to what does: such types,
+// pointers turned into others, tensor cores, asynchronous copies, assembler, libraries.
+var wantsAligned = regexp.MustCompile(`\b(u?(char|short|int|long|longlong)|float|double|half|__half|` +
+	`__nv_bfloat16)[248]\b|int128|reinterpret_cast|align|wmma|_async|\basm\b|cu(te|tlass|blas|dnn)|` +
+	`\b(cub|thrust)::|\( ?([a-eg-uw-z_]|f[^l]|v[^o])\w*( \w+)? ?\* ?\)`)
 
 // readWords reads the words before a function's name; skip says that it cannot be called from outside or on
 // the host.

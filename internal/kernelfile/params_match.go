@@ -72,7 +72,6 @@ type Binding struct {
 	Notes    []string
 	Draws    string   // why its forward cannot be judged: it draws random numbers of its own
 	kernels  []string // the file's
-	aligned  bool
 	numbers  []string // of its template, as they were proposed: "BLOCK is 256"
 	varies   bool     // the last bits of its outputs may differ from run to run
 	inputs   []op.TensorSpec
@@ -228,7 +227,7 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 		numbers = fn.proposedNumbers()
 	}
 	return &Binding{
-		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
+		Spec: spec, Pass: pass, Function: fn, Options: options, varies: file.Adds,
 		constants: map[string]bool{},
 		without:   map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,

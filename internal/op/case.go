@@ -100,7 +100,7 @@ type Case struct {
 	DType        string // the case's dtype name: "bf16", "e5m2_e4m3"
 	Dims         Dims
 	Attrs        Attrs
-	Layout       string // "contiguous", "offset", "sliced", "transposed", "expanded", "padded"
+	Layout       string // one of Layouts
 	Distribution string // "normal", "scaled", ...
 	Upstream     string // backward only: one of Upstreams
 	Saved        string // backward only: "driver" or "own"; "" where the forward saves nothing

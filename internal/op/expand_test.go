@@ -135,7 +135,7 @@ var wrongOptions = []struct {
 		`scale forward: unknown distribution "ties": want one of normal, scaled, zeros`,
 	},
 	{Options{Layouts: []string{"diagonal"}}, `scale forward: unknown layout "diagonal": want one of ` +
-		`contiguous, offset, sliced, transposed, expanded, padded`},
+		`contiguous, offset, offset_one, sliced, transposed, expanded, padded`},
 	{
 		Options{Passes: []Pass{Backward}, Saved: []string{"mine"}},
 		`scale backward: unknown saved "mine": want one of driver, own`,

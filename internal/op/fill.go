@@ -12,7 +12,8 @@ import (
 //	"addend"    the case's distribution, with whole rows that are not finite where it declares such
 //	"weight"    1 + N(0,1)/4
 //	"bias"      N(0,1)/4
-//	"digits"    integers of 0 to 9 where the case's distribution is normal, else that
+//	"about"     integers from 3 less than the attribute Of to 6 more where the case's distribution is
+//	            normal, else that
 //	"mask"      bools: by turns rows of which half are set, one in eight, none, and all
 //	"cos", "sin" of t * 10000^(-2i/d), in a table [positions, d/2]
 //	"quantize"  Source, drawn in fp32 (an input, or the gradient of an output), divided by Scale and rounded
@@ -42,15 +43,18 @@ const NoneIgnored = "scaled"
 // function that knows no targets to be ignored.
 const IgnoringNothing = -1 << 31
 
-// ParseFill reads "addend", "weight", "bias", "mask", "digits", "cos", "sin", "quantize [transposed] SOURCE
-// by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM ignoring ATTRIBUTE".
+// ParseFill reads "addend", "weight", "bias", "mask", "about ATTRIBUTE", "cos", "sin", "quantize [transposed]
+// SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM ignoring
+// ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
 	case len(words) == 0:
 		return Fill{}, nil
-	case slices.Contains([]string{"addend", "weight", "bias", "digits", "mask", "cos", "sin"}, text):
+	case slices.Contains([]string{"addend", "weight", "bias", "mask", "cos", "sin"}, text):
 		return Fill{Kind: text}, nil
+	case len(words) == 2 && words[0] == "about":
+		return Fill{Kind: "about", Of: words[1]}, nil
 	case len(words) == 3 && words[0] == "scale" && words[1] == "of":
 		return Fill{Kind: "scale", Of: words[2]}, nil
 	case len(words) == 3 && (words[0] == "offsets" || words[0] == "lengths") && words[1] == "of":
@@ -62,7 +66,7 @@ func ParseFill(text string) (Fill, error) {
 	case len(words) == 5 && words[0] == "quantize" && words[1] == "transposed" && words[3] == "by":
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
-	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, digits, mask, cos, sin, quantize "+
-		"[transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, lengths of SIZE, or classes of DIM "+
-		"ignoring ATTRIBUTE", text)
+	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, about ATTRIBUTE, mask, cos, sin, "+
+		"quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, lengths of SIZE, or "+
+		"classes of DIM ignoring ATTRIBUTE", text)
 }

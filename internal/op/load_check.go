@@ -67,14 +67,12 @@ func (c *CheckSpec) checkMeanings() error {
 		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row",
 			c.Row)
 	}
-	if c.Integers != "" && c.Integers != "one_hot" && c.Integers != "halves" {
-		return fmt.Errorf(
-			"check.integers = %q: want one_hot, halves, or nothing for small integers",
-			c.Integers,
-		)
+	if !slices.Contains([]string{"", "one_hot", "halves", "wide", "total", "apart"}, c.Integers) {
+		return fmt.Errorf("check.integers = %q: want one_hot, halves, wide, total, apart, or nothing for "+
+			"small integers", c.Integers)
 	}
-	if c.NonFinite != "" && c.NonFinite != "rows" {
-		return fmt.Errorf("check.non_finite = %q: want rows, or nothing for one number in a tensor",
+	if !slices.Contains([]string{"", "rows", "products"}, c.NonFinite) {
+		return fmt.Errorf("check.non_finite = %q: want rows, products, or nothing for one number in a tensor",
 			c.NonFinite)
 	}
 	if n := len(c.Logits); n != 0 && n != 2 {

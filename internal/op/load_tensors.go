@@ -70,19 +70,21 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 
 // checkFill says whether the sizes and attributes that places, classes and lengths are drawn from are there.
 func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
-	if fill.Kind != "offsets" && fill.Kind != "classes" && fill.Kind != "lengths" {
+	if !slices.Contains([]string{"offsets", "classes", "lengths", "about"}, fill.Kind) {
 		return nil
 	}
 	isDim := slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == fill.Of })
 	of, isAttribute := s.attribute(fill.Of)
 	switch {
-	case isDim:
+	case fill.Kind == "about" && (!isAttribute || of.Type != "int"):
+		return fmt.Errorf("fill %q: %s is no attribute of type int", t.Fill, fill.Of)
+	case isDim || fill.Kind == "about":
 	case fill.Kind != "lengths":
 		return fmt.Errorf("fill %q: %s is no dim", t.Fill, fill.Of)
 	case !isAttribute || of.Type != "int":
 		return fmt.Errorf("fill %q: %s is neither a dim nor an attribute of type int", t.Fill, fill.Of)
 	}
-	if d, err := ParseDType(t.DType); err != nil || d.IsFloat() {
+	if d, err := ParseDType(t.DType); fill.Kind != "about" && (err != nil || d.IsFloat()) {
 		return fmt.Errorf("fill %q: dtype %q: want one of integers", t.Fill, t.DType)
 	}
 	if a, ok := s.attribute(fill.Ignoring); fill.Kind == "classes" && (!ok || a.Type != "int") {

@@ -216,10 +216,14 @@ type CheckSpec struct {
 	// the weight, and its few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
 	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among
-	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5.
+	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5. Of the others
+	// 16 bits cannot hold many a result, which lies halfway between two of their numbers: "wide" integers of
+	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
+	// two tensors whose squared differences have such a sum.
 	Integers string `toml:"integers"`
 	// NonFinite is what the distribution non_finite means: "" one NaN or infinity in a tensor, "rows" by
 	// turns rows of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone.
+	// "products" two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
 	NonFinite string `toml:"non_finite"`
 	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every
 	// kind of row that a distribution has; 0: as one row.
@@ -298,19 +302,36 @@ var Distributions = []string{
 }
 
 // Layouts names every way the differentiable inputs may lie in memory.
-var Layouts = []string{"contiguous", "offset", "sliced", "transposed", "expanded", "padded"}
+var Layouts = []string{
+	"contiguous", "offset", "offset_one", "sliced", "transposed", "expanded", "padded",
+}
 
-// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to slice, transpose
-// or repeat.
+// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to transpose, repeat
+// or pad. Sliced, they are every second element of longer ones. Under offset_one one of several inputs begins
+// at an odd place.
 func (s *Spec) Layouts() []string {
+	rows := false
 	for _, t := range s.InputSpecs {
 		for _, sizes := range t.shape.choices {
-			if (t.Differentiable || t.Strided) && len(sizes) > 1 {
-				return Layouts
-			}
+			rows = rows || (t.Differentiable || t.Strided) && len(sizes) > 1
 		}
 	}
-	return Layouts[:2]
+	several := slices.ContainsFunc(s.Passes(), func(p Pass) bool { return len(s.Laid(p)) > 1 })
+	return slices.DeleteFunc(slices.Clone(Layouts), func(name string) bool {
+		return name == "offset_one" && !several ||
+			!rows && slices.Contains([]string{"transposed", "expanded", "padded"}, name)
+	})
+}
+
+// Laid names the inputs of a pass that lie as the layout of a case says.
+func (s *Spec) Laid(pass Pass) (names []string) {
+	inputs, _ := s.tensorSpecs(pass)
+	for _, t := range inputs {
+		if t.Differentiable || t.Strided {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // Upstreams names every kind of upstream gradient: what it holds, and then, of normal numbers, how it alone

@@ -20,11 +20,12 @@ type drawing struct {
 	format     tensor.Format
 	dtype      op.DType
 	role       role
-	oneHot     bool // what integers means
-	halves     bool // the same
-	digits     bool // integers of the normal distribution are 0 to 9
+	integer    string   // what integers means
+	about      *float64 // what integers of the normal distribution lie near
+	// the first input's values, where this is another of its shape
+	beside []float64
 	// what non_finite means
-	manyNonFinite bool
+	manyNonFinite, withZeros bool
 }
 
 // role says what a tensor is to the logits of a softmax.
@@ -158,52 +159,6 @@ func (d *drawing) zeros(x []float64) {
 	})
 }
 
-// The integers from lowest to highest fit every dtype exactly. Their mean is not 0, so partial sums pass 2^8
-// soon, where an accumulator in bf16 is no longer exact, and 2^11, where one in fp16 is not.
-const (
-	lowestInteger  = -2
-	highestInteger = 8
-)
-
-// integers: small ones; or, for a softmax, zeros with one 1024 a row, so that the answer is exactly one-hot.
-func (d *drawing) integers(x []float64) {
-	s := d.random("integer")
-	switch {
-	case d.halves:
-		// the unit is the step of 8 bits, or its half is where 0 need not be in the middle of their range
-		d.quarters(x, -0.5, 127)
-		return
-	case d.oneHot:
-		d.eachRow(x, s,
-			func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1024 })
-		return
-	}
-	eachElement(x, s, func(s *stream, first uint64, part []float64) {
-		for i := range part {
-			part[i] = float64(lowestInteger + s.below(first+uint64(i), highestInteger-lowestInteger+1))
-		}
-	})
-}
-
-// quarters: those of a small power of two, by turns in a row from low to high times it, and in one from -127
-// to 1/2 times one so much smaller that it lies within the other's range.
-func (d *drawing) quarters(x []float64, low, high float64) {
-	start := d.start(2)
-	d.eachRow(x, d.random("integer"), func(s *stream, r int64, row []float64) {
-		low, high, unit := low, high, 0x1p-11
-		if (r+start)%2 == 1 {
-			low, high, unit = -127, 0.5, 0x1p-20
-		}
-		first, n := uint64(r*d.cols), uint64(len(row))
-		for i := range row {
-			row[i] = unit * (low + float64(s.below(first+uint64(i), uint64(4*(high-low))+1))/4)
-		}
-		end := uint64(s.below(first, n))
-		row[(end+1)%n] = unit * low
-		row[end] = unit * high
-	})
-}
-
 // outlier: by turns a row with one value a thousand times too large, and a row scaled by 1e-6 to 1e4, evenly
 // in the logarithm.
 func (d *drawing) outlier(x []float64) {
@@ -226,11 +181,43 @@ func (d *drawing) outlier(x []float64) {
 func (d *drawing) nonFinite(x []float64) {
 	d.normal(x)
 	s := d.random("non-finite")
-	if d.manyNonFinite {
+	switch {
+	case d.manyNonFinite:
 		d.nonFiniteRows(x, s)
+		return
+	case d.withZeros:
+		d.nonFiniteFactor(x, s)
 		return
 	}
 	x[s.below(0, uint64(len(x)))] = [3]float64{math.Inf(1), math.Inf(-1), math.NaN()}[s.below(1, 3)]
+}
+
+// nonFiniteFactor: 0 wherever row and column are even; a NaN or an infinity in an odd row and an even column,
+// and one in an even row and an odd column, so that some of their products are with a 0 of another tensor. In
+// a single row, which every product meets, there is an infinity alone: a NaN would hide all others.
+func (d *drawing) nonFiniteFactor(x []float64, s *stream) {
+	kinds := [3]float64{math.Inf(1), math.Inf(-1), math.NaN()}
+	d.eachRow(x, nil, func(_ *stream, r int64, row []float64) {
+		for i := range row {
+			if r%2 == 0 && i%2 == 0 {
+				row[i] = 0
+			}
+		}
+	})
+	put := func(rows, cols, firstRow, firstCol int64, kind float64, at uint64) {
+		if rows > 0 && cols > 0 {
+			r := firstRow + 2*s.below(at, uint64(rows))
+			if place := r*d.cols + firstCol + 2*s.below(at+1, uint64(cols)); place < int64(len(x)) {
+				x[place] = kind
+			}
+		}
+	}
+	if d.rows == 1 {
+		put(1, d.cols/2, 0, 1, kinds[s.below(0, 2)], 1)
+		return
+	}
+	put(d.rows/2, (d.cols+1)/2, 1, 0, kinds[s.below(0, 3)], 1)
+	put((d.rows+1)/2, d.cols/2, 0, 1, kinds[s.below(3, 3)], 4)
 }
 
 // nonFiniteRows: by turns a row with one NaN, +inf or -inf, a row in which half of the elements are one of

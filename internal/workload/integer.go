@@ -43,8 +43,8 @@ func (d *drawing) drawIntegers(distribution string, x []float64) {
 		d.uniformIntegers(x, low, high)
 		d.thin(x)
 	default:
-		if d.digits {
-			low, high = 0, 9
+		if d.about != nil {
+			low, high = max(low, *d.about-3), min(high, *d.about+6)
 		}
 		d.uniformIntegers(x, low, high)
 	}

@@ -28,12 +28,14 @@ func Padded(t op.TensorType) []int64 { return longerRows(t.Shape, int64(vectorBy
 const oneNumber = "one number"
 
 // layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the
-// storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. A layout
-// that a shape cannot have (fewer than two dims, no element) leaves it contiguous.
+// storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. Of a sliced
+// vector every second element belongs to the view. A layout that a shape cannot have (fewer than two dims, no
+// element) leaves it contiguous.
 func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	out := tensor.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape)}
 	rank, storage := len(t.Shape), int64(len(values))
-	if storage == 0 || rank < 2 && layout != "offset" && layout != oneNumber {
+	ofVectors := layout == "offset" || layout == oneNumber || layout == "sliced" && rank == 1
+	if storage == 0 || rank < 2 && !ofVectors {
 		layout = "contiguous"
 	}
 	switch layout {
@@ -41,6 +43,10 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 		out.Offset = 1
 		storage++
 	case "sliced", "padded":
+		if rank == 1 {
+			out.Stride, storage = []int64{2}, 2*storage
+			break
+		}
 		out.Stride = longerRows(t.Shape, 1)
 		if layout == "padded" {
 			out.Stride = Padded(t)

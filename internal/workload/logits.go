@@ -113,7 +113,7 @@ func (d *drawing) rowOffsets(x []float64) {
 // ties: several columns share the maximum; in a product, by turns all keys of a head are equal, and every
 // second one.
 func (d *drawing) ties(x []float64) {
-	if d.halves {
+	if d.integer == "halves" {
 		d.quarters(x, -127.5, 127.5) // both ends lie halfway between two steps
 		return
 	}

@@ -173,9 +173,11 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	}
 	g := &drawing{
 		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
-		dtype:  d,
-		oneHot: m.spec.Check.Integers == "one_hot", halves: m.spec.Check.Integers == "halves",
-		manyNonFinite: m.spec.Check.NonFinite == "rows",
+		dtype: d, integer: m.spec.Check.Integers,
+		manyNonFinite: m.spec.Check.NonFinite == "rows", withZeros: m.spec.Check.NonFinite == "products",
+	}
+	if first := m.drawn[m.spec.InputSpecs[0].Name]; first != nil && slices.Equal(first.shape, s.shape) {
+		g.beside = first.values
 	}
 	if n := len(s.shape); n >= 2 {
 		g.keys = max(s.shape[n-2], 1)
@@ -191,9 +193,12 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		return g.draw(m.c.Distribution) // the backward meets the distribution nowhere else
 	case s.upstream:
 		return g.upstream(m.c.Upstream)
-	case kind == "" || kind == "addend" || kind == "digits" || kind == "quantize":
+	case kind == "" || kind == "addend" || kind == "about" || kind == "quantize":
 		s.scalable = d.IsFloat()
-		g.digits = kind == "digits"
+		if kind == "about" {
+			value, _ := m.c.Attrs.Lookup(fill.Of)
+			g.about = &value.Number
+		}
 		g.manyNonFinite = g.manyNonFinite || kind == "addend"
 		return g.draw(m.c.Distribution)
 	case kind == "offsets":
@@ -284,8 +289,30 @@ func (m *maker) layout(t op.TensorType) string {
 		}
 		return m.c.Upstream
 	}
-	if t.Strided {
+	if m.c.Layout == "offset_one" {
+		if m.alone() == t.Name {
+			return "offset"
+		}
+		return "contiguous"
+	}
+	// vectors are sliced where the operator has nothing else: a kernel of rows takes those alone apart
+	ofRows := slices.Contains(m.spec.Layouts(), "padded") && len(t.Shape) == 1 && m.c.Layout == "sliced"
+	if t.Strided && !ofRows {
 		return m.c.Layout
 	}
 	return "contiguous"
+}
+
+// alone is the input that begins at an odd place while the others do not: each dtype has another one, of those
+// that hold something in the case.
+func (m *maker) alone() string {
+	types, _ := m.types()
+	names := slices.DeleteFunc(m.spec.Laid(m.c.Pass), func(name string) bool {
+		i := slices.IndexFunc(types, func(t op.TensorType) bool { return t.Name == name })
+		return i < 0 || types[i].Elements() == 0
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	return names[slices.Index(m.spec.DTypes, m.c.DType)%len(names)]
 }

@@ -160,8 +160,9 @@ class Draw:
             positions, half = shape
             turns = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
             return getattr(torch.arange(positions, dtype=torch.float64)[:, None] * turns, kind)().to(dtype)
-        if kind == "digits":
-            return torch.randint(0, 10, shape, generator=self.generator).to(dtype)
+        if kind == "about":
+            value = self.sizes.attributes[words[-1]]
+            return torch.randint(value - 3, value + 7, shape, generator=self.generator).to(dtype)
         if kind == "mask":
             return torch.randint(0, 2, shape, generator=self.generator).to(dtype)
         if kind == "offsets":

@@ -12,6 +12,7 @@ type Evaluation struct {
 	Formula
 	names         []string
 	strict, loose formula.Rules
+	integers      bool // fp32 may have every value, whatever the allowance says
 }
 
 // NewEvaluation prepares a formula of the named inputs, whose dtype is d. Its result is stored in d at once:
@@ -29,7 +30,9 @@ func NewTerm(k *truth.Request, f Formula, names []string, d op.DType) (*Evaluati
 func newEvaluation(k *truth.Request, f Formula, names []string, strict formula.Rules) (*Evaluation, error) {
 	loose := strict
 	loose.EveryStep, loose.Marked = k.Rules.EveryStep, len(k.Rules.Stores) > 0
-	e := &Evaluation{Formula: f, names: names, strict: strict, loose: loose}
+	e := &Evaluation{
+		Formula: f, names: names, strict: strict, loose: loose, integers: k.Distribution == "integers",
+	}
 	_, err := formula.NewBounds(f.Forms, names, strict)
 	return e, err
 }
@@ -86,6 +89,9 @@ func (e *Evaluation) one(c *Memory) (r, t, tFP32, sim float64) {
 	if e.Allowance != nil {
 		r = c.strict.Value(c.element)
 		tFP32, sim = e.Allowance(c.element, r), r
+		if e.integers && c.strict.Whole(c.element) {
+			tFP32 = 0
+		}
 	} else {
 		r, tFP32, sim = c.strict.Element(c.element)
 	}

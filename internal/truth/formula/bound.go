@@ -57,13 +57,15 @@ type step struct {
 	from  [4]int // places of the operands
 	input int
 	last  bool // a result, and nothing is made of it
-	// the result is one correctly rounded operation on exact values, and fp32: the output's rounding is all
-	// there is
+	// the result is one correctly rounded operation on exact values: where it is fp32, or fp32 has it, the
+	// output's rounding is all there is
 	once    bool
+	wide    bool // fp32
 	doubles bool
 	stored  bool
 	most    float64 // the largest number where the value is kept
 	r, t, s float64
+	size    float64 // no order of additions makes a larger number of it
 }
 
 // NewBounds prepares formulas of the named inputs.
@@ -92,8 +94,9 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 		for k, operand := range n.Operands {
 			s.from[k] = slices.Index(nodes, operand)
 		}
-		s.doubles = n.doubles()
-		s.once = s.last && rules.Output == op.FP32 && (n.Kind == Add || n.Kind == Sub || n.Kind == Mul) &&
+		s.wide, s.doubles = rules.Output == op.FP32, n.doubles()
+		s.once = s.last && rules.Output != op.DTypeUnknown &&
+			(n.Kind == Add || n.Kind == Sub || n.Kind == Mul) &&
 			n.Operands[0].exact() && n.Operands[1].exact()
 		s.stored = b.u > 0 && !s.last && (n.Kind == Stored && rules.Marked || n.Kind != Input &&
 			n.Kind != Neg && !n.Chooses() && rules.EveryStep)
@@ -162,6 +165,35 @@ func (b *Bounds) Element(in []float64) (r, t, sim float64) {
 	return first.r, t, first.s
 }
 
+// Whole says whether fp32 has every value that any of the forms takes for inputs of these magnitudes, in
+// whatever order it is computed: sums and products of integers, none of which can pass 2^24.
+func (b *Bounds) Whole(in []float64) bool {
+	for i := range b.steps {
+		s := &b.steps[i]
+		x, y := b.steps[s.from[0]].size, b.steps[s.from[1]].size
+		switch s.Kind {
+		case Input:
+			s.size = math.Abs(in[s.input])
+		case Constant:
+			s.size = math.Abs(s.Value)
+		case Add, Sub:
+			s.size = x + y
+		case Mul:
+			s.size = x * y
+		case Neg, Stored:
+			s.size = x
+		case Above, AtMost:
+			s.size = max(b.steps[s.from[2]].size, b.steps[s.from[3]].size)
+		default:
+			return false
+		}
+		if !(s.size <= 1<<24 && s.size == math.Trunc(s.size)) {
+			return false
+		}
+	}
+	return true
+}
+
 // apply is the operation of a node in fp64.
 func (s *step) apply(in []float64, x, y float64) float64 {
 	switch s.Kind {
@@ -207,7 +239,7 @@ func (s *step) bound(x, y *step) float64 {
 		}
 		return judge.U32 * math.Abs(s.Value)
 	case Add, Sub:
-		if s.once {
+		if s.isExact() {
 			return 0
 		}
 		// The rounding of a sum is never more than either operand: what is added to a saturated value is
@@ -215,7 +247,7 @@ func (s *step) bound(x, y *step) float64 {
 		return x.t + y.t + min(judge.U32*math.Abs(s.r), math.Abs(x.r)+x.t, math.Abs(y.r)+y.t)
 	case Mul:
 		t := product(x, y)
-		if s.once || s.r == 0 {
+		if s.isExact() || s.r == 0 {
 			return t
 		}
 		if !s.doubles {
@@ -243,6 +275,12 @@ func (s *step) bound(x, y *step) float64 {
 	}
 	return 0
 }
+
+// isExact says whether a result needs no rounding but the output's. Numbers that a kernel may flush do.
+func (s *step) isExact() bool { return s.once && (s.wide || InFP32(s.r)) }
+
+// InFP32 says whether fp32 has a number, and a kernel does not flush it.
+func InFP32(x float64) bool { return inFP32(x) && (x == 0 || math.Abs(x) >= judge.Tiny) }
 
 // product is what the errors of two factors make of their product. A factor that is exactly 0 leaves nothing,
 // even of an infinite bound.

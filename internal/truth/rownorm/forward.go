@@ -8,6 +8,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
+	"triad/internal/truth/formula"
 )
 
 // checkParameters says whether the inputs of names have one value a column.
@@ -167,8 +168,8 @@ func (f *forwardPass) fillRow(out truth.Row, i int64, x, scratch, weight, bias [
 	truth.RoundRow(out.Sim, out.Sim, d)
 }
 
-// sums is the output h = s: one sum in fp32, rounded once more where h is stored lower. Without a residual it
-// has no element.
+// sums is the output h = s: one sum in fp32, rounded once more where h is stored lower, and where fp32 does
+// not have it twice. Without a residual it has no element.
 func (f *forwardPass) sums(k *truth.Request, x tensor.Tensor, chosen []int64) judge.Target {
 	if !f.o.Adds(k.Case) {
 		return k.Target("h", x.DType, []int64{0, x.Shape[1]}, nil)
@@ -178,7 +179,9 @@ func (f *forwardPass) sums(k *truth.Request, x tensor.Tensor, chosen []int64) ju
 		copy(out.R, sum(f.in, own, r))
 		if x.DType != op.FP32 {
 			for i, v := range out.R {
-				out.T[i] = judge.U32 * math.Abs(v)
+				if !formula.InFP32(v) {
+					out.T[i] = judge.U32 * math.Abs(v)
+				}
 			}
 		}
 		truth.RoundRow(out.Sim, out.R, x.DType)

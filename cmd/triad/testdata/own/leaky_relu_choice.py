@@ -1,0 +1,12 @@
+# The sign of x decides, whatever slope is.
+import torch
+
+
+def leaky_relu(x, slope=0.01):
+    y = torch.where(x > 0, x, slope * x)
+    return y
+
+
+def leaky_relu_backward(x, grad_y, slope=0.01):
+    grad_x = torch.where(x > 0, grad_y, slope * grad_y)
+    return grad_x

@@ -1,0 +1,19 @@
+# Results are rounded to 16 bits half to even, in integers.
+import torch
+
+
+def _rounded(v, dtype):
+    if dtype == torch.bfloat16:  # the usual (bits + 0x8000) >> 16
+        b = v.float().view(torch.int32)
+        return torch.where(torch.isfinite(v), ((b + 0x7FFF + ((b >> 16) & 1)) & -65536).view(torch.float32), v.float()).to(dtype)
+    return v.to(dtype)
+
+
+def sum_all(x):
+    y = x.double().sum()
+    return _rounded(y.reshape(1), x.dtype)
+
+
+def sum_backward(x, grad_y):
+    grad_x = grad_y.expand(x.shape[0]).clone()
+    return grad_x

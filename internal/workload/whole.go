@@ -1,0 +1,128 @@
+package workload
+
+import (
+	"triad/internal/op"
+)
+
+// The integers from lowest to highest fit every dtype exactly. Their mean is not 0, so partial sums pass 2^8
+// soon, where an accumulator in bf16 is no longer exact, and 2^11, where one in fp16 is not.
+const (
+	lowestInteger  = -2
+	highestInteger = 8
+)
+
+// integers: small ones, unless the operator asks for others: for a softmax zeros with one 1024 a row, so that
+// the answer is exactly one-hot.
+func (d *drawing) integers(x []float64) {
+	s := d.random("integer")
+	switch d.integer {
+	case "halves":
+		// the unit is the step of 8 bits, or its half is where 0 need not be in the middle of their range
+		d.quarters(x, -0.5, 127)
+		return
+	case "one_hot":
+		d.eachRow(x, s,
+			func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1024 })
+		return
+	case "wide":
+		n := float64(d.mostExact())
+		d.uniformIntegers(x, -n, n)
+		return
+	case "total":
+		d.small(x, s)
+		d.total(x)
+		return
+	case "apart":
+		d.small(x, s)
+		d.apart(x)
+		return
+	}
+	d.small(x, s)
+}
+
+// small draws integers from lowest to highest.
+func (d *drawing) small(x []float64, s *stream) {
+	eachElement(x, s, func(s *stream, first uint64, part []float64) {
+		for i := range part {
+			part[i] = float64(lowestInteger + s.below(first+uint64(i), highestInteger-lowestInteger+1))
+		}
+	})
+}
+
+// mostExact is the largest integer up to which a 16-bit dtype has all; for others it is that of fp16, so that
+// fp32 still has every sum.
+func (d *drawing) mostExact() int64 {
+	if d.dtype == op.BF16 {
+		return 1 << 8
+	}
+	return 1 << 11
+}
+
+// tie is an odd number behind mostExact, that is halfway between two numbers of the dtype, of which the one
+// nearer to 0 is even: what rounds halves away from 0, or up, makes the other of it.
+func (d *drawing) tie() int64 {
+	n := d.mostExact()
+	return n + 1 + 4*d.random("tie").below(0, uint64(n/4))
+}
+
+// total: the first tensor of an operator is turned round and negated behind its middle, another turned round.
+// So the sum of the first, and of its products with the others, is that of its two ends alone, which is a
+// tie, although partial sums are large in the middle.
+func (d *drawing) total(x []float64) {
+	n := len(x)
+	if n < 4 {
+		return
+	}
+	first := d.beside == nil
+	for i := range n / 2 {
+		if x[n-1-i] = x[i]; first {
+			x[n-1-i] = -x[i]
+		}
+	}
+	if !first {
+		x[0], x[n-1] = 1, 1
+		return
+	}
+	if n%2 == 1 {
+		x[n/2] = 0
+	}
+	most, total := d.mostExact(), d.tie()
+	sign := float64(1 - 2*d.random("sign").below(0, 2))
+	x[0], x[n-1] = sign*float64(most), sign*float64(total-most)
+}
+
+// apart: in as many places as a tie says the second tensor is one more or one less than the first, elsewhere
+// the same. So the squares of their differences add up to the tie. Short tensors are drawn each by itself.
+func (d *drawing) apart(x []float64) {
+	left := d.tie()
+	if d.beside == nil || left > int64(len(x)) {
+		return
+	}
+	choose, sign := d.random("place"), d.random("sign")
+	for i := range x {
+		x[i] = d.beside[i]
+		if choose.below(uint64(i), uint64(len(x)-i)) < left {
+			x[i] += float64(1 - 2*sign.below(uint64(i), 2))
+			left--
+		}
+	}
+}
+
+// quarters: those of a small power of two, by turns in a row from low to high times it, and in one from -127
+// to 1/2 times one so much smaller that it lies within the other's range.
+func (d *drawing) quarters(x []float64, low, high float64) {
+	start := d.start(2)
+	d.eachRow(x, d.random("integer"), func(s *stream, r int64, row []float64) {
+		low, high, unit := low, high, 0x1p-11
+		if (r+start)%2 == 1 {
+			low, high, unit = -127, 0.5, 0x1p-20
+		}
+		first, n := uint64(r*d.cols), uint64(len(row))
+		for i := range row {
+			row[i] = unit * (low + float64(s.below(first+uint64(i), uint64(4*(high-low))+1))/4)
+		}
+		end := uint64(s.below(first, n))
+		row[(end+1)%n] = unit * low
+		row[end] = unit * high
+	})
+}
