@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"triad/internal/backend"
+	"triad/internal/catalog"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -161,6 +162,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 		return nil, nil, err
 	}
 	operator := request.Operators[0]
+	options.Operators = append(catalog.Names(), operator.Spec.Name)
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
 		Workers: workers.Workers, Flags: strings.Join(f.words()[len(f.add):], " "),
@@ -324,6 +326,10 @@ func (o *ownFiles) leftOut() (sentences []string) {
 				if why, is := strings.CutPrefix(note, kernelfile.NoBackward); is {
 					sentences = append(sentences, fmt.Sprintf("The backward of %s was not judged: %s.",
 						f.Name, strings.TrimSuffix(why, ".")))
+				}
+				if others, is := strings.CutPrefix(note, kernelfile.NotTaken); is {
+					sentences = append(sentences, fmt.Sprintf("In the file of %s these were not taken: %s.",
+						f.Name, others))
 				}
 			}
 		}

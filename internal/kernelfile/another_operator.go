@@ -21,7 +21,7 @@ var changing = strings.Fields(`abs absolute act activation add addition argmax a
 // nothing of it was assumed: it raises in each, or its name says that it computes something else. That it
 // raises for what it is handed is no answer, whatever the user said: it may be meant for other calls.
 func (b *Binding) perhapsOther(first Tally) []Assumption {
-	if first.Right > 0 || first.Wrong == 0 {
+	if first.Right > 0 || first.Wrong == 0 || b.Options.said != nil {
 		return nil
 	}
 	always := first.Raised == first.Wrong
@@ -172,7 +172,7 @@ func (b *Binding) saysOther() string {
 
 // mayBeOther says whether a function is to be tried though nothing of it was assumed.
 func (b *Binding) mayBeOther() bool {
-	return b.Function.Kind == Python || b.saysOther() != "" || b.launchesOther() != ""
+	return b.Options.said == nil && (b.Function.Kind == Python || b.saysOther() != "" || b.launchesOther() != "")
 }
 
 // ReturnsTensors says whether a function is one of Python or of an extension of PyTorch, whose author may

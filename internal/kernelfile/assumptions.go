@@ -103,7 +103,7 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 		if guessed, constant := b.guessedSizes[d.Name]; constant {
 			n, implied = guessed, true
 		}
-		if implied && !b.constants[d.Name] {
+		if implied && !b.constants[d.Name] && !slices.Contains(b.given.Without, d.Name) {
 			all = append(all, Assumption{
 				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n),
 				Flag: fmt.Sprintf("--dims %s=%d", d.Name, n),

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -77,7 +78,8 @@ func (b *Binding) literalSays(a op.AttributeSpec) string {
 // ignoresNothing says whether an attribute is the target that an operator ignores, of which neither a
 // parameter, the user nor a number of the file speaks: the function is judged where no target is ignored.
 func (b *Binding) ignoresNothing(a op.AttributeSpec) bool {
-	_, said := b.Options.Attrs[a.Name]
+	value, said := b.Options.Attrs[a.Name]
+	said = said && value != strconv.Itoa(op.IgnoringNothing)
 	n, err := strconv.ParseFloat(fmt.Sprint(a.Default), 64)
 	if said || err != nil || b.has(Attribute, a.Name) || slices.Contains(b.literals, math.Abs(n)) {
 		return false
@@ -149,6 +151,9 @@ func (b *Binding) Pins() map[string]string {
 				}
 			}
 		}
+	}
+	if said := b.Options.said; said != nil { // of attributes with a parameter too
+		maps.Copy(pins, said.attrs)
 	}
 	return pins
 }

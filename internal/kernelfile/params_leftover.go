@@ -494,5 +494,8 @@ func (b *Binding) Fixed() map[string]int64 {
 	maps.Copy(all, b.Options.Bound)
 	maps.Copy(all, b.oddSizes)
 	maps.Copy(all, b.askedSizes)
+	if said := b.Options.said; said != nil { // of sizes with a parameter too
+		maps.Copy(all, said.dims)
+	}
 	return all
 }

@@ -31,6 +31,8 @@ type Options struct {
 	Contract            string            // that the functions declare; "": see Binding.contract
 	alone               bool              // a kernel is launched as its own lines say alone
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
+	Operators           []string          // that lines of files may name; none: any
+	said                *said             // what the line above the function says; nil: there is none
 }
 
 // Role is what a parameter stands for.
@@ -68,6 +70,7 @@ type Binding struct {
 	Args     []Argument
 	Cases    []Instance
 	Options  Options
+	given    Options // before the lines of the file changed them
 	Launch   *Launch // of a kernel; nil for a host function
 	Notes    []string
 	kernels  []string // the file's
@@ -213,6 +216,7 @@ func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 
 // newBinding is a binding in which nothing is matched yet.
 func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) *Binding {
+	given := options
 	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
 		options.Arguments = file.launchedArguments(fn)
 	}
@@ -224,10 +228,14 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 		}
 	}
 	if fn.Kind == Kernel && len(options.Arguments) == 0 {
-		numbers = fn.proposedNumbers()
+		var said map[string]string
+		if options.said != nil {
+			said = options.said.numbers
+		}
+		numbers = fn.proposedNumbers(said)
 	}
 	return &Binding{
-		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
+		Spec: spec, Pass: pass, Function: fn, Options: options, given: given, aligned: file.Vectors, varies: file.Adds,
 		constants: map[string]bool{},
 		without:   map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,

@@ -197,6 +197,9 @@ func (b *Binding) proposeTriton() error {
 			return err
 		}
 		l.grid, l.said = sizes[:], true
+		for len(l.grid) > 1 && l.grid[len(l.grid)-1] == "1" {
+			l.grid = l.grid[:len(l.grid)-1]
+		}
 	} else if words, ok := b.gridOfComment(l.tiles); ok {
 		l.grid, l.said = words, !guessed
 	}

@@ -132,6 +132,9 @@ func Settle(b *Binding, t Trial) Settled {
 
 // leavesOpen says whether the lines of a function leave another reading open where nothing was assumed.
 func (b *Binding) leavesOpen() bool {
+	if b.Options.said != nil {
+		return false
+	}
 	names, _ := b.exchangeable()
 	_, square := b.swapped()
 	return len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,10 +12,11 @@ import (
 // proposedNumbers gives the numbers among a kernel's template parameters a value where their names say what
 // they size, as if they had it by default: 256 threads of a block, or 16 on each side of a block of two dims,
 // tiles of 16, warps of 32. It gives what was proposed, "BLOCK is 256".
-func (fn *Function) proposedNumbers() (proposed []string) {
+func (fn *Function) proposedNumbers(said map[string]string) (proposed []string) {
 	fn.Template = slices.Clone(fn.Template)
 	for i := range fn.Template {
 		t := &fn.Template[i]
+		t.Default = cmp.Or(said[t.Name], t.Default)
 		if t.Type || t.Default != "" {
 			continue
 		}
