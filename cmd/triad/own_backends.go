@@ -162,7 +162,10 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 		return nil, nil, err
 	}
 	operator := request.Operators[0]
-	options.Operators = append(catalog.Names(), operator.Spec.Name)
+	options.Operators = catalog.Names()
+	if folder != nil {
+		options.Operators = append(options.Operators, operator.Spec.Name)
+	}
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
 		Workers: workers.Workers, Flags: strings.Join(f.words()[len(f.add):], " "),
@@ -335,6 +338,28 @@ func (o *ownFiles) leftOut() (sentences []string) {
 		}
 	}
 	return sentences
+}
+
+// writeLines puts the lines above the functions of the added files that say how they were read, and says what
+// it did.
+func (o *ownFiles) writeLines() (sentences []string) {
+	for _, f := range o.Files {
+		if o.folder == nil || f.Path != o.folder.CUDA {
+			sentences = append(sentences, f.WriteLines()...)
+		}
+	}
+	return sentences
+}
+
+// tellWritten prints what became of the lines.
+func (a *app) tellWritten(sentences []string, json bool) {
+	to := a.out
+	if json {
+		to = a.err
+	}
+	for _, sentence := range sentences {
+		fmt.Fprintln(to, sentence)
+	}
 }
 
 // tellMatched says what was understood of every file, and which files were not understood.

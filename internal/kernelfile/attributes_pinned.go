@@ -144,7 +144,7 @@ func (b *Binding) Pins() map[string]string {
 			continue
 		}
 		for _, arg := range b.Args {
-			if arg.Role == Output && b.outputs[arg.Index].DType == "$"+a.Name {
+			if arg.Role == Output && len(b.Cases) > 0 && b.outputs[arg.Index].DType == "$"+a.Name {
 				if d, any, ok := arg.instantiate(b.Cases[0].types).element(); ok && !any &&
 					slices.Contains(a.Values, d.String()) {
 					pins[a.Name] = d.String()

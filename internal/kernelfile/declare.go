@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,18 +16,22 @@ import (
 // Declaration is the line that says how the function is read. With it, and with the flags that say how the
 // file is compiled, the function is read the same, and nothing is assumed. ok is false where no line can say
 // that.
-func (b *Binding) Declaration() (line declaration.Line, ok bool) {
+func (b *Binding) Declaration() (line declaration.Line, ok bool) { return b.declaration(nil) }
+
+// declaration is the line, which says the dtypes too where some are given.
+func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) {
 	if b.forward != nil {
-		return b.forward.Declaration()
+		return b.forward.declaration(dtypes)
 	}
-	if b.given.Rung != "" || len(b.given.Singles) > 0 {
+	made := b.given.Made || b.Function.Name == Joined || strings.HasPrefix(b.Function.Name, OfStructs+"::")
+	if made || b.given.Rung != "" || len(b.given.Singles) > 0 {
 		return line, false
 	}
 	all := b.withPins()
 	for _, w := range []wordy{{true, true}, {true, false}, {false, true}, {false, false}} {
-		one := declaration.Line{Operator: b.Spec.Name, Words: b.lineWords(w)}
+		one := declaration.Line{Operator: b.Spec.Name, Words: b.lineWords(w, dtypes)}
 		other, err := b.readWith(one)
-		if err == nil && len(other.Assumptions()) == 0 && (b.sameAs(other) || all != nil && all.sameAs(other)) {
+		if err == nil && len(other.Assumptions()) == 0 && (b.SameAs(other) || all != nil && all.SameAs(other)) {
 			return one, true
 		}
 		if line.Operator == "" {
@@ -46,8 +51,11 @@ func (b *Binding) withPins() *Binding {
 	return other
 }
 
-// sign begins a comment in the language of the function.
-func (b *Binding) sign() string {
+// SharesLine says whether the line of the forward says how the function is read too.
+func (b *Binding) SharesLine() bool { return b.forward != nil }
+
+// Sign begins a comment in the language of the function.
+func (b *Binding) Sign() string {
 	if b.Function.Kind == Python {
 		return PythonSign
 	}
@@ -56,7 +64,7 @@ func (b *Binding) sign() string {
 
 // readWith matches the function of its file again, with a line above it.
 func (b *Binding) readWith(line declaration.Line) (*Binding, error) {
-	lines, err := declaration.Find(line.Text(b.sign()), b.sign())
+	lines, err := declaration.Find(line.Text(b.Sign()), b.Sign())
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +88,19 @@ func (b *Binding) again(options Options, lines []declaration.Line) (*Binding, er
 	return Match(b.file, fn, b.Spec, b.Pass, options)
 }
 
-// sameAs says whether two readings of a function are called alike, and judged on the same cases.
-func (b *Binding) sameAs(other *Binding) bool {
+// LineSays is the line of the file that says how the function is read; 0 where none does.
+func (b *Binding) LineSays() int {
+	if b.forward != nil {
+		return b.forward.LineSays()
+	}
+	if b.Options.said == nil {
+		return 0
+	}
+	return b.Options.said.line.At.Line
+}
+
+// SameAs says whether two readings of a function are called alike, and judged on the same cases.
+func (b *Binding) SameAs(other *Binding) bool {
 	same := func(x, y map[string]int64) bool { return len(x) == len(y) && maps.Equal(x, y) }
 	return b.shim() == other.shim() && maps.Equal(b.Pins(), other.Pins()) && same(b.Fixed(), other.Fixed()) &&
 		slices.Equal(b.DTypes(), other.DTypes()) && slices.EqualFunc(b.Equal(), other.Equal(), slices.Equal) &&
@@ -96,20 +115,29 @@ func (b *Binding) shim() string {
 	return CUDAShim("", "", []*Binding{b})
 }
 
-// wordy says how much a line says of what the lines of the file say already: the launch and the attributes,
-// and the numbers that are passed.
-type wordy struct{ launch, numbers bool }
-
-// lineWords are the words that say how the function is read.
-func (b *Binding) lineWords(w wordy) (words []declaration.Word) {
-	add := func(key, value string) {
-		if key != "" && value != "" {
-			words = append(words, declaration.Word{Key: key, Value: value})
-		}
+// withWord adds a word that says something.
+func withWord(words []declaration.Word, key, value string) []declaration.Word {
+	if key == "" || value == "" {
+		return words
 	}
+	return append(words, declaration.Word{Key: key, Value: value})
+}
+
+// argumentWords are the words of the parameters; with numbers those too for which a number is passed that the
+// lines say.
+func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
+	add := func(key, value string) { words = withWord(words, key, value) }
+	factors := map[string][]string{}
 	for _, a := range b.Args {
-		number := a.Form == Scratch || a.Role == Constant && (w.numbers || a.told || b.guessedNumber(a))
-		if a.Share > 0 || a.Form == BlockTotals || strings.HasPrefix(a.Target, "2 *") {
+		if a.Share > 0 {
+			factors[a.Target] = append(factors[a.Target], a.Name)
+			if names := factors[a.Target]; len(names) > 1 {
+				add(a.Target, strings.Join(names, "*"))
+			}
+			continue
+		}
+		number := a.Form == Scratch || a.Role == Constant && (numbers || a.told || b.guessedNumber(a))
+		if a.Form == BlockTotals || strings.HasPrefix(a.Target, "2 *") {
 			continue // its lines say that, and no word does
 		}
 		if a.Over != "" {
@@ -119,6 +147,17 @@ func (b *Binding) lineWords(w wordy) (words []declaration.Word) {
 			add(b.formWord(a), a.Name)
 		}
 	}
+	return words
+}
+
+// wordy says how much a line says of what the lines of the file say already: the launch and the attributes,
+// and the numbers that are passed.
+type wordy struct{ launch, numbers bool }
+
+// lineWords are the words that say how the function is read.
+func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word) {
+	words = b.argumentWords(w.numbers)
+	add := func(key, value string) { words = withWord(words, key, value) }
 	fixed, without := b.Fixed(), b.given.Without
 	for _, d := range b.Spec.Dims {
 		_, asked := b.given.Dims[d.Name]
@@ -155,7 +194,10 @@ func (b *Binding) lineWords(w wordy) (words []declaration.Word) {
 		}
 	}
 	add(keyContract, b.given.Contract)
-	add(keyDType, strings.Join(b.given.Only, ","))
+	if len(dtypes) == 0 {
+		dtypes = b.given.Only
+	}
+	add(keyDType, strings.Join(dtypes, ","))
 	add(keyWithout, strings.Join(without, ","))
 	if isBackward(b.Function.Name+" "+b.Function.bound) != (b.Pass == op.Backward) {
 		add(keyPass, b.Pass.String())
@@ -167,4 +209,56 @@ func (b *Binding) lineWords(w wordy) (words []declaration.Word) {
 		add(keyTensors, tensorsSquare)
 	}
 	return words
+}
+
+// openLine is the line as far as it is known, with what is open marked: tensors and sizes that no parameter
+// stands for, parameters that stand for nothing, and a word that is named. "" where nothing is open.
+func (b *Binding) openLine(key string) string {
+	line, open := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}, false
+	if key != "" {
+		line.Words = slices.DeleteFunc(b.lineWords(wordy{}, nil), func(w declaration.Word) bool {
+			return w.Key == key
+		})
+	}
+	add := func(key, value string) {
+		line.Words, open = append(line.Words, declaration.Word{Key: key, Value: value}), true
+	}
+	for _, a := range b.Args {
+		if a.Role == Nothing && !a.Optional && a.place == inCall {
+			add(declaration.Open, a.Name)
+		}
+	}
+	for _, of := range []struct {
+		role    Role
+		tensors []op.TensorSpec
+	}{{Input, b.inputs}, {Output, b.outputs}} {
+		for _, i := range b.unmatched(of.role, of.tensors) {
+			if of.role == Input || !b.Function.mayReturn() {
+				add(of.tensors[i].Name, declaration.Open)
+			}
+		}
+	}
+	for _, d := range b.Spec.Dims {
+		if !b.givesSize(d.Name) && d.Default == "" && b.implied[d.Name] == 0 && !b.Function.showsSizes() {
+			add(d.Name, declaration.Open)
+		}
+	}
+	if key != "" {
+		add(key, declaration.Open)
+	}
+	if !open {
+		return ""
+	}
+	return line.Text(b.Sign())
+}
+
+// withLine is an error that the user can correct, with the line that does so as far as it is known.
+func (b *Binding) withLine(err error) error {
+	u := (*op.UsageError)(nil)
+	line := b.openLine("")
+	if !errors.As(err, &u) || line == "" || b.Options.said != nil {
+		return err
+	}
+	return &op.UsageError{Message: fmt.Sprintf("%s\n  Write this line above it, with what is meant for %s: %s",
+		u.Message, declaration.Open, line)}
 }

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,6 +37,7 @@ type said struct {
 	dims    map[string]int64
 	attrs   map[string]string
 	numbers map[string]string // of the template
+	factors map[string]string // parameters that are factors of a size together, and that
 }
 
 // takeLines gives each function the lines above it. One in a function of Python is of that.
@@ -165,6 +167,7 @@ func (o Options) saidBy(fn Function, spec *op.Spec, pass op.Pass) (Options, erro
 	b.inputs, b.outputs = spec.Tensors(pass)
 	r := lineReader{Binding: b, into: Options{Map: map[string]string{}}, said: &said{
 		line: line, dims: map[string]int64{}, attrs: map[string]string{}, numbers: map[string]string{},
+		factors: map[string]string{},
 	}}
 	for _, w := range line.Words {
 		if err := r.take(w); err != nil {
@@ -206,8 +209,9 @@ func (r *lineReader) take(w declaration.Word) error {
 		keyGrid: &into.Grid, keyBlock: &into.Block, keyShared: &into.Shared, keyContract: &into.Contract,
 	}[w.Key]
 	switch {
-	case w.Value == declaration.Open:
-		return w.ValueAt.Errorf("what %s is stands open: write it in the place of %s", w.Key, w.Value)
+	case w.Value == declaration.Open || w.Key == declaration.Open:
+		return w.At.Errorf("%s=%s is open: write what is meant in the place of %s", w.Key, w.Value,
+			declaration.Open)
 	case once != nil && *once != "":
 		return w.At.Errorf("%s is said twice", w.Key)
 	case once != nil:
@@ -251,7 +255,13 @@ func (r *lineReader) takeTarget(w declaration.Word) error {
 	number := slices.ContainsFunc(r.Function.Template, func(t TemplateParam) bool {
 		return !t.Type && t.Name == w.Value
 	})
+	parts := strings.FieldsFunc(w.Value, func(c rune) bool { return c == '*' || c == ' ' })
 	switch n, err := strconv.ParseInt(w.Value, 10, 64); {
+	case len(parts) > 1 && r.isDim(w.Key):
+		for _, name := range parts {
+			r.said.factors[name] = w.Key
+		}
+		return r.among(w, parts, r.Function.parameterNames())
 	case number && isNumber.MatchString(w.Key):
 		r.said.numbers[w.Value] = w.Key
 	case slices.Contains(r.Function.parameterNames(), w.Value):
@@ -301,6 +311,27 @@ func attributeValues(a op.AttributeSpec, value string) []string {
 		return []string{value}
 	}
 	return []string{"a number", "a parameter"}
+}
+
+// checkFactors refuses parameters of which the line says that they are factors of a size and that are not
+// read so.
+func (b *Binding) checkFactors() error {
+	for _, a := range b.Args {
+		if size := b.Options.factor(a.Name); size != "" && (a.Share == 0 || a.Target != size) {
+			return b.errorf("%s is no factor of %s, as line %d says: it is %s", a.Name, size,
+				b.Options.said.line.At.Line, cmp.Or(a.Target, "nothing"))
+		}
+	}
+	return nil
+}
+
+// factor is the size of which the line says that a parameter is a factor of it; "" where it says that of
+// none.
+func (o Options) factor(parameter string) string {
+	if o.said == nil {
+		return ""
+	}
+	return o.said.factors[parameter]
 }
 
 func (fn *Function) parameterNames() (all []string) {

@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-"strings"
+	"strings"
 	"testing"
 )
 
@@ -38,10 +38,10 @@ func TestCountLines(t *testing.T) {
 			line, ok := b.Declaration()
 			if ok {
 				can++
-				t.Logf("ok %s %s", m[1], line.Text(b.sign()))
+				t.Logf("ok %s %s", m[1], line.Text(b.Sign()))
 				continue
 			}
-			t.Logf("NO %s %v %s", m[1], b.Pass, line.Text(b.sign()))
+			t.Logf("NO %s %v %s", m[1], b.Pass, line.Text(b.Sign()))
 			other, err := b.readWith(line)
 			if err != nil {
 				t.Logf("      %v", err)
@@ -54,7 +54,7 @@ func TestCountLines(t *testing.T) {
 					break
 				}
 			}
-			t.Logf("   assumed %v; alike %v: %v %v", other.Assumptions(), b.sameAs(other), b.Fixed(), other.Fixed())
+			t.Logf("   assumed %v; alike %v: %v %v", other.Assumptions(), b.SameAs(other), b.Fixed(), other.Fixed())
 		}
 	}
 	t.Logf("%d of %d", can, all)

@@ -327,7 +327,9 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 		message += "\n  Several kernels that work together need a host function that launches them: " +
 			"extern \"C\" void solve(...)"
 	}
-	return nil, &op.UsageError{Message: message}
+	one := newBinding(file, list[0], spec, pass, options)
+	one.inputs, one.outputs = spec.Tensors(pass)
+	return nil, one.withLine(&op.UsageError{Message: message})
 }
 
 // referenceWords are words of the names of functions that others of a file are compared with.

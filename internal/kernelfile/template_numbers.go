@@ -54,7 +54,6 @@ func (b *Binding) assumedNumbers() []Assumption {
 	}
 	return []Assumption{{
 		Kind: GuessedLaunch, What: "of its template " + strings.Join(b.numbers, ", "),
-		Flag: "--add FILE:" + b.withArguments(),
 	}}
 }
 
@@ -64,21 +63,6 @@ func saidNumbers(params []TemplateParam, arguments []string) (all []string) {
 		all = append(all, params[i].Name+" is "+argument)
 	}
 	return all
-}
-
-// withArguments is the kernel with the template arguments that were proposed, as --add takes it.
-func (b *Binding) withArguments() string {
-	var words []string
-	for i, t := range b.Function.Template {
-		if i < len(b.Options.Arguments) {
-			words = append(words, b.Options.Arguments[i])
-		} else if word := t.Default; word != "" {
-			words = append(words, word)
-		} else {
-			words = append(words, "float")
-		}
-	}
-	return b.Function.Name + "<" + strings.Join(words, ",") + ">"
 }
 
 // instantiated are the dtypes for which the file instantiates a template by name, "template void

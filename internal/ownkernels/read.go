@@ -74,6 +74,7 @@ type File struct {
 	dynamicShared bool     // a kernel takes shared memory at its launch
 	others        []string // files of its program that it is built together with
 	joined        bool     // the launches of its main() are what is judged
+	proposed      map[op.Pass]declaration.Line
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
