@@ -57,6 +57,8 @@ where the worst element is.`,
 	o.on.add(cmd)
 	o.addAgainst(cmd)
 	o.addCI(cmd)
+	cmd.Flags().BoolVar(&o.write, "write", false, "with --add: then put the line above each function that says "+
+		"how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
 	return cmd
 }
 
@@ -113,6 +115,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 		return err
 	}
 	if o.on.apart() {
+		if o.write {
+			return usage("--write changes files here: leave out --on, or --write")
+		}
 		return a.compareOn(ctx, request, o)
 	}
 	if o.ownFlags.database, err = a.databasePath(o.db); err != nil {
@@ -208,6 +213,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		err = errors.Join(err, a.tellSmallest(smallest))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
+	if o.write && mine != nil {
+		a.tellWritten(mine.writeLines(), o.json)
+	}
 	return end.Failure(err)
 }
 

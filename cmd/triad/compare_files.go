@@ -41,10 +41,11 @@ type filesRun struct {
 
 	mu sync.Mutex
 	fileRows
-	judged int    // files, by this command
-	open   bool   // a file was left
-	why    string // it was; "": the run was stopped
-	fault  error  // ended the run
+	judged int      // files, by this command
+	open   bool     // a file was left
+	wrote  []string // what became of lines that were to be written
+	why    string   // it was; "": the run was stopped
+	fault  error    // ended the run
 }
 
 // compareFiles is compare where --add names a folder, a pattern or a list.
@@ -281,6 +282,12 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 	for i := range result.Records {
 		records = append(records, &result.Records[i])
 	}
+	if flags.write {
+		sentences := mine.writeLines()
+		r.mu.Lock()
+		r.wrote = append(r.wrote, sentences...)
+		r.mu.Unlock()
+	}
 	if len(records) == 0 {
 		records = r.neither(text, op.StatusUnsupported, errors.New("no case that was asked for is one that "+
 			"it takes"))
@@ -338,6 +345,7 @@ func (r *filesRun) end(database string, why error) error {
 			Reason: reason, Files: r.judged, Seconds: time.Since(r.began).Seconds(),
 		}))
 	}
+	r.tellWritten(r.wrote, r.o.json)
 	err = errors.Join(err, r.tellFilesCI(rows))
 	return session.Ending{Code: code, Err: why}.Failure(err)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"triad/internal/backend"
+	"triad/internal/catalog"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -161,6 +162,10 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 		return nil, nil, err
 	}
 	operator := request.Operators[0]
+	options.Operators = catalog.Names()
+	if folder != nil {
+		options.Operators = append(options.Operators, operator.Spec.Name)
+	}
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
 		Workers: workers.Workers, Flags: strings.Join(f.words()[len(f.add):], " "),
@@ -325,10 +330,36 @@ func (o *ownFiles) leftOut() (sentences []string) {
 					sentences = append(sentences, fmt.Sprintf("The backward of %s was not judged: %s.",
 						f.Name, strings.TrimSuffix(why, ".")))
 				}
+				if others, is := strings.CutPrefix(note, kernelfile.NotTaken); is {
+					sentences = append(sentences, fmt.Sprintf("In the file of %s these were not taken: %s.",
+						f.Name, others))
+				}
 			}
 		}
 	}
 	return sentences
+}
+
+// writeLines puts the lines above the functions of the added files that say how they were read, and says what
+// it did.
+func (o *ownFiles) writeLines() (sentences []string) {
+	for _, f := range o.Files {
+		if o.folder == nil || f.Path != o.folder.CUDA {
+			sentences = append(sentences, f.WriteLines()...)
+		}
+	}
+	return sentences
+}
+
+// tellWritten prints what became of the lines.
+func (a *app) tellWritten(sentences []string, json bool) {
+	to := a.out
+	if json {
+		to = a.err
+	}
+	for _, sentence := range sentences {
+		fmt.Fprintln(to, sentence)
+	}
 }
 
 // tellMatched says what was understood of every file, and which files were not understood.

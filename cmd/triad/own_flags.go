@@ -24,6 +24,7 @@ type ownFlags struct {
 	grid, block, shared string
 	contract            string
 	sandbox, noSandbox  bool
+	write               bool              // the line that says how a function is read goes above it
 	box                 confining         // has a worker run in the sandbox, once it is found
 	database            string            // where results are recorded; "": in the user's own
 	many                bool              // a folder, a pattern or a list stood in add
@@ -114,6 +115,8 @@ func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
 		return usage("--sandbox and --no-sandbox exclude each other")
 	case none && (f.sandbox || f.noSandbox):
 		return usage("--sandbox and --no-sandbox speak of files that --add names")
+	case none && f.write:
+		return usage("--write speaks of a file that --add names")
 	case none && speaks:
 		return usage("--map, --contract, --grid, --block, --shared and --nvcc-flags speak of a file that " +
 			"--add names")

@@ -146,6 +146,7 @@ func (a *app) settleFile(
 
 // doubt notes what a wrong answer of the file may rest on, and says what shows already.
 func (t *readingTrial) doubt(s kernelfile.Settled) {
+	t.file.Propose(t.pass, s.Line)
 	if s.Doubt != "" {
 		t.file.Matched = append(t.file.Matched, fmt.Sprintf("%v: %s", t.pass, s.Doubt))
 		t.file.Doubt(t.pass, backend.Doubt{Why: s.Doubt, Races: s.Races})

@@ -17,6 +17,7 @@ type Request struct {
 	Arguments      []string // of a template
 	Pass           op.Pass  // PassUnknown: every pass the file has a function for
 	Inline         bool     // the text is the CUDA of a Python file, as InlineSources gives it
+	operator       string   // that is asked for
 }
 
 // ParseRequest reads FILE[:function[<arguments>][#number]][@pass].
@@ -71,7 +72,9 @@ func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" && !r.In
 // compiler.
 func (r Request) Read(text string, flags []string) *File {
 	if r.IsPython() {
-		return ReadPython(text)
+		f := ReadPython(text)
+		f.takeLines(text, PythonSign)
+		return f
 	}
 	var defined []string
 	for _, flag := range flags {
@@ -79,5 +82,13 @@ func (r Request) Read(text string, flags []string) *File {
 			defined = append(defined, name)
 		}
 	}
-	return ReadCUDA(text, defined...)
+	f := ReadCUDA(text, defined...)
+	f.takeLines(text, CUDASign)
+	return f
 }
+
+// Signs begin a comment.
+const (
+	CUDASign   = "//"
+	PythonSign = "#"
+)

@@ -69,6 +69,9 @@ func (o Options) With(a Alternative) Options {
 // Alternatives lists the other readings of what was assumed: the likely ones first, those that are only
 // proposed last.
 func (b *Binding) Alternatives() []Alternative {
+	if b.Options.said != nil { // what the line leaves open
+		return b.otherAttributes()
+	}
 	var all []Alternative
 	launched, own := b.asLaunched()
 	if own && !b.givesAnySize() { // its file alone says how many elements there are

@@ -31,25 +31,23 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		return []Assumption{{
 			What: "it takes what triad calls it with: it raises in each of these calls" +
 				inBrackets(first.Words),
+			otherCalls: true,
 		}}
 	}
-	flag := "--map " + b.mapWords(b.tensorParameters())
 	word := b.saysOther()
 	switch {
-	case flag == "--map ", said, always && first.Why == WroteInput:
+	case len(b.tensorParameters()) == 0, said, always && first.Why == WroteInput:
 		return nil
 	case shaped:
 		return []Assumption{{
 			What: "it computes " + b.Spec.Name + ": it gives another shape in each of these calls" +
 				inBrackets(first.Words),
-			Flag: flag,
 		}}
 	case word != "":
-		return b.namedOtherwise(word, flag)
+		return b.namedOtherwise(word)
 	case b.launchesOther() != "":
 		return []Assumption{{
 			What: "it computes " + b.Spec.Name + ", though what it launches is called " + b.launchesOther(),
-			Flag: flag,
 		}}
 	}
 	return nil
@@ -58,16 +56,16 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 // perhapsAlike is what may be to blame where a function is right on ordinary numbers and wrong on others: by
 // its name it computes something that is alike there, as relu6 is for numbers up to 6.
 func (b *Binding) perhapsAlike() []Assumption {
-	word, flag := b.saysOther(), "--map "+b.mapWords(b.tensorParameters())
-	if word == "" || flag == "--map " || slices.ContainsFunc(b.Args, b.said) {
+	word := b.saysOther()
+	if word == "" || len(b.tensorParameters()) == 0 || slices.ContainsFunc(b.Args, b.said) {
 		return nil
 	}
-	return b.namedOtherwise(word, flag)
+	return b.namedOtherwise(word)
 }
 
 // namedOtherwise is the assumption that a function whose name has a word of another operator is this one.
-func (b *Binding) namedOtherwise(word, flag string) []Assumption {
-	return []Assumption{{What: "it computes " + b.Spec.Name + ", though its name has " + word, Flag: flag}}
+func (b *Binding) namedOtherwise(word string) []Assumption {
+	return []Assumption{{What: "it computes " + b.Spec.Name + ", though its name has " + word}}
 }
 
 // inBrackets are words behind others; "" where there are none.
@@ -172,7 +170,8 @@ func (b *Binding) saysOther() string {
 
 // mayBeOther says whether a function is to be tried though nothing of it was assumed.
 func (b *Binding) mayBeOther() bool {
-	return b.Function.Kind == Python || b.saysOther() != "" || b.launchesOther() != ""
+	return b.Function.Kind == Python ||
+		b.Options.said == nil && (b.saysOther() != "" || b.launchesOther() != "")
 }
 
 // ReturnsTensors says whether a function is one of Python or of an extension of PyTorch, whose author may

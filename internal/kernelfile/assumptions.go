@@ -25,15 +25,15 @@ const (
 	GuessedDType
 )
 
-// Assumption is something that a file leaves open and that was taken in one way: What says which, Flag is
-// what a user writes to say that it is meant so.
+// Assumption is something that a file leaves open and that was taken in one way, which What says.
 type Assumption struct {
 	Kind      Guess
 	What      string
-	Flag      string // "--attr causal=false"; "" where none says it
 	Attribute string // of a GuessedAttribute
+	value     string // of that
 	// the file has another value of the attribute in its lines: a wrong answer is not held against it
 	Contradicted string
+	otherCalls   bool // no line says it: a function is to be written that makes the calls that are meant
 	anySize      bool // of a GuessedForm: a wrong one shows at every size
 	double       bool // of a GuessedAttribute: its fp32 value is another than that of the file's lines
 	tiny         bool // of an attribute or a parameter taken for one: ordinary numbers hide it, as an eps
@@ -46,7 +46,7 @@ func (b *Binding) Assumptions() []Assumption {
 		all = append(all, Assumption{
 			Kind: GuessedParameter,
 			What: strings.Join(words, ", ") + ", though the names say too little",
-			Flag: "--map " + b.mapWords(parameters), tiny: b.guessesTiny(parameters),
+			tiny: b.guessesTiny(parameters),
 		})
 	}
 	all = append(append(all, b.assumedSizes()...), b.assumedNumbers()...)
@@ -54,11 +54,9 @@ func (b *Binding) Assumptions() []Assumption {
 		launch := Assumption{
 			Kind: GuessedLaunch, What: fmt.Sprintf("it is launched with grid (%s) and block (%s)",
 				sizes(l.Grid), sizes(l.Block)),
-			Flag: fmt.Sprintf("--grid %q --block %q", sizes(l.Grid), sizes(l.Block)),
 		}
 		if l.Shared != "0" {
 			launch.What += fmt.Sprintf(" and %s bytes of dynamic shared memory", l.Shared)
-			launch.Flag += fmt.Sprintf(" --shared %q", l.Shared)
 		}
 		all = append(all, launch)
 	}
@@ -66,14 +64,13 @@ func (b *Binding) Assumptions() []Assumption {
 		all = append(all, Assumption{
 			Kind: GuessedLaunch,
 			What: "it is launched with " + l.String(),
-			Flag: fmt.Sprintf("--grid %q", strings.Join(l.grid, ", ")),
 		})
 	}
 	for _, a := range b.Spec.Attributes {
 		if value := b.guessedAttribute(a); value != "" {
 			assumed := Assumption{
 				Kind: GuessedAttribute, What: a.Name + " is " + value, Attribute: a.Name,
-				Flag: fmt.Sprintf("--attr %s=%s", a.Name, value), tiny: a.Type == "float" && isTiny(value),
+				value: value, tiny: a.Type == "float" && isTiny(value),
 			}
 			if others := b.smallLiterals(); a.Type == "float" && len(others) > 0 {
 				assumed.Contradicted = others[0]
@@ -86,7 +83,6 @@ func (b *Binding) Assumptions() []Assumption {
 	if words := b.guessedLayout(); words != "" && len(b.Spec.Own.Flat) > 0 {
 		all = append(all, Assumption{
 			Kind: GuessedLayout, What: words,
-			Flag: "--map " + b.mapWords(b.tensorParameters()),
 		})
 	}
 	return all
@@ -103,10 +99,9 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 		if guessed, constant := b.guessedSizes[d.Name]; constant {
 			n, implied = guessed, true
 		}
-		if implied && !b.constants[d.Name] {
+		if implied && !b.constants[d.Name] && !slices.Contains(b.given.Without, d.Name) {
 			all = append(all, Assumption{
 				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n),
-				Flag: fmt.Sprintf("--dims %s=%d", d.Name, n),
 			})
 		}
 	}
@@ -206,17 +201,6 @@ func (b *Binding) byElimination(a Argument) bool {
 	return better > 0
 }
 
-// mapWords are the words of --map that say what parameters stand for: "a=x,N=rows*cols".
-func (b *Binding) mapWords(parameters []string) string {
-	var words []string
-	for _, a := range b.Args {
-		if slices.Contains(parameters, a.Name) {
-			words = append(words, a.Name+"="+b.formWord(a))
-		}
-	}
-	return strings.Join(words, ",")
-}
-
 // guessedAttribute is the value of an attribute that neither a parameter, the user nor the file says; ""
 // where
 // one does. A value that follows from the sizes, such as a scale of 1 / sqrt(head_dim), is part of the
@@ -257,7 +241,7 @@ func (b *Binding) doubleAttributes() []Assumption {
 				Kind: GuessedAttribute, Attribute: a.Name, double: true,
 				What: fmt.Sprintf("%s is the float %s, where its lines have the double (%sf is the float)",
 					a.Name, value, value),
-				Flag: fmt.Sprintf("--attr %s=%s", a.Name, value),
+				value: value,
 			})
 		}
 	}
@@ -269,8 +253,7 @@ func (b *Binding) doubleAttributes() []Assumption {
 func (b *Binding) withSingles() []Alternative {
 	var values []float64
 	for _, a := range b.doubleAttributes() {
-		_, text, _ := strings.Cut(a.Flag, "=")
-		if n, err := strconv.ParseFloat(text, 64); err == nil {
+		if n, err := strconv.ParseFloat(a.value, 64); err == nil {
 			values = append(values, n)
 		}
 	}
@@ -303,7 +286,10 @@ func (b *Binding) guessedLayout() string {
 }
 
 // said says whether the user named what a parameter stands for.
-func (b *Binding) said(a Argument) bool { _, said := b.Options.Map[a.Name]; return said }
+func (b *Binding) said(a Argument) bool {
+	_, said := b.Options.Map[a.Name]
+	return said || b.Options.factor(a.Name) != ""
+}
 
 func shapeWords(list []any) string {
 	var words []string

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -77,7 +78,8 @@ func (b *Binding) literalSays(a op.AttributeSpec) string {
 // ignoresNothing says whether an attribute is the target that an operator ignores, of which neither a
 // parameter, the user nor a number of the file speaks: the function is judged where no target is ignored.
 func (b *Binding) ignoresNothing(a op.AttributeSpec) bool {
-	_, said := b.Options.Attrs[a.Name]
+	value, said := b.Options.Attrs[a.Name]
+	said = said && value != strconv.Itoa(op.IgnoringNothing)
 	n, err := strconv.ParseFloat(fmt.Sprint(a.Default), 64)
 	if said || err != nil || b.has(Attribute, a.Name) || slices.Contains(b.literals, math.Abs(n)) {
 		return false
@@ -142,13 +144,16 @@ func (b *Binding) Pins() map[string]string {
 			continue
 		}
 		for _, arg := range b.Args {
-			if arg.Role == Output && b.outputs[arg.Index].DType == "$"+a.Name {
+			if arg.Role == Output && len(b.Cases) > 0 && b.outputs[arg.Index].DType == "$"+a.Name {
 				if d, any, ok := arg.instantiate(b.Cases[0].types).element(); ok && !any &&
 					slices.Contains(a.Values, d.String()) {
 					pins[a.Name] = d.String()
 				}
 			}
 		}
+	}
+	if said := b.Options.said; said != nil { // of attributes with a parameter too
+		maps.Copy(pins, said.attrs)
 	}
 	return pins
 }

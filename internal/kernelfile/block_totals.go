@@ -169,7 +169,7 @@ func (b *Binding) assumedTotals() []Assumption {
 	}
 	return []Assumption{{
 		Kind: GuessedForm, What: b.unreadBlocks + " has one element, though it gets a value of each block",
-		Flag: "--map " + b.mapWords([]string{b.unreadBlocks}), anySize: true,
+		anySize: true,
 	}}
 }
 

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/declaration"
 )
 
 // Kind says how a function is called.
@@ -53,10 +55,11 @@ type Function struct {
 	body     []token
 	bounds   string // the first argument of __launch_bounds__, "" where there is none
 	python
-	number  string // the type of the number that it returns
-	returns bool   // it returns its outputs as torch::Tensor
-	bound   string // the name under which Python calls it
-	refuses bool   // it returns a bool, and false in one of its lines: it says so what it does not do
+	number  string             // the type of the number that it returns
+	returns bool               // it returns its outputs as torch::Tensor
+	bound   string             // the name under which Python calls it
+	refuses bool               // it returns a bool, and false in one of its lines: it says so what it does not do
+	lines   []declaration.Line // above it
 }
 
 // python is what is more to know of what a Python file defines.
@@ -100,6 +103,7 @@ type File struct {
 	narrow    bool    // it names a type of 16 bits, or the dtype of its tensors
 	launchers []*File // files near it that launch its kernels, where it launches none
 	words     string  // all of it and of what it includes, in small letters
+	badLine   error   // a line above a function that is none
 }
 
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags

@@ -18,6 +18,9 @@ func (b *Binding) Describe() string {
 		dtypes = append(dtypes, c.DType)
 	}
 	fmt.Fprintf(&text, "  %s %v, %s: %s", b.Spec.Name, b.Pass, strings.Join(dtypes, ", "), b.Matched())
+	if said := b.Options.said; said != nil {
+		fmt.Fprintf(&text, "\n  read as line %d of the file says", said.line.At.Line)
+	}
 	if l := b.Launch; l != nil {
 		fmt.Fprintf(&text, "\n  launched with %s", l)
 	}
@@ -30,7 +33,7 @@ func (b *Binding) Describe() string {
 			why = "its kernels convert what they load or store"
 		}
 		fmt.Fprintf(&text, "\n  %s: its tensors are taken for %s (--dtype says another)", why, b.asked[0])
-	} else if len(b.Options.Only) > 0 {
+	} else if len(b.Options.Only) > 0 && b.Options.said == nil {
 		what, others := "16 bits", "fp16,bf16"
 		for _, dtype := range []op.DType{op.FP16, op.BF16} { // the other one is named
 			if len(b.asked) > 1 && !slices.Contains(b.asked, dtype.String()) {

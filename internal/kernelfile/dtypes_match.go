@@ -146,19 +146,15 @@ var wideType = regexp.MustCompile(
 // file nor the user names one: its author may never have offered them.
 func (b *Binding) guessedDTypes() string {
 	if b.untold && b.sixteen {
-		return doubt([]Assumption{{
+		return b.doubt([]Assumption{{
 			Kind: GuessedDType, What: "its tensors are fp32, and its lines name a type of 16 bits",
-			Flag: "--dtype fp32",
 		}})
 	}
 	others := b.UnsaidDTypes()
 	if len(others) == 0 {
 		return ""
 	}
-	return doubt([]Assumption{{
-		Kind: GuessedDType, What: "it takes " + strings.Join(others, " and "),
-		Flag: "--dtype " + strings.Join(others, ","),
-	}})
+	return b.doubt([]Assumption{{Kind: GuessedDType, What: "it takes " + strings.Join(others, " and ")}})
 }
 
 // UnsaidDTypes are the dtypes of 16 bits that a function takes since it takes any, where neither its file nor

@@ -81,8 +81,7 @@ func (b *Binding) assumedFirst() []Assumption {
 		return nil
 	}
 	return []Assumption{{
-		Kind: GuessedForm, What: "its tensors have the size " + first,
-		Flag: "--map " + b.mapWords(parameters), anySize: true,
+		Kind: GuessedForm, What: "its tensors have the size " + first, anySize: true,
 	}}
 }
 

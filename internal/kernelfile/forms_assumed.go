@@ -36,7 +36,7 @@ func (b *Binding) formWord(a Argument) string {
 
 // assumedForms are the assumptions about how a function takes what does not lie as the operator has it.
 func (b *Binding) assumedForms() []Assumption {
-	var what, parameters []string
+	var what []string
 	telling := true
 	for _, a := range b.Args {
 		if a.told || b.ordered && a.Form == ByToken ||
@@ -44,7 +44,6 @@ func (b *Binding) assumedForms() []Assumption {
 			continue
 		}
 		telling = telling && a.Form != Scratch && a.Form != Wide && a.Form != Pairs
-		parameters = append(parameters, a.Name)
 		switch {
 		case a.Form == Packed:
 			what = append(what, a.Name+" holds "+a.packed())
@@ -57,10 +56,9 @@ func (b *Binding) assumedForms() []Assumption {
 		}
 	}
 	all := b.calledOtherwise()
-	if len(parameters) > 0 {
+	if len(what) > 0 {
 		all = append(all, Assumption{
-			Kind: GuessedForm, What: strings.Join(what, ", "), Flag: "--map " + b.mapWords(parameters),
-			anySize: telling,
+			Kind: GuessedForm, What: strings.Join(what, ", "), anySize: telling,
 		})
 	}
 	return all
@@ -100,7 +98,7 @@ func (b *Binding) calledOtherwise() []Assumption {
 			" and once for " + strings.Join(slices.Sorted(maps.Keys(b.Spec.Own.Each)), ", ")
 	}
 	return []Assumption{{
-		Kind: GuessedForm, What: what, Flag: "--map " + b.mapWords(parameters), anySize: true,
+		Kind: GuessedForm, What: what, anySize: true,
 	}}
 }
 

@@ -61,6 +61,10 @@ func (e *SeveralError) Error() string { return e.Message }
 // *SeveralError where several functions fit a pass.
 func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
 	options.Arguments, options.Rung = r.Arguments, r.Rung
+	if err := file.checkLines(options.Operators); err != nil {
+		return nil, err
+	}
+	r.operator = spec.Name
 	var bindings []*Binding
 	var several *SeveralError
 	var misfit error // of a backward, where the forward is judged all the same
@@ -114,6 +118,9 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	case misfit != nil:
 		bindings[0].Notes = append(bindings[0].Notes, NoBackward+misfit.Error())
 	}
+	if others := file.ofOthers(r); others != "" {
+		bindings[0].Notes = append(bindings[0].Notes, NotTaken+others)
+	}
 	return bindings, nil
 }
 
@@ -159,6 +166,9 @@ func (fn *Function) wantsWords() bool {
 // eligible lists the functions that may be the one of a pass, rank by rank: those that are named, else host
 // functions that C can call, else host functions that launch, else kernels.
 func (f *File) eligible(r Request, pass op.Pass) [][]Function {
+	if said := f.saying(r, pass); len(said) > 0 {
+		return [][]Function{said}
+	}
 	list := f.fitting(r, pass, helps)
 	if len(list) == 0 { // set_rotary launches what is to be judged, where nothing else does
 		list = f.fitting(r, pass, func(name string) bool { return drives(name) || !f.launchesTriton(name) })
@@ -201,9 +211,11 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 // fitting are the functions of a pass that take a tensor, those apart whose names say that they stand beside.
 func (f *File) fitting(r Request, pass op.Pass, beside func(name string) bool) (list []Function) {
 	for _, fn := range f.Functions {
-		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
+		if r.saysOther(fn) {
+			continue
+		}
 		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
-		if r.Function != "" && named && fits || r.Function == "" && fits && !beside(fn.Name) &&
+		if r.Function != "" && r.names(fn) && fits || r.Function == "" && fits && !beside(fn.Name) &&
 			!fn.launcher && !fn.givesGrid() && !fn.wantsWords() &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
@@ -270,15 +282,29 @@ func isGradient(p Param) bool {
 func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	var fit []*Binding
 	var first error
+	_, said := list[0].line(spec.Name, pass)
 	for _, fn := range list {
-		b, err := Match(file, fn, spec, pass, options)
+		options, err := options.saidBy(fn, spec, pass)
+		var b *Binding
+		if err == nil {
+			b, err = Match(file, fn, spec, pass, options)
+		}
 		if err == nil {
 			fit = append(fit, b)
 		} else if first == nil {
 			first = err
 		}
 	}
-	fit = withoutReferences(oneOfEachName(namedAlike(fit, spec)))
+	switch {
+	case said && len(list) > 1: // each is judged, and refused, for itself
+		several := &SeveralError{Message: "several functions have a line"}
+		for _, fn := range list {
+			several.Names = append(several.Names, fn.Name)
+		}
+		return nil, several
+	case !said:
+		fit = withoutReferences(oneOfEachName(namedAlike(fit, spec)))
+	}
 	switch {
 	case len(fit) == 1 && len(fit[0].rungs) == 0:
 		return fit[0], nil
@@ -303,7 +329,9 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 		message += "\n  Several kernels that work together need a host function that launches them: " +
 			"extern \"C\" void solve(...)"
 	}
-	return nil, &op.UsageError{Message: message}
+	one := newBinding(file, list[0], spec, pass, options)
+	one.inputs, one.outputs = spec.Tensors(pass)
+	return nil, one.withLine(&op.UsageError{Message: message})
 }
 
 // referenceWords are words of the names of functions that others of a file are compared with.
@@ -426,7 +454,9 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 			message += "; " + other
 		}
 	}
-	switch {
+	switch others := f.ofOthers(r); {
+	case others != "":
+		message += fmt.Sprintf(" as %s. %s%s", r.operator, NotTaken, others)
 	case r.Function != "" && slices.Contains(have, r.Function):
 		message = fmt.Sprintf("%s is not taken for a %v by its name: add @forward or @backward after it",
 			r.Function, passes)

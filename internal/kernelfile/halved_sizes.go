@@ -185,10 +185,10 @@ func (b *Binding) assumedHalves() []Assumption {
 	var all []Assumption
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {
 		dim := b.Spec.Own.Halved[name]
-		if n, halved := b.oddSizes[dim]; halved && b.named[name] != "" {
+		if _, halved := b.oddSizes[dim]; halved && b.named[name] != "" {
 			all = append(all, Assumption{
 				Kind: GuessedForm, What: fmt.Sprintf("%s is %s, half of %s", name, b.named[name], dim),
-				Flag: fmt.Sprintf("--attr %s=%s --dims %s=%d", name, b.named[name], dim, n), anySize: true,
+				anySize: true,
 			})
 		}
 	}

@@ -107,13 +107,8 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 		if tables := b.makesTables(); len(tables) > 0 {
 			return b.refuseOwnTables(tables)
 		}
-		first, room := b.Args[pointers[0]], ""
-		if !first.Const && b.Function.Kind != Python {
-			room = fmt.Sprintf(", or with --map %s=room where it is room to work in", first.Name)
-		}
-		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s; say it with --map "+
-			"%s=NAME%s", names(b.Args, pointers), b.Spec.Name, b.Pass,
-			tensorNames(b.inputs), tensorNames(b.outputs), first.Name, room)
+		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s",
+			names(b.Args, pointers), b.Spec.Name, b.Pass, tensorNames(b.inputs), tensorNames(b.outputs))
 	}
 	for k, i := range read {
 		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Input, b.inputs[inputs[k]].Name, inputs[k]
@@ -162,9 +157,8 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 				"numbers: say one and its dtype, as in --map %[1]s=0 --dtype fp32", a.Name)
 		}
 		if !b.takeOfEqual(a) && !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
-			return b.errorf("what %[1]s stands for is not clear: %[2]s has the sizes %[3]s%[4]s; say it "+
-				"with --map %[1]s=NAME, or which number is passed with --map %[1]s=1", a.Name,
-				b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec))
+			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s", a.Name, b.Spec.Name,
+				dimNames(b.Spec), attributeNames(b.Spec))
 		}
 	}
 	return b.checkRung()
@@ -346,9 +340,9 @@ func (b *Binding) checkTensors() error {
 		return b.refuseOwnTables(tables)
 	}
 	if len(missing) > 0 {
-		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s); name one with "+
-			"--map %s=%s", strings.Join(missing, ", "), b.Spec.Name, b.Pass, tensorNames(b.inputs),
-			tensorNames(b.outputs), b.Matched(), cmp.Or(b.Function.givesBack, "PARAMETER"), missing[0])
+		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s)",
+			strings.Join(missing, ", "), b.Spec.Name, b.Pass, tensorNames(b.inputs), tensorNames(b.outputs),
+			b.Matched())
 	}
 	return nil
 }
@@ -494,5 +488,8 @@ func (b *Binding) Fixed() map[string]int64 {
 	maps.Copy(all, b.Options.Bound)
 	maps.Copy(all, b.oddSizes)
 	maps.Copy(all, b.askedSizes)
+	if said := b.Options.said; said != nil { // of sizes with a parameter too
+		maps.Copy(all, said.dims)
+	}
 	return all
 }

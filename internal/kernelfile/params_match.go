@@ -31,6 +31,9 @@ type Options struct {
 	Contract            string            // that the functions declare; "": see Binding.contract
 	alone               bool              // a kernel is launched as its own lines say alone
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
+	Operators           []string          // that lines of files may name; none: any
+	Made                bool              // the text is not the file's own: no line in the file says this
+	said                *said             // what the line above the function says; nil: there is none
 }
 
 // Role is what a parameter stands for.
@@ -68,6 +71,7 @@ type Binding struct {
 	Args     []Argument
 	Cases    []Instance
 	Options  Options
+	given    Options // before the lines of the file changed them
 	Launch   *Launch // of a kernel; nil for a host function
 	Notes    []string
 	Draws    string   // why its forward cannot be judged: it draws random numbers of its own
@@ -159,20 +163,32 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
+	if err := b.matchIn(file); err != nil {
+		return nil, b.withLine(err)
+	}
+	return b, nil
+}
+
+// matchIn matches the function to its pass.
+func (b *Binding) matchIn(file *File) error {
+	fn := b.Function
 	b.takeFP32(file)
 	b.readLines(file)
 	if err := b.checkMap(); err != nil {
-		return nil, err
+		return err
 	}
 	choices := make([][]candidate, len(fn.Params))
 	for i, p := range fn.Params {
 		var err error
 		if choices[i], err = b.candidates(p); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := b.matchLeftover(b.byName(choices)); err != nil {
-		return nil, err
+		return err
+	}
+	if err := b.checkFactors(); err != nil {
+		return err
 	}
 	_, b.askedSizes = b.sizesAskedFor()
 	b.nameNumbers(file)
@@ -182,10 +198,10 @@ func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	b.writesOver()
 	b.chooseOrder(file)
 	if err := b.checkTensors(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := cmp.Or(b.checkNeeds(file), b.checkTables()); err != nil {
-		return nil, err
+		return err
 	}
 	if fn.showsSizes() && !b.takesSizes() {
 		b.covered = nil // a tensor shows its sizes
@@ -193,26 +209,27 @@ func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	b.takeRank()
 	b.takeOtherTypes(file)
 	if err := b.instances(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.checkContract(); err != nil {
-		return nil, err
+		return err
 	}
 	if fn.Kind == Kernel {
 		if err := b.proposeLaunch(file); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if fn.form == kernelForm {
 		if err := b.proposeTriton(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return b, b.checkSizes(file)
+	return b.checkSizes(file)
 }
 
 // newBinding is a binding in which nothing is matched yet.
 func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) *Binding {
+	given := options
 	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
 		options.Arguments = file.launchedArguments(fn)
 	}
@@ -224,10 +241,14 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 		}
 	}
 	if fn.Kind == Kernel && len(options.Arguments) == 0 {
-		numbers = fn.proposedNumbers()
+		var said map[string]string
+		if options.said != nil {
+			said = options.said.numbers
+		}
+		numbers = fn.proposedNumbers(said)
 	}
 	return &Binding{
-		Spec: spec, Pass: pass, Function: fn, Options: options, varies: file.Adds,
+		Spec: spec, Pass: pass, Function: fn, Options: options, given: given, varies: file.Adds,
 		constants: map[string]bool{},
 		without:   map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,

@@ -36,12 +36,13 @@ func names(args []Argument, at []int) string {
 	return strings.Join(words, ", ")
 }
 
-func tensorNames(list []op.TensorSpec) string {
-	var words []string
+func tensorNames(list []op.TensorSpec) string { return strings.Join(namesOf(list), ", ") }
+
+func namesOf(list []op.TensorSpec) (words []string) {
 	for _, t := range list {
 		words = append(words, t.Name)
 	}
-	return strings.Join(words, ", ")
+	return words
 }
 
 func dimNames(s *op.Spec) string {

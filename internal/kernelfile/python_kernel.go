@@ -182,12 +182,7 @@ func (b *Binding) proposeTriton() error {
 		guessed = guessed || !hasDefault(a.Param)
 		value := b.tile(text, a, moved)
 		if value == "" {
-			return b.errorf(
-				"what %s stands for is not clear: say it with --map %s=NAME, or add a function that "+
-					"launches the kernel",
-				a.Name,
-				a.Name,
-			)
+			return b.errorf("what %s stands for is not clear: add a function that launches the kernel", a.Name)
 		}
 		l.tiles[a.Name] = value
 	}
@@ -197,6 +192,9 @@ func (b *Binding) proposeTriton() error {
 			return err
 		}
 		l.grid, l.said = sizes[:], true
+		for len(l.grid) > 1 && l.grid[len(l.grid)-1] == "1" {
+			l.grid = l.grid[:len(l.grid)-1]
+		}
 	} else if words, ok := b.gridOfComment(l.tiles); ok {
 		l.grid, l.said = words, !guessed
 	}

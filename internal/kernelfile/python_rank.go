@@ -311,7 +311,7 @@ var keepsShape = regexp.MustCompile(
 
 // perhapsWithout lists the sizes that the tensors of a function of Python which takes none may do without.
 func (b *Binding) perhapsWithout() (all [][]string) {
-	if b.Function.Kind != Python || b.takesSizes() {
+	if b.Function.Kind != Python || b.takesSizes() || b.Options.said != nil {
 		return nil
 	}
 	shape := b.shape(b.inputs[0])

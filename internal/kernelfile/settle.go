@@ -1,11 +1,13 @@
 package kernelfile
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"triad/internal/declaration"
 	"triad/internal/op"
 )
 
@@ -76,7 +78,8 @@ type Settled struct {
 	// what trials that were not wrong leave open, and is said where a case is wrong then: of every case, of
 	// those of other sizes than the trials', of those of other dtypes than the first of several
 	Unshown, OtherSizes, OtherDTypes string
-	Halves                           string // of the distributions that the spec calls halves
+	Halves                           string           // of the distributions that the spec calls halves
+	Line                             declaration.Line // of a reading that is right and was not taken
 }
 
 // Settle decides whether a function was understood. Where something was assumed and the function is wrong on
@@ -94,10 +97,10 @@ func Settle(b *Binding, t Trial) Settled {
 	assumed = append(assumed, b.perhapsOther(first)...)
 	switch {
 	case first.Right > 0 && first.Wrong == 0:
-		settled.Doubt = contradictions(assumed)
+		settled.Doubt = b.contradictions(assumed)
 		hidden := slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers)
-		settled.Unshown = doubt(append(hidden, b.perhapsAlike()...))
-		settled.OtherSizes = doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
+		settled.Unshown = b.doubt(append(hidden, b.perhapsAlike()...))
+		settled.OtherSizes = b.doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
 		return settled
 	case len(assumed) == 0 && !open:
 		return settled
@@ -105,7 +108,7 @@ func Settle(b *Binding, t Trial) Settled {
 		if taken := b.withoutSome(t); taken != nil {
 			return Settled{Taken: taken}
 		}
-		settled.Unshown = doubt(assumed)
+		settled.Unshown = b.doubt(assumed)
 		return settled
 	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
 		return settled // its pointers are the device's, whatever they stand for
@@ -118,11 +121,11 @@ func Settle(b *Binding, t Trial) Settled {
 	if taken, words := known.tryOthers(); taken != nil {
 		return Settled{Taken: taken}
 	} else if words != "" {
-		settled.Doubt = words
+		settled.Doubt, settled.Line = words, known.line
 		return settled
 	}
 	assumed = slices.DeleteFunc(assumed, known.cannotBe)
-	if settled.Doubt = doubt(assumed); settled.Doubt == "" && known.left != "" {
+	if settled.Doubt = b.doubt(assumed); settled.Doubt == "" && known.left != "" {
 		settled.Doubt = noTimeFor(known.left)
 	}
 	settled.Races = first.Raced > 0 && first.Raced == first.Wrong && !known.ordered && !t.Late() &&
@@ -132,6 +135,9 @@ func Settle(b *Binding, t Trial) Settled {
 
 // leavesOpen says whether the lines of a function leave another reading open where nothing was assumed.
 func (b *Binding) leavesOpen() bool {
+	if b.Options.said != nil {
+		return false
+	}
 	names, _ := b.exchangeable()
 	_, square := b.swapped()
 	return len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
@@ -177,8 +183,8 @@ func (b *Binding) withoutSome(t Trial) *Alternative {
 
 // noTimeFor is the sentence of a function whose reading by these flags there was no time for.
 func noTimeFor(flags string) string {
-	return "wrong as triad reads it, and there was no time to read it otherwise: say " + flags +
-		" if it is meant so, or give it longer with --limit readings=5m"
+	return "wrong as triad reads it, and there was no time to read it otherwise, with " + flags +
+		": give it longer with --limit readings=5m"
 }
 
 // leftOpen is what is known where no reading of a function is right.
@@ -190,6 +196,7 @@ type leftOpen struct {
 	left      string          // the first reading that there was no time for
 	inSingles bool            // it is wrong with floats for its doubles too
 	ordered   bool            // it is wrong in another launch, and does not race there
+	line      declaration.Line
 }
 
 // tryOthers tries the other readings, until one is right: that is taken, or proposed in words.
@@ -210,11 +217,24 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 		case other.Attribute == "" && !other.Proposed, l.b.commentsSay(other), l.b.showsPairs(other):
 			return &other, ""
 		default:
-			_, words, _ = strings.Cut(other.Flags, " ")
-			return nil, "with " + words + " it is right, and the file does not say it: say " + other.Flags
+			return nil, l.proposal(other)
 		}
 	}
 	return nil, ""
+}
+
+// proposal is the sentence of a reading that is right, and that the file does not say.
+func (l *leftOpen) proposal(other Alternative) string {
+	b := l.b
+	_, words, _ := strings.Cut(other.Flags, " ")
+	words = "with " + words + " it is right, and the file does not say it: "
+	if again, err := b.again(b.given.With(other), b.Function.lines); err == nil {
+		if line, ok := again.Declaration(); ok {
+			l.line = line
+			return words + "write this line above it: " + line.Text(b.Sign())
+		}
+	}
+	return words + "say " + other.Flags
 }
 
 // cannotBe says whether an assumption is not to blame.
@@ -253,57 +273,36 @@ func (a Assumption) shownAtAnySize() bool {
 func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != "" }
 
 // contradictions is the doubt about attributes of which the file has another value than the one assumed.
-func contradictions(assumed []Assumption) string {
+func (b *Binding) contradictions(assumed []Assumption) string {
 	for _, a := range assumed {
 		if a.Contradicted != "" {
-			return "it is judged with " + a.Flag[len("--attr "):] + ", which no parameter says, and its " +
-				"lines have " + a.Contradicted + ": say --attr " + a.Attribute + "=" + a.Contradicted
+			return fmt.Sprintf("it is judged with %s=%s, which no parameter says, and its lines have %s: write "+
+				"this line above it, with the one that is meant for %s: %s", a.Attribute, a.value,
+				a.Contradicted, declaration.Open, b.openLine(a.Attribute))
 		}
 	}
 	return ""
 }
 
 // doubt is the sentence about what is left of the assumptions; "" where nothing is.
-func doubt(assumed []Assumption) string {
+func (b *Binding) doubt(assumed []Assumption) string {
 	if len(assumed) == 0 {
 		return ""
 	}
-	var what, flags []string
-	words := map[string][]string{} // one flag for all parameters, one for all sizes
+	var what, dtypes []string
+	said := false // by a line
 	for _, a := range assumed {
 		what = append(what, a.What)
-		flags = append(flags, collect(words, a.Flag)...)
-	}
-	for _, flag := range lists {
-		if len(words[flag]) > 0 {
-			flags = append(flags, flag+" "+strings.Join(words[flag], ","))
+		said = said || !a.otherCalls
+		if a.Kind == GuessedDType {
+			dtypes = b.DTypes()
 		}
 	}
 	read := "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ")
-	if len(flags) == 0 { // no flag makes another call of it
-		return read + ". If it is meant for other calls, write a function that makes them of the " +
-			"operator's inputs, and judge that: --add FILE:FUNCTION"
+	if line, ok := b.declaration(dtypes); said && ok {
+		return read + ". If it is meant so, write this line above it: " + line.Text(b.Sign()) +
+			"; if not, write in it what is meant"
 	}
-	return read + ". If it is meant so, say " + strings.Join(flags, " ") + "; if not, say what is meant"
-}
-
-// lists are the flags that may be given several words at once, with commas between them.
-var lists = []string{"--dims", "--map"}
-
-// collect takes what some flags say that are lists, each word once, and gives back the other flags.
-func collect(words map[string][]string, flags string) []string {
-	var rest []string
-	for _, part := range strings.Split(" "+flags, " --")[1:] {
-		flag, said, _ := strings.Cut("--"+part, " ")
-		if !slices.Contains(lists, flag) {
-			rest = append(rest, "--"+part)
-			continue
-		}
-		for _, word := range strings.Split(said, ",") {
-			if !slices.Contains(words[flag], word) {
-				words[flag] = append(words[flag], word)
-			}
-		}
-	}
-	return rest
+	return read + ". If it is meant for other calls, write a function that makes them of the " +
+		"operator's inputs, and judge that: --add FILE:FUNCTION"
 }

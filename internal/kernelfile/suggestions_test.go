@@ -1,23 +1,17 @@
 package kernelfile
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 
 	"triad/internal/catalog"
+	"triad/internal/declaration"
 	"triad/internal/op"
 )
 
-// What a refusal tells a user to write.
-var (
-	mapSuggested  = regexp.MustCompile(`--map (\w+)=([\w.:+]+)`)
-	dimsSuggested = regexp.MustCompile(`--dims (\w+=\d+)`)
-)
-
-// Every suggestion of a refusal is accepted by the parser, and gets a function further: it is not refused
-// with the same sentence again.
-func TestSuggestionsOfRefusals(t *testing.T) {
+// Every line of a refusal gets a function further, once what is open is filled in: it is not refused with the
+// same sentence again.
+func TestLinesOfRefusals(t *testing.T) {
 	texts := [][2]string{}
 	for _, c := range readTable[publishedSignatures](t, "published.toml").Published {
 		texts = append(texts, [2]string{c.File, c.Text})
@@ -36,51 +30,64 @@ func TestSuggestionsOfRefusals(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				for _, words := range suggestionsOf(err.Error(), s) {
-					applied++
-					if !getsFurther(t, file, fn, s, words, err.Error()) {
-						t.Errorf("%s %s: none of %q gets further than\n%v", name, fn.Text, words, err)
-					}
+				before, said, there := strings.Cut(err.Error(), "\n  Write this line above it, with what is meant for ?: ")
+				if !there {
+					continue
+				}
+				lines, malformed := declaration.Find(said, signOf(fn))
+				if malformed != nil {
+					t.Fatalf("%s %s: %v in %s", name, fn.Text, malformed, said)
+				}
+				applied++
+				if !getsFurther(file, fn, s, lines[0], before) {
+					t.Errorf("%s %s: %s gets no further than\n%s", name, fn.Text, said, before)
 				}
 			}
 		}
 	}
 	if applied < 100 {
-		t.Errorf("%d suggestions were applied, want at least 100", applied)
+		t.Errorf("%d lines were applied, want at least 100", applied)
 	}
 }
 
-// suggestionsOf are the suggestions of a message: of each the flags that it may stand for, of which one must
-// do.
-func suggestionsOf(message string, s *op.Spec) (all [][]string) {
+func signOf(fn Function) string { return (&Binding{Function: fn}).Sign() }
+
+// getsFurther says whether the line with something in the place of what is open ends otherwise than before.
+func getsFurther(file *File, fn Function, s *op.Spec, line declaration.Line, before string) bool {
 	inputs, outputs := s.Tensors(op.Forward)
-	for _, m := range mapSuggested.FindAllStringSubmatch(message, -1) {
-		switch {
-		case m[1] == "PARAMETER":
-		case m[2] == "NAME":
-			b := &Binding{Spec: s, Pass: op.Forward, inputs: inputs, outputs: outputs}
-			var flags []string
-			for _, target := range append(append(b.targets(), b.formWords()...), "1") {
-				flags = append(flags, "--map "+m[1]+"="+strings.ReplaceAll(target, " ", ""))
+	b := &Binding{Spec: s, Pass: op.Forward, Function: fn, inputs: inputs, outputs: outputs}
+	values := append(fn.parameterNames(), "1")
+	var keys []string
+	for _, target := range append(append(b.targets(), b.formWords()...), "1") {
+		keys = append(keys, strings.ReplaceAll(target, " ", ""))
+	}
+	for at, w := range line.Words {
+		for _, key := range keys {
+			for _, value := range values {
+				if (w.Key != declaration.Open && w.Key != key) || (w.Value != declaration.Open && w.Value != value) {
+					continue
+				}
+				if w.Key != declaration.Open && w.Value != declaration.Open {
+					continue // it is known
+				}
+				one := declaration.Line{Operator: line.Operator}
+				for i, other := range line.Words {
+					switch {
+					case i == at:
+						one.Words = append(one.Words, declaration.Word{Key: key, Value: value})
+					case other.Key != declaration.Open && other.Value != declaration.Open:
+						one.Words = append(one.Words, other)
+					}
+				}
+				fn.lines = []declaration.Line{one}
+				options, err := Options{}.saidBy(fn, s, op.Forward)
+				if err == nil {
+					_, err = Match(file, fn, s, op.Forward, options)
+				}
+				if err == nil || err.Error() != before && !strings.Contains(err.Error(), "does not fit") {
+					return true
+				}
 			}
-			all = append(all, flags)
-		default:
-			all = append(all, []string{m[0]})
-		}
-	}
-	for _, m := range dimsSuggested.FindAllStringSubmatch(message, -1) {
-		all = append(all, []string{m[0]})
-	}
-	return all
-}
-
-// getsFurther says whether one of several flags is understood and ends otherwise than before.
-func getsFurther(t *testing.T, file *File, fn Function, s *op.Spec, flags []string, before string) bool {
-	t.Helper()
-	for _, flag := range flags {
-		_, err := Match(file, fn, s, op.Forward, apply(t, Options{}, flag))
-		if err == nil || err.Error() != before && !strings.Contains(err.Error(), "does not fit") {
-			return true
 		}
 	}
 	return false

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,10 +12,11 @@ import (
 // proposedNumbers gives the numbers among a kernel's template parameters a value where their names say what
 // they size, as if they had it by default: 256 threads of a block, or 16 on each side of a block of two dims,
 // tiles of 16, warps of 32. It gives what was proposed, "BLOCK is 256".
-func (fn *Function) proposedNumbers() (proposed []string) {
+func (fn *Function) proposedNumbers(said map[string]string) (proposed []string) {
 	fn.Template = slices.Clone(fn.Template)
 	for i := range fn.Template {
 		t := &fn.Template[i]
+		t.Default = cmp.Or(said[t.Name], t.Default)
 		if t.Type || t.Default != "" {
 			continue
 		}
@@ -52,7 +54,6 @@ func (b *Binding) assumedNumbers() []Assumption {
 	}
 	return []Assumption{{
 		Kind: GuessedLaunch, What: "of its template " + strings.Join(b.numbers, ", "),
-		Flag: "--add FILE:" + b.withArguments(),
 	}}
 }
 
@@ -62,21 +63,6 @@ func saidNumbers(params []TemplateParam, arguments []string) (all []string) {
 		all = append(all, params[i].Name+" is "+argument)
 	}
 	return all
-}
-
-// withArguments is the kernel with the template arguments that were proposed, as --add takes it.
-func (b *Binding) withArguments() string {
-	var words []string
-	for i, t := range b.Function.Template {
-		if i < len(b.Options.Arguments) {
-			words = append(words, b.Options.Arguments[i])
-		} else if word := t.Default; word != "" {
-			words = append(words, word)
-		} else {
-			words = append(words, "float")
-		}
-	}
-	return b.Function.Name + "<" + strings.Join(words, ",") + ">"
 }
 
 // instantiated are the dtypes for which the file instantiates a template by name, "template void

@@ -77,7 +77,7 @@ torch::Tensor forward(torch::Tensor A, torch::Tensor C) {
 }
 `
 	_, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{Map: map[string]string{"A": "z", "C": "x"}})
-	if err == nil || !strings.Contains(err.Error(), "name one with --map C=y") {
+	if err == nil || !strings.Contains(err.Error(), "(z=A, x=C, y=?)") {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ func (f *File) withFewer(
 	if f.inline == "" { // its copy lies elsewhere
 		f.reading.Options.Flags = withFolderOf(f.Path, f.reading.Options.Flags)
 	}
-	f.inline = text
+	f.inline, f.reading.Options.Made = text, true
 	f.Matched = append(f.Matched,
 		"its sizes are constants with which each case takes too long: it is judged with "+now)
 	for _, pass := range f.reading.Passes {

@@ -103,6 +103,7 @@ func (f *File) bindConstants(
 	if !ok {
 		left = []byte(changed)
 	}
+	f.reading.Options.Made = true
 	bindings, err := f.reading.bind(request, f.Path, []byte(changed))
 	if several := (*kernelfile.SeveralError)(nil); err != nil && !errors.As(err, &several) {
 		return nil, nil, false

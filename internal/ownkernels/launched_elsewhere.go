@@ -77,7 +77,8 @@ func assumesSomething(f *File) bool {
 // throughLauncher reads the file that launches the kernels of a file instead of that, where it can be judged;
 // ok is false where it cannot.
 func (r Reading) throughLauncher(request kernelfile.Request, path string, content []byte) (f *File, ok bool) {
-	if !request.IsPython() || request.Function != "" || r.launches != "" {
+	if !request.IsPython() || request.Function != "" || r.launches != "" ||
+		request.Read(string(content), nil).Declares(r.Spec.Name) {
 		return nil, false
 	}
 	launcher := launcherOf(path, content)

@@ -12,6 +12,7 @@ import (
 
 	"triad/cuda"
 	"triad/internal/backend"
+	"triad/internal/declaration"
 	"triad/internal/fileversion"
 	"triad/internal/harmless"
 	"triad/internal/kernelfile"
@@ -73,6 +74,7 @@ type File struct {
 	dynamicShared bool     // a kernel takes shared memory at its launch
 	others        []string // files of its program that it is built together with
 	joined        bool     // the launches of its main() are what is judged
+	proposed      map[op.Pass]declaration.Line
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
@@ -140,6 +142,9 @@ func (r Reading) Read() (*File, error) {
 	if errors.As(err, &several) && len(several.Names) <= mostFunctions {
 		return nil, several
 	}
+	if at := (*declaration.Error)(nil); errors.As(err, &at) {
+		return nil, &op.UsageError{Message: fmt.Sprintf("%s:%v", request.Path, at)}
+	}
 	if err != nil {
 		return nil, r.refuse("%v", err)
 	}
@@ -193,6 +198,9 @@ func withFolderOf(path string, flags []string) []string {
 // match matches the functions of a file, or what can be made of them: those that main() launches one after
 // the other, those that take structs, and those of smaller constants.
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
+	if request.Read(string(content), f.reading.Options.Flags).Declares(f.reading.Spec.Name) {
+		return f.reading.bind(request, f.Path, content)
+	}
 	for _, alone := range []bool{false, true} {
 		if alone && request.Function == "" {
 			break
@@ -356,13 +364,14 @@ func (f *File) IsPython() bool { return filepath.Ext(f.Path) == ".py" && f.inlin
 // Close ends the worker of the file.
 func (f *File) Close() error { return f.adapter.Close() }
 
-// Assumed are the attributes whose value neither a parameter of the file nor --attr gives, with their other
+// Assumed are the attributes whose value no parameter, no line of the file and no flag gives, with their other
 // values.
 func (f *File) Assumed() map[string][]string {
 	assumed := map[string][]string{}
 	for _, a := range f.reading.Spec.Attributes {
 		value, pinned := f.Covers.Pins[a.Name]
-		if _, asked := f.reading.Options.Attrs[a.Name]; asked || !pinned || value == "" {
+		asked := func(b *kernelfile.Binding) bool { return b.Options.Attrs[a.Name] != "" }
+		if slices.ContainsFunc(f.Bindings, asked) || !pinned || value == "" {
 			continue
 		}
 		values := a.Values

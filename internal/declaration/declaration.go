@@ -1,0 +1,223 @@
+// Package declaration reads and writes the line above a function that says what the function computes and
+// what its parameters stand for:
+//
+//	// triad: softmax(x=input, y=output, rows=M, cols=N)
+//
+// In Python the line begins with #. The package knows the grammar and the place of every word. What the words
+// mean is decided where a function is matched to an operator.
+package declaration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Open stands in a line for what is still to be filled in.
+const Open = "?"
+
+// marker follows the sign of a comment.
+const marker = "triad:"
+
+// Place is where something stands in a file. Lines and columns count from 1, columns in characters.
+type Place struct{ Line, Column int }
+
+// Word is one key=value of a line.
+type Word struct {
+	Key, Value string
+	At         Place // of the key
+	ValueAt    Place
+}
+
+// Line is what one line says.
+type Line struct {
+	Operator string
+	At       Place // of the operator's name
+	Words    []Word
+}
+
+// Error says what is wrong with a line, and where.
+type Error struct {
+	Place
+	Message string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
+
+// Errorf is an error at a place.
+func (p Place) Errorf(format string, a ...any) *Error { return &Error{p, fmt.Sprintf(format, a...)} }
+
+// Find reads the lines of a text whose comments begin with a sign, // or #. The error is an *Error.
+func Find(text, sign string) ([]Line, error) {
+	var all []Line
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		rest := strings.TrimSpace(strings.TrimPrefix(line, "\ufeff"))
+		comment, is := strings.CutPrefix(rest, sign)
+		if !is {
+			continue
+		}
+		said, is := strings.CutPrefix(strings.TrimSpace(comment), marker)
+		if !is {
+			continue
+		}
+		p := parser{text: said, number: number, before: columns(line[:strings.Index(line, said+"")])}
+		if said == "" {
+			p.before = columns(strings.TrimRightFunc(line, unicode.IsSpace))
+		}
+		one, err := p.line()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func columns(text string) int { return utf8.RuneCountInString(text) }
+
+// parser reads what stands behind the marker.
+type parser struct {
+	text   string
+	at     int
+	number int // of the line
+	before int // characters of the line before the text
+}
+
+func (p *parser) place(at int) Place { return Place{p.number, p.before + columns(p.text[:at]) + 1} }
+
+func (p *parser) blanks() {
+	p.at += len(p.text[p.at:]) - len(strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace))
+}
+
+// found is what stands where the parser is, in words.
+func (p *parser) found() string {
+	if p.at >= len(p.text) {
+		return "the end of the line"
+	}
+	rest := []rune(p.text[p.at:])
+	return fmt.Sprintf("%q", string(rest[:min(len(rest), 20)]))
+}
+
+func (p *parser) wants(what string) *Error {
+	return p.place(p.at).Errorf("found %s, want %s", p.found(), what)
+}
+
+func (p *parser) line() (Line, error) {
+	p.blanks()
+	start := p.at
+	for p.at < len(p.text) && (isWord(p.text[p.at]) || p.text[p.at] == '-') {
+		p.at++
+	}
+	l := Line{Operator: p.text[start:p.at], At: p.place(start)}
+	if l.Operator == "" {
+		return l, p.wants("an operator, as in softmax(x=input, y=output, rows=M, cols=N)")
+	}
+	p.blanks()
+	if p.at >= len(p.text) || p.text[p.at] != '(' {
+		return l, p.wants("( behind " + l.Operator)
+	}
+	p.at++
+	p.blanks()
+	for p.at >= len(p.text) || p.text[p.at] != ')' {
+		word, err := p.word()
+		if err != nil {
+			return l, err
+		}
+		l.Words = append(l.Words, word)
+		if p.at < len(p.text) && p.text[p.at] == ',' {
+			p.at++
+			p.blanks()
+		} else if p.at >= len(p.text) || p.text[p.at] != ')' {
+			return l, p.wants(", or )")
+		}
+	}
+	p.at++
+	p.blanks()
+	if p.at < len(p.text) {
+		return l, p.wants("the end of the line")
+	}
+	return l, nil
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// word reads key=value. The last = counts, since a key may be several sizes that are equal: m=n=N. A value in
+// quotes may hold anything but quotes; another one ends with a comma outside of parentheses.
+func (p *parser) word() (Word, error) {
+	start, equals := p.at, -1
+	for depth := 0; p.at < len(p.text); p.at++ {
+		c := p.text[p.at]
+		if c == '"' || depth == 0 && (c == ',' || c == ')') {
+			break
+		}
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == '=' && depth == 0:
+			equals = p.at
+		}
+	}
+	if equals < 0 {
+		p.at = start
+		return Word{}, p.wants("key=value, as in x=input")
+	}
+	w := Word{Key: strings.TrimSpace(p.text[start:equals]), At: p.place(start)}
+	value := p.text[equals+1 : p.at]
+	w.ValueAt = p.place(equals + 1 + len(value) - len(strings.TrimLeftFunc(value, unicode.IsSpace)))
+	w.Value = strings.TrimSpace(value)
+	if p.at < len(p.text) && p.text[p.at] == '"' {
+		length := strings.IndexByte(p.text[p.at+1:], '"')
+		if w.Value != "" || length < 0 {
+			return w, p.wants("one value in quotes that are closed")
+		}
+		w.ValueAt, w.Value = p.place(p.at), p.text[p.at+1:p.at+1+length]
+		p.at += length + 2
+		p.blanks()
+	}
+	switch {
+	case w.Key == "":
+		return w, w.At.Errorf("found no key before =, want key=value, as in x=input")
+	case w.Value == "":
+		return w, w.ValueAt.Errorf("found no value of %s, want key=value, as in x=input", w.Key)
+	}
+	return w, nil
+}
+
+// Text is the line as a comment that begins with a sign.
+func (l Line) Text(sign string) string {
+	var words []string
+	for _, w := range l.Words {
+		words = append(words, w.Key+"="+quoted(w.Value))
+	}
+	return sign + " " + marker + " " + l.Operator + "(" + strings.Join(words, ", ") + ")"
+}
+
+// quoted is a value, in quotes where a comma would end it.
+func quoted(value string) string {
+	depth := 0
+	for _, c := range value {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth < 0 || depth == 0 && strings.ContainsRune(",=", c) {
+			return `"` + value + `"`
+		}
+	}
+	return value
+}
+
+// IsOpen says whether something of the line is still to be filled in.
+func (l Line) IsOpen() bool {
+	return slices.ContainsFunc(l.Words, func(w Word) bool { return w.Value == Open })
+}

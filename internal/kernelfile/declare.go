@@ -1,0 +1,264 @@
+package kernelfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/declaration"
+	"triad/internal/op"
+)
+
+// Declaration is the line that says how the function is read. With it, and with the flags that say how the
+// file is compiled, the function is read the same, and nothing is assumed. ok is false where no line can say
+// that.
+func (b *Binding) Declaration() (line declaration.Line, ok bool) { return b.declaration(nil) }
+
+// declaration is the line, which says the dtypes too where some are given.
+func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) {
+	if b.forward != nil {
+		return b.forward.declaration(dtypes)
+	}
+	made := b.given.Made || b.Function.Name == Joined || strings.HasPrefix(b.Function.Name, OfStructs+"::")
+	if made || b.given.Rung != "" || len(b.given.Singles) > 0 {
+		return line, false
+	}
+	all := b.withPins()
+	for _, w := range []wordy{{true, true}, {true, false}, {false, true}, {false, false}} {
+		one := declaration.Line{Operator: b.Spec.Name, Words: b.lineWords(w, dtypes)}
+		other, err := b.readWith(one)
+		if err == nil && len(other.Assumptions()) == 0 && (b.SameAs(other) || all != nil && all.SameAs(other)) {
+			return one, true
+		}
+		if line.Operator == "" {
+			line = one
+		}
+	}
+	return line, false
+}
+
+// withPins is the reading with every attribute said that the function is judged with alone; nil where there
+// is none.
+func (b *Binding) withPins() *Binding {
+	other, err := b.again(b.given.With(Alternative{Options: Options{Attrs: b.Pins()}}), nil)
+	if err != nil {
+		return nil
+	}
+	return other
+}
+
+// SharesLine says whether the line of the forward says how the function is read too.
+func (b *Binding) SharesLine() bool { return b.forward != nil }
+
+// Sign begins a comment in the language of the function.
+func (b *Binding) Sign() string {
+	if b.Function.Kind == Python {
+		return PythonSign
+	}
+	return CUDASign
+}
+
+// readWith matches the function of its file again, with a line above it.
+func (b *Binding) readWith(line declaration.Line) (*Binding, error) {
+	lines, err := declaration.Find(line.Text(b.Sign()), b.Sign())
+	if err != nil {
+		return nil, err
+	}
+	return b.again(Options{Flags: b.given.Flags, DTypes: b.given.DTypes}, lines)
+}
+
+// again matches the function of its file with some options, and with the lines above it.
+func (b *Binding) again(options Options, lines []declaration.Line) (*Binding, error) {
+	at := slices.IndexFunc(b.file.Functions, func(fn Function) bool {
+		return fn.Name == b.Function.Name && fn.Line == b.Function.Line
+	})
+	if at < 0 { // triad made it
+		return nil, fmt.Errorf("%s is not in the file", b.Function.Name)
+	}
+	fn := b.file.Functions[at]
+	fn.lines = lines
+	options, err := options.saidBy(fn, b.Spec, b.Pass)
+	if err != nil {
+		return nil, err
+	}
+	return Match(b.file, fn, b.Spec, b.Pass, options)
+}
+
+// LineSays is the line of the file that says how the function is read; 0 where none does.
+func (b *Binding) LineSays() int {
+	if b.forward != nil {
+		return b.forward.LineSays()
+	}
+	if b.Options.said == nil {
+		return 0
+	}
+	return b.Options.said.line.At.Line
+}
+
+// SameAs says whether two readings of a function are called alike, and judged on the same cases.
+func (b *Binding) SameAs(other *Binding) bool {
+	same := func(x, y map[string]int64) bool { return len(x) == len(y) && maps.Equal(x, y) }
+	return b.shim() == other.shim() && maps.Equal(b.Pins(), other.Pins()) && same(b.Fixed(), other.Fixed()) &&
+		slices.Equal(b.DTypes(), other.DTypes()) && slices.EqualFunc(b.Equal(), other.Equal(), slices.Equal) &&
+		slices.Equal(b.Distributions(), other.Distributions())
+}
+
+// shim is the code that calls the function alone.
+func (b *Binding) shim() string {
+	if b.Function.Kind == Python {
+		return PythonShim("", "", []*Binding{b})
+	}
+	return CUDAShim("", "", []*Binding{b})
+}
+
+// withWord adds a word that says something.
+func withWord(words []declaration.Word, key, value string) []declaration.Word {
+	if key == "" || value == "" {
+		return words
+	}
+	return append(words, declaration.Word{Key: key, Value: value})
+}
+
+// argumentWords are the words of the parameters; with numbers those too for which a number is passed that the
+// lines say.
+func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
+	add := func(key, value string) { words = withWord(words, key, value) }
+	factors := map[string][]string{}
+	for _, a := range b.Args {
+		if a.Share > 0 {
+			factors[a.Target] = append(factors[a.Target], a.Name)
+			if names := factors[a.Target]; len(names) > 1 {
+				add(a.Target, strings.Join(names, "*"))
+			}
+			continue
+		}
+		number := a.Form == Scratch || a.Role == Constant && (numbers || a.told || b.guessedNumber(a))
+		if a.Form == BlockTotals || strings.HasPrefix(a.Target, "2 *") {
+			continue // its lines say that, and no word does
+		}
+		if a.Over != "" {
+			add(a.Over, a.Name)
+		}
+		if number || slices.Contains([]Role{Input, Output, Size, Attribute}, a.Role) {
+			add(b.formWord(a), a.Name)
+		}
+	}
+	return words
+}
+
+// wordy says how much a line says of what the lines of the file say already: the launch and the attributes,
+// and the numbers that are passed.
+type wordy struct{ launch, numbers bool }
+
+// lineWords are the words that say how the function is read.
+func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word) {
+	words = b.argumentWords(w.numbers)
+	add := func(key, value string) { words = withWord(words, key, value) }
+	fixed, without := b.Fixed(), b.given.Without
+	for _, d := range b.Spec.Dims {
+		_, asked := b.given.Dims[d.Name]
+		_, implied := b.implied[d.Name]
+		switch n, is := fixed[d.Name]; {
+		case implied && n == 1 && b.Function.Kind == Python && !asked:
+			if !slices.Contains(without, d.Name) {
+				without = append(slices.Clone(without), d.Name)
+			}
+		case is && (!b.givesSize(d.Name) || !asked):
+			add(d.Name, strconv.FormatInt(n, 10))
+		}
+	}
+	pins := b.Pins()
+	for _, a := range b.Spec.Attributes {
+		if _, said := b.given.Attrs[a.Name]; said || w.launch || b.guessedAttribute(a) != "" {
+			add(a.Name, cmp.Or(pins[a.Name], b.named[a.Name]))
+		}
+	}
+	if l := b.Launch; l != nil && (w.launch || l.guessed) {
+		add(keyGrid, sizes(l.Grid))
+		add(keyBlock, sizes(l.Block))
+		add(keyShared, strings.TrimPrefix(l.Shared, "0"))
+	}
+	if l := b.triton; l != nil && (w.launch || !l.said) {
+		add(keyGrid, strings.Join(l.grid, ", "))
+	}
+	if len(b.given.Arguments) > 0 || b.Function.Kind == Host && len(b.numbers) > 0 {
+		add(keyTemplate, strings.Join(b.Options.Arguments, ","))
+	} else {
+		for _, number := range b.numbers {
+			name, value, _ := strings.Cut(number, " is ")
+			add(value, name)
+		}
+	}
+	add(keyContract, b.given.Contract)
+	if len(dtypes) == 0 {
+		dtypes = b.given.Only
+	}
+	add(keyDType, strings.Join(dtypes, ","))
+	add(keyWithout, strings.Join(without, ","))
+	if isBackward(b.Function.Name+" "+b.Function.bound) != (b.Pass == op.Backward) {
+		add(keyPass, b.Pass.String())
+	}
+	switch {
+	case b.given.Flat:
+		add(keyTensors, tensorsFlat)
+	case b.given.Square:
+		add(keyTensors, tensorsSquare)
+	}
+	return words
+}
+
+// openLine is the line as far as it is known, with what is open marked: tensors and sizes that no parameter
+// stands for, parameters that stand for nothing, and a word that is named. "" where nothing is open.
+func (b *Binding) openLine(key string) string {
+	line, open := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}, false
+	if key != "" {
+		line.Words = slices.DeleteFunc(b.lineWords(wordy{}, nil), func(w declaration.Word) bool {
+			return w.Key == key
+		})
+	}
+	add := func(key, value string) {
+		line.Words, open = append(line.Words, declaration.Word{Key: key, Value: value}), true
+	}
+	for _, a := range b.Args {
+		if a.Role == Nothing && !a.Optional && a.place == inCall {
+			add(declaration.Open, a.Name)
+		}
+	}
+	for _, of := range []struct {
+		role    Role
+		tensors []op.TensorSpec
+	}{{Input, b.inputs}, {Output, b.outputs}} {
+		for _, i := range b.unmatched(of.role, of.tensors) {
+			if of.role == Input || !b.Function.mayReturn() {
+				add(of.tensors[i].Name, declaration.Open)
+			}
+		}
+	}
+	for _, d := range b.Spec.Dims {
+		if !b.givesSize(d.Name) && d.Default == "" && b.implied[d.Name] == 0 && !b.Function.showsSizes() {
+			add(d.Name, declaration.Open)
+		}
+	}
+	if key != "" {
+		add(key, declaration.Open)
+	}
+	if !open {
+		return ""
+	}
+	return line.Text(b.Sign())
+}
+
+// withLine is an error that the user can correct, with the line that does so as far as it is known.
+func (b *Binding) withLine(err error) error {
+	u := (*op.UsageError)(nil)
+	line := b.openLine("")
+	if !errors.As(err, &u) || line == "" || b.Options.said != nil {
+		return err
+	}
+	return &op.UsageError{Message: fmt.Sprintf("%s\n  Write this line above it, with what is meant for %s: %s",
+		u.Message, declaration.Open, line)}
+}

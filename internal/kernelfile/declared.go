@@ -1,0 +1,342 @@
+package kernelfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/declaration"
+	"triad/internal/op"
+)
+
+// Keys of a line that stand for no tensor, size or attribute: what flags of the same names say, and how the
+// tensors of a Python function lie.
+const (
+	keyGrid     = "grid"
+	keyBlock    = "block"
+	keyShared   = "shared"
+	keyContract = "contract"
+	keyDType    = "dtype"
+	keyTemplate = "template" // the arguments of a template, as --add FILE:kernel<float,256> says them
+	keyPass     = "pass"
+	keyWithout  = "without" // sizes of 1 that its tensors do not have
+	keyTensors  = "tensors" // flat or square
+)
+
+var lineKeys = []string{
+	keyGrid, keyBlock, keyShared, keyContract, keyDType, keyTemplate, keyPass, keyWithout, keyTensors,
+}
+
+const tensorsFlat, tensorsSquare = "flat", "square"
+
+// said is what the line above a function says.
+type said struct {
+	line    declaration.Line
+	dims    map[string]int64
+	attrs   map[string]string
+	numbers map[string]string // of the template
+	factors map[string]string // parameters that are factors of a size together, and that
+}
+
+// takeLines gives each function the lines above it. One in a function of Python is of that.
+func (f *File) takeLines(text, sign string) {
+	lines, err := declaration.Find(text, sign)
+	if f.badLine = err; err != nil {
+		return
+	}
+	for _, l := range lines {
+		var of *Function
+		for i := range f.Functions {
+			fn := &f.Functions[i]
+			within := fn.Line < l.At.Line && l.At.Line < fn.Line+strings.Count(fn.text, "\n")
+			if within || fn.Line > l.At.Line && (of == nil || of.Line > fn.Line) {
+				of = fn
+			}
+			if within {
+				break
+			}
+		}
+		if of == nil {
+			f.badLine = l.At.Errorf("no function that can be judged follows this line: put it above one")
+			return
+		}
+		of.lines = append(of.lines, l)
+	}
+}
+
+// checkLines refuses lines of operators that nobody knows, and two lines that say the same.
+func (f *File) checkLines(operators []string) error {
+	if f.badLine != nil {
+		return f.badLine
+	}
+	for _, fn := range f.Functions {
+		seen := map[string]int{}
+		for _, l := range fn.lines {
+			if len(operators) > 0 && !slices.Contains(operators, l.Operator) {
+				return l.At.Errorf("%q is no operator: want one of %s", l.Operator,
+					strings.Join(operators, ", "))
+			}
+			what := l.Operator + " " + passOf(l)
+			if first := seen[what]; first > 0 {
+				return l.At.Errorf("line %d says already that %s is %s: leave one of both", first, fn.Name,
+					l.Operator)
+			}
+			seen[what] = l.At.Line
+		}
+	}
+	return nil
+}
+
+// passOf is the pass that a line names; "" for none.
+func passOf(l declaration.Line) string {
+	for _, w := range l.Words {
+		if w.Key == keyPass {
+			return w.Value
+		}
+	}
+	return ""
+}
+
+// line is what the file says of a function as a pass of an operator.
+func (fn *Function) line(operator string, pass op.Pass) (declaration.Line, bool) {
+	for _, l := range fn.lines {
+		if named := passOf(l); l.Operator == operator && (named == "" || named == pass.String()) {
+			return l, true
+		}
+	}
+	return declaration.Line{}, false
+}
+
+// saying are the functions of which the file says that they are a pass of the operator that is asked for.
+func (f *File) saying(r Request, pass op.Pass) (list []Function) {
+	for _, fn := range f.Functions {
+		l, there := fn.line(r.operator, pass)
+		byName := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
+		if there && r.names(fn) && (passOf(l) != "" || byName) {
+			list = append(list, fn)
+		}
+	}
+	return list
+}
+
+// names says whether a request is for a function, or for none by name.
+func (r Request) names(fn Function) bool {
+	return r.Function == "" || r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
+}
+
+// Declares says whether the file has a line of an operator.
+func (f *File) Declares(operator string) bool {
+	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
+		return slices.ContainsFunc(fn.lines, func(l declaration.Line) bool { return l.Operator == operator })
+	})
+}
+
+// saysOther says whether the file says of a function that it is another operator than the one asked for.
+func (r Request) saysOther(fn Function) bool {
+	return len(fn.lines) > 0 && !slices.ContainsFunc(fn.lines, func(l declaration.Line) bool {
+		return l.Operator == r.operator
+	})
+}
+
+// NotTaken begins the note on functions that are left out since the file says that they are something else.
+const NotTaken = "not taken: "
+
+// ofOthers says which functions are not taken, since the file says that they are other operators; "" for
+// none.
+func (f *File) ofOthers(r Request) string {
+	var words []string
+	for _, fn := range f.Functions {
+		if r.saysOther(fn) && r.names(fn) {
+			words = append(words, fmt.Sprintf("%s, of which line %d says that it is %s", fn.Name,
+				fn.lines[0].At.Line, fn.lines[0].Operator))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// saidBy are the options with what the line above a function says. What the user says with flags goes first.
+// The error is a *declaration.Error.
+func (o Options) saidBy(fn Function, spec *op.Spec, pass op.Pass) (Options, error) {
+	line, there := fn.line(spec.Name, pass)
+	if !there {
+		return o, nil
+	}
+	b := &Binding{Spec: spec, Pass: pass, Function: fn}
+	b.inputs, b.outputs = spec.Tensors(pass)
+	r := lineReader{Binding: b, into: Options{Map: map[string]string{}}, said: &said{
+		line: line, dims: map[string]int64{}, attrs: map[string]string{}, numbers: map[string]string{},
+		factors: map[string]string{},
+	}}
+	for _, w := range line.Words {
+		if err := r.take(w); err != nil {
+			return o, err
+		}
+	}
+	flags, from := o, r.into
+	from.Attrs, from.Dims = r.said.attrs, r.said.dims
+	o = o.With(Alternative{Options: from}).With(Alternative{Options: flags})
+	if len(o.DTypes) == 0 {
+		o.DTypes, o.Only = from.DTypes, from.DTypes
+	}
+	if len(o.Arguments) == 0 {
+		o.Arguments = from.Arguments
+	}
+	if o.Contract == "" {
+		o.Contract = from.Contract
+	}
+	o.said = r.said
+	return o, nil
+}
+
+// lineReader reads the words of a line.
+type lineReader struct {
+	*Binding
+	into Options
+	said *said
+}
+
+func (r *lineReader) take(w declaration.Word) error {
+	into := &r.into
+	list := func() (words []string) {
+		for _, word := range strings.Split(strings.Trim(w.Value, "()"), ",") {
+			words = append(words, strings.TrimSpace(word))
+		}
+		return words
+	}
+	once := map[string]*string{
+		keyGrid: &into.Grid, keyBlock: &into.Block, keyShared: &into.Shared, keyContract: &into.Contract,
+	}[w.Key]
+	switch {
+	case w.Value == declaration.Open || w.Key == declaration.Open:
+		return w.At.Errorf("%s=%s is open: write what is meant in the place of %s", w.Key, w.Value,
+			declaration.Open)
+	case once != nil && *once != "":
+		return w.At.Errorf("%s is said twice", w.Key)
+	case once != nil:
+		*once = w.Value
+	case w.Key == keyDType:
+		into.DTypes = list()
+		return r.among(w, into.DTypes, r.Spec.PassDTypes(r.Pass))
+	case w.Key == keyTemplate:
+		into.Arguments = list()
+	case w.Key == keyPass:
+		return r.among(w, list(), []string{op.Forward.String(), op.Backward.String()})
+	case w.Key == keyWithout:
+		into.Without = list()
+		return r.among(w, into.Without, strings.Split(dimNames(r.Spec), ", "))
+	case w.Key == keyTensors:
+		into.Flat, into.Square = w.Value == tensorsFlat, w.Value == tensorsSquare
+		return r.among(w, list(), []string{tensorsFlat, tensorsSquare})
+	default:
+		return r.takeTarget(w)
+	}
+	return nil
+}
+
+// among refuses a value that is none of those that a key may have.
+func (r *lineReader) among(w declaration.Word, values, wanted []string) error {
+	for _, value := range values {
+		if !slices.Contains(wanted, value) {
+			return w.ValueAt.Errorf("found %s=%s, want one of %s", w.Key, value, strings.Join(wanted, ", "))
+		}
+	}
+	return nil
+}
+
+// takeTarget reads what a parameter stands for, or the value of a size or an attribute that has none.
+func (r *lineReader) takeTarget(w declaration.Word) error {
+	if !slices.ContainsFunc(r.targets(), sameTarget(w.Key)) && !r.knownWord(w.Key) {
+		return w.At.Errorf("%s has no %q: want one of %s, or of %s", r.Spec.Name, w.Key,
+			strings.Join(append(r.targets(), lineKeys...), ", "), strings.Join(r.formWords(), ", "))
+	}
+	attribute := slices.IndexFunc(r.Spec.Attributes, func(a op.AttributeSpec) bool { return a.Name == w.Key })
+	number := slices.ContainsFunc(r.Function.Template, func(t TemplateParam) bool {
+		return !t.Type && t.Name == w.Value
+	})
+	parts := strings.FieldsFunc(w.Value, func(c rune) bool { return c == '*' || c == ' ' })
+	switch n, err := strconv.ParseInt(w.Value, 10, 64); {
+	case len(parts) > 1 && r.isDim(w.Key):
+		for _, name := range parts {
+			r.said.factors[name] = w.Key
+		}
+		return r.among(w, parts, r.Function.parameterNames())
+	case number && isNumber.MatchString(w.Key):
+		r.said.numbers[w.Value] = w.Key
+	case slices.Contains(r.Function.parameterNames(), w.Value):
+		return r.takeParameter(w)
+	case err == nil && n > 0 && r.isDim(w.Key):
+		r.said.dims[w.Key] = n
+	case attribute >= 0:
+		r.said.attrs[w.Key] = w.Value
+		return r.among(w, []string{w.Value}, attributeValues(r.Spec.Attributes[attribute], w.Value))
+	case r.isDim(w.Key):
+		return w.ValueAt.Errorf("found %s=%s, want a number or a parameter of %s: %s", w.Key, w.Value,
+			r.Function.Name, strings.Join(r.Function.parameterNames(), ", "))
+	default:
+		return w.ValueAt.Errorf("%s has no parameter %q: it has %s", r.Function.Name, w.Value,
+			strings.Join(r.Function.parameterNames(), ", "))
+	}
+	return nil
+}
+
+// takeParameter notes what a parameter stands for. One may be an input and the output in its place.
+func (r *lineReader) takeParameter(w declaration.Word) error {
+	before, twice := r.into.Map[w.Value]
+	input := func(name string) bool { return slices.Contains(namesOf(r.inputs), name) }
+	output := func(name string) bool { return slices.Contains(namesOf(r.outputs), name) }
+	if r.Function.Kind == Python { // its lines say that it writes an input
+		input, output = output, input
+	}
+	switch {
+	case twice && input(w.Key) && output(before):
+	case !twice, input(before) && output(w.Key):
+		r.into.Map[w.Value] = w.Key
+	default:
+		return w.ValueAt.Errorf("%s is %s and %s: want one of both", w.Value, before, w.Key)
+	}
+	return nil
+}
+
+// attributeValues are those that an attribute may have; of a number the one that is given.
+func attributeValues(a op.AttributeSpec, value string) []string {
+	_, err := strconv.ParseFloat(value, 64)
+	switch {
+	case a.Type == "bool":
+		return []string{"true", "false"}
+	case a.Type == "enum":
+		return a.Values
+	case err == nil:
+		return []string{value}
+	}
+	return []string{"a number", "a parameter"}
+}
+
+// checkFactors refuses parameters of which the line says that they are factors of a size and that are not
+// read so.
+func (b *Binding) checkFactors() error {
+	for _, a := range b.Args {
+		if size := b.Options.factor(a.Name); size != "" && (a.Share == 0 || a.Target != size) {
+			return b.errorf("%s is no factor of %s, as line %d says: it is %s", a.Name, size,
+				b.Options.said.line.At.Line, cmp.Or(a.Target, "nothing"))
+		}
+	}
+	return nil
+}
+
+// factor is the size of which the line says that a parameter is a factor of it; "" where it says that of
+// none.
+func (o Options) factor(parameter string) string {
+	if o.said == nil {
+		return ""
+	}
+	return o.said.factors[parameter]
+}
+
+func (fn *Function) parameterNames() (all []string) {
+	for _, p := range fn.Params {
+		all = append(all, p.Name)
+	}
+	return all
+}

@@ -1,0 +1,166 @@
+package ownkernels
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
+
+	"triad/internal/declaration"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/userfile"
+)
+
+// Propose keeps the line of a reading of a pass that is right where the one that is judged is wrong.
+func (f *File) Propose(pass op.Pass, line declaration.Line) {
+	if line.Operator == "" {
+		return
+	}
+	if f.proposed == nil {
+		f.proposed = map[op.Pass]declaration.Line{}
+	}
+	f.proposed[pass] = line
+}
+
+// WriteLines puts above each function of the file that is judged the line that says how it is read, and says
+// what it did. A file is left as it is where it cannot be written, where it changed meanwhile, or where it
+// would be read otherwise with the line.
+func (f *File) WriteLines() (sentences []string) {
+	for _, b := range f.Bindings {
+		line, ok := b.Declaration()
+		if proposed, is := f.proposed[b.Pass]; is {
+			line, ok = proposed, true
+		}
+		at := b.LineSays()
+		var err error
+		switch {
+		case b.SharesLine():
+			continue
+		case at > 0:
+			err = fmt.Errorf("line %d says already how %s is read", at, b.Function.Name)
+		case !ok:
+			err = fmt.Errorf("no line can say how %s is read", b.Function.Name)
+		default:
+			at, err = f.writeLine(b, line)
+		}
+		if err != nil {
+			sentences = append(sentences, fmt.Sprintf("%s is left as it is: %v.", f.Path, err))
+			continue
+		}
+		sentences = append(sentences, fmt.Sprintf("Line %d of %s, above %s, is now: %s", at, f.Path,
+			b.Function.Name, line.Text(b.Sign())))
+	}
+	return sentences
+}
+
+// writeLine puts a line above a function, and gives the number that it has then.
+func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line) (int, error) {
+	request, err := kernelfile.ParseRequest(f.reading.Request)
+	if err != nil {
+		return 0, err
+	}
+	if named, err := filepath.Abs(request.Path); err != nil || named != f.Path {
+		return 0, fmt.Errorf("it is not the file that was named, %s", request.Path)
+	}
+	path, err := filepath.EvalSymlinks(f.Path)
+	if err != nil {
+		return 0, fmt.Errorf("find the file: %w", err)
+	}
+	content, err := userfile.Read(path)
+	if err != nil {
+		return 0, fmt.Errorf("read it again: %w", err)
+	}
+	if string(content) != f.Text() {
+		return 0, fmt.Errorf("it has changed since it was read")
+	}
+	lines, at, ok := withLine(f.lines, b.Function.Line-1, line.Text(b.Sign()))
+	text := strings.Join(lines, "\n")
+	if !ok || !f.readsAlike(b, request, text) {
+		return 0, fmt.Errorf("with a line above %s it would be read otherwise", b.Function.Name)
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm()&0o222 == 0 {
+		err = unix.EACCES // root may write all the same
+	}
+	if err == nil {
+		err = unix.Access(path, unix.W_OK)
+	}
+	if err == nil {
+		err = renameio.WriteFile(path, []byte(text), info.Mode().Perm(), renameio.WithExistingPermissions())
+	}
+	if err != nil {
+		return 0, fmt.Errorf("it cannot be written: %w", err)
+	}
+	for _, other := range f.Bindings { // of functions below
+		if other.Function.Line > b.Function.Line {
+			other.Function.Line++
+		}
+	}
+	f.lines = lines
+	return at + 1, nil
+}
+
+// withLine are the lines of a file with one more above a function, and above what belongs to that. The new
+// one has the end of the line below it.
+func withLine(lines []string, function int, text string) (all []string, at int, ok bool) {
+	if function < 0 || function >= len(lines) {
+		return nil, 0, false
+	}
+	at = function
+	for at > 0 && belongsToNext(lines[at-1], strings.HasPrefix(text, kernelfile.PythonSign)) {
+		at--
+	}
+	below, mark := lines[at], ""
+	if rest, marked := strings.CutPrefix(below, "\ufeff"); marked {
+		below, mark = rest, "\ufeff"
+	}
+	text = mark + below[:len(below)-len(strings.TrimLeft(below, " \t"))] + text
+	if strings.HasSuffix(below, "\r") {
+		text += "\r"
+	}
+	all = slices.Insert(slices.Clone(lines), at, text)
+	all[at+1] = below
+	return all, at, true
+}
+
+// belongsToNext says whether a line begins what the next one goes on with: a decorator of Python, or in C++
+// the head of a template and what stands before the name of a function.
+func belongsToNext(line string, python bool) bool {
+	line = strings.TrimSpace(line)
+	ends := func(end string) bool { return strings.HasSuffix(line, end) }
+	begins := func(begin string) bool { return strings.HasPrefix(line, begin) }
+	if python {
+		return begins("@")
+	}
+	return line != "" && !slices.ContainsFunc([]string{";", "{", "}", ":", "*/", `\`, ")"}, ends) &&
+		!slices.ContainsFunc([]string{"#", "//", "/*", "*"}, begins)
+}
+
+// readsAlike says whether a function is read from a text by its line, and as it was judged where no other
+// reading is proposed.
+func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, text string) bool {
+	content := []byte(text)
+	if f.inline != "" {
+		made := &File{Path: f.Path, reading: f.reading}
+		var err error
+		if content, err = made.takeInline(&request, content); err != nil {
+			return false
+		}
+	}
+	request.Function, request.Pass = b.Function.Name, b.Pass
+	r, o := f.reading, f.reading.Options
+	r.Options = kernelfile.Options{Flags: o.Flags, DTypes: o.DTypes, Operators: o.Operators} // the line says all
+	again, err := r.bind(request, f.Path, content)
+	if err != nil {
+		return false
+	}
+	_, proposed := f.proposed[b.Pass]
+	return slices.ContainsFunc(again, func(other *kernelfile.Binding) bool {
+		return other.Pass == b.Pass && other.LineSays() > 0 && (proposed || b.SameAs(other))
+	})
+}
