@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -78,6 +79,7 @@ type run struct {
 	findings []Finding
 	skipped  []Finding // barriers that threads skipped by ending
 	lockstep []Finding // lanes of a warp that count on going in step
+	foreign  int       // lines of the file of findings that are not the emulator's
 	output   []byte
 	cut      bool   // it printed more than mostOutput
 	status   int    // its exit status; -1: a signal
@@ -182,6 +184,8 @@ func (r *Report) Merge(other *Report) {
 func (r *Report) add(ctx context.Context, q Request, one *run) error {
 	if one.unfinished || one.working {
 		r.noteUnfinished(one)
+	} else if one.foreign > 0 {
+		r.noteForeign(one)
 	} else {
 		r.Orders = append(r.Orders, one.order)
 	}
@@ -262,6 +266,17 @@ func (r *Report) noteUnfinished(one *run) {
 	r.Unfinished = append(r.Unfinished, one.order)
 	r.Notes = append(r.Notes, fmt.Sprintf("In order %s, after %v, %s. %s %s", one.order,
 		one.took.Round(time.Second), a.title, a.means, a.mend))
+}
+
+// noteForeign notes that something else wrote to the file of findings.
+func (r *Report) noteForeign(one *run) {
+	r.Unfinished = append(r.Unfinished, one.order)
+	note := fmt.Sprintf("Of the file of findings %d lines are not the emulator's: the program wrote them "+
+		"itself, or started another program that is checked. They are not shown, and that nothing else was "+
+		"found proves nothing.", one.foreign)
+	if !slices.Contains(r.Notes, note) {
+		r.Notes = append(r.Notes, note)
+	}
 }
 
 // takeUnfinished takes the emulator's word that it stopped the program amid work out of the findings.
@@ -374,12 +389,14 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	}
 	defer stdin.Close()
 	// the emulator itself says where it was before the limit, if that was amid work
-	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
+	key := rand.Text()
+	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_FINDINGS_KEY="+key, "CUEMU_WATCH=1",
+		"CUEMU_ORDER="+order,
 		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()),
 		"CUEMU_PRINTED="+printed,
 		fmt.Sprintf("CUEMU_LIMIT=%g", (q.Limit-min(q.Limit/4, 5*time.Second)).Seconds()))
 	if q.environment != nil {
-		env = append(os.Environ(), q.environment...)
+		env, key = append(os.Environ(), q.environment...), ""
 	}
 	if q.Counts {
 		env = append(env, "CUEMU_COUNTS="+filepath.Join(folder, "counts"))
@@ -411,7 +428,7 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	if r.printed, err = os.ReadFile(printed); err != nil && !os.IsNotExist(err) {
 		return r, fmt.Errorf("read what kernels printed: %w", err)
 	}
-	return r, r.read(name)
+	return r, r.read(name, key)
 }
 
 // await waits for the end of the program, or until it has taken too long or too much memory. A program that
@@ -451,7 +468,7 @@ func statusOf(p *subprocess.Process) (status int, signal string) {
 	return status, ""
 }
 
-func (r *run) read(name string) error {
+func (r *run) read(name, key string) error {
 	file, err := os.Open(name)
 	if os.IsNotExist(err) {
 		return nil
@@ -460,7 +477,7 @@ func (r *run) read(name string) error {
 		return fmt.Errorf("read the findings of the program: %w", err)
 	}
 	defer file.Close()
-	r.findings, err = readFindings(file)
+	r.findings, r.foreign, err = readFindings(file, key)
 	r.takeUnfinished()
 	r.takeSkipped()
 	return err

@@ -2,9 +2,11 @@ package kernelfile
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"triad/internal/catalog"
 	"triad/internal/op"
@@ -182,5 +184,33 @@ func TestOwnRandomNumbers(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), o.Spec.Own.Lacks) {
 			t.Error(err)
 		}
+	}
+}
+
+// A file of thousands of kernels is read in time that grows with its length, and one is found by its name.
+func TestThousandsOfKernels(t *testing.T) {
+	var text strings.Builder
+	for i := range 10000 {
+		fmt.Fprintf(&text, "__global__ void k%d(const float *x, float *y, int n) { y[0] = x[n]; }\n", i)
+	}
+	o, err := catalog.Get("relu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	file := ReadCUDA(text.String())
+	all, err := Bind(file, Request{Function: "k77"}, o.Spec, []op.Pass{op.Forward}, Options{})
+	if err != nil || len(all) != 1 || all[0].Function.Name != "k77" {
+		t.Error(all, err)
+	}
+	if n := len(file.KernelsNotLaunched()); n != 10000 {
+		t.Errorf("%d kernels are not launched, want all", n)
+	}
+	_, err = Bind(file, Request{}, o.Spec, []op.Pass{op.Forward}, Options{})
+	if err == nil || !strings.Contains(err.Error(), "10000 functions could be relu forward: say which") {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
