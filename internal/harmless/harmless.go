@@ -55,8 +55,8 @@ func Cell(text string) string {
 var markdown = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "*", "&#42;",
 	"`", "&#96;", "](", "]&#40;", "\\", "&#92;")
 
-// Markdown makes text of one line harmless in a page of Markdown and in a cell of its tables. An underscore in
-// a word means nothing there.
+// Markdown makes text of one line harmless in a page of Markdown and in a cell of its tables. An underscore
+// in a word means nothing there.
 func Markdown(text string) string { return markdown.Replace(Line(text)) }
 
 // MarkdownCode makes one line of text a span of code, in which nothing else begins.
