@@ -13,8 +13,8 @@ import (
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
-	"triad/results"
 	"triad/internal/truth"
+	"triad/results"
 )
 
 var (
@@ -243,8 +243,8 @@ func TestCommand(t *testing.T) {
 			ExitNothing, "planted",
 		},
 		{
-			"a database of a newer triad", fmt.Errorf("start: %w: schema 99", results.ErrReadOnly), true, false,
-			ExitUsage, "schema 99",
+			"a database of a newer triad", fmt.Errorf("start: %w: schema 99", results.ErrReadOnly), true,
+			false, ExitUsage, "schema 99",
 		},
 		{
 			"a full disk", fmt.Errorf("build: %w", &backend.HostTrouble{Sentence: "no space left"}), true,
