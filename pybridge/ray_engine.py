@@ -90,14 +90,10 @@ class Package:
         return there
 
 
-def program(triad: Path, gpus: float) -> Package:
+def program(triad: Path, gpus: float) -> list[Path]:
     """triad, and for a GPU what lies beside it."""
-    files = {"triad": triad.read_bytes()}
-    if gpus:
-        for file in [triad.parent / "triad-cuda", *(triad.parent / "kernels").glob("*")]:
-            if file.is_file():
-                files[str(file.relative_to(triad.parent))] = file.read_bytes()
-    return Package("triad", files, 0o755)
+    beside = [triad.parent / "triad-cuda", *(triad.parent / "kernels").glob("*")] if gpus else []
+    return [triad, *(file for file in beside if file.is_file())]
 
 
 def part(binary: Package, files: Package, cores: int, plan: dict[str, Any], shard: int, before: bytes | None,
@@ -145,7 +141,10 @@ class Engine:
     """The tasks of one run."""
 
     def __init__(self, triad: Path, gpus: float, files: list[str]):
-        self.stop, self.binary = Stop(), ray.put(program(triad, gpus))
+        names = {str(file.relative_to(triad.parent)): file for file in program(triad, gpus)}
+        names["triad"] = names.pop(triad.name)
+        binary = Package("triad", {name: file.read_bytes() for name, file in names.items()}, 0o755)
+        self.stop, self.binary = Stop(), ray.put(binary)
         self.files = ray.put(Package("files", {name: Path(name).read_bytes() for name in files}, 0o644))
         self.cores = cores(gpus)
         self.task = ray.remote(num_cpus=self.cores, num_gpus=gpus, max_retries=RETRIES)(part)
@@ -202,8 +201,9 @@ def whole(path: Path, data: bytes) -> None:
     new.replace(path)
 
 
-def connect(address: str, gpus: float) -> str:
-    """Connects to a cluster, or starts one on this machine, and gives a sentence where it cannot serve."""
+def connect(address: str, gpus: float, size: int) -> str:
+    """Connects to a cluster, or starts one on this machine, and gives a sentence where it cannot serve. Each
+    node has to hold size bytes: ray.put waits for ever where the object store is smaller."""
     try:
         ray.init(address=address or None, log_to_driver=False, logging_level="error")
     except (ConnectionError, RuntimeError, ValueError) as e:
@@ -211,6 +211,11 @@ def connect(address: str, gpus: float) -> str:
     have = ray.cluster_resources().get("GPU", 0)
     if have < gpus:
         return f"the cluster has {have:g} GPUs, and a task wants {gpus:g}"
+    store = min((node["Resources"].get("object_store_memory", 0) for node in ray.nodes() if node["Alive"]),
+                default=0)
+    if store < size:
+        return (f"the object store of a node holds {store / 1e6:.0f} MB, and the program and its files have "
+                f"{size / 1e6:.0f} MB: start ray with a larger --object-store-memory")
     return ""
 
 
@@ -223,11 +228,12 @@ def main() -> int:
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what ray prints is no answer
-    why = connect(options.address, options.gpus)
+    files = json.loads(options.files.read_text()) if options.files else []
+    size = sum(Path(file).stat().st_size for file in [*program(options.triad, options.gpus), *files])
+    why = connect(options.address, options.gpus, size)
     print(json.dumps({"error": why}), file=answers)
     if why:
         return 1
-    files = json.loads(options.files.read_text()) if options.files else []
     engine = Engine(options.triad, options.gpus, files)
     for line in sys.stdin:
         (verb, given), = json.loads(line).items()

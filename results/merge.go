@@ -51,7 +51,7 @@ func (s *Store) Merge(ctx context.Context, from string) (Merged, error) {
 	}
 	conn, err := s.writer.Conn(ctx)
 	if err != nil {
-		return Merged{}, s.explain("merge into", err)
+		return Merged{}, explain("merge into", s.path, err)
 	}
 	defer conn.Close()
 	if _, err := conn.ExecContext(ctx, "ATTACH DATABASE ? AS other", fileURI(copied)+"?mode=ro"); err != nil {

@@ -271,6 +271,9 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	}
 	if err == nil && !ended.Stopped && len(ended.Failed) == 0 {
 		err = os.RemoveAll(string(folder)) // all of it is in the database
+		if r.o.on.parts == "" {
+			os.Remove(filepath.Dir(string(folder))) // where no other run has parts
+		}
 	}
 	return ended, err
 }

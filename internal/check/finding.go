@@ -6,6 +6,7 @@ package check
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,15 +73,23 @@ func (f *Finding) same(g *Finding) bool {
 	return a == c && b == d || f.Other.known() && a == d && b == c
 }
 
-// readFindings reads the lines that the emulator wrote. The last one may be cut off, where the program was
-// killed.
-func readFindings(r io.Reader) ([]Finding, error) {
-	var all []Finding
+// readFindings reads the lines that the emulator wrote, which begin with a key that the checked program does
+// not get, and counts the others: the program inherits the file. The last line may be cut off, where the
+// program was killed.
+func readFindings(r io.Reader, key string) (all []Finding, foreign int, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var f Finding
-		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
+		line := lines.Bytes()
+		if key != "" {
+			own := false
+			if line, own = bytes.CutPrefix(line, []byte(key+" ")); !own {
+				foreign++
+				continue
+			}
+		}
+		if err := json.Unmarshal(line, &f); err != nil {
 			continue
 		}
 		if f.OtherOffset != 0 {
@@ -89,9 +98,9 @@ func readFindings(r io.Reader) ([]Finding, error) {
 		all = append(all, f)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read the findings of the program: %w", err)
+		return nil, foreign, fmt.Errorf("read the findings of the program: %w", err)
 	}
-	return all, nil
+	return all, foreign, nil
 }
 
 // places are those of a finding.

@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -78,6 +79,7 @@ type run struct {
 	findings []Finding
 	skipped  []Finding // barriers that threads skipped by ending
 	lockstep []Finding // lanes of a warp that count on going in step
+	foreign  int       // lines of the file of findings that are not the emulator's
 	output   []byte
 	cut      bool   // it printed more than mostOutput
 	status   int    // its exit status; -1: a signal
@@ -182,6 +184,8 @@ func (r *Report) Merge(other *Report) {
 func (r *Report) add(ctx context.Context, q Request, one *run) error {
 	if one.unfinished || one.working {
 		r.noteUnfinished(one)
+	} else if one.foreign > 0 {
+		r.noteForeign(one)
 	} else {
 		r.Orders = append(r.Orders, one.order)
 	}
@@ -244,35 +248,6 @@ func (r *Report) notes(first *run) {
 		r.Notes = append(r.Notes, fmt.Sprintf("The program printed more than %d MiB; the rest is not shown.",
 			mostOutput>>20))
 	}
-}
-
-// noteUnfinished notes where a run was stopped amid work that went on.
-func (r *Report) noteUnfinished(one *run) {
-	a := Unfinished.about()
-	if one.working {
-		a.means = "Its host code was at work, which the emulator slows down too: whether that ends is not " +
-			"known. Only what was done until then was checked."
-	}
-	if one.waits != "" {
-		a.title = "the program was stopped: " + one.waits
-		a.means = "Here a launch ends before the host goes on, on a GPU it does not: whether it is " +
-			"right is not known. Only what was done until then was checked."
-		a.mend = "Check it with what the kernel waits for set before the launch."
-	}
-	r.Unfinished = append(r.Unfinished, one.order)
-	r.Notes = append(r.Notes, fmt.Sprintf("In order %s, after %v, %s. %s %s", one.order,
-		one.took.Round(time.Second), a.title, a.means, a.mend))
-}
-
-// takeUnfinished takes the emulator's word that it stopped the program amid work out of the findings.
-func (r *run) takeUnfinished() {
-	i := slices.IndexFunc(r.findings, func(f Finding) bool { return f.Kind == Unfinished })
-	if i < 0 {
-		return
-	}
-	r.waits = r.findings[i].Message
-	r.findings = slices.Delete(r.findings, i, i+1)
-	r.unfinished, r.late = true, true
 }
 
 // compare asks whether a run in another order printed something else. A program whose output differs between
@@ -374,12 +349,14 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	}
 	defer stdin.Close()
 	// the emulator itself says where it was before the limit, if that was amid work
-	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
+	key := rand.Text()
+	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_FINDINGS_KEY="+key, "CUEMU_WATCH=1",
+		"CUEMU_ORDER="+order,
 		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()),
 		"CUEMU_PRINTED="+printed,
 		fmt.Sprintf("CUEMU_LIMIT=%g", (q.Limit-min(q.Limit/4, 5*time.Second)).Seconds()))
 	if q.environment != nil {
-		env = append(os.Environ(), q.environment...)
+		env, key = append(os.Environ(), q.environment...), ""
 	}
 	if q.Counts {
 		env = append(env, "CUEMU_COUNTS="+filepath.Join(folder, "counts"))
@@ -411,7 +388,7 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	if r.printed, err = os.ReadFile(printed); err != nil && !os.IsNotExist(err) {
 		return r, fmt.Errorf("read what kernels printed: %w", err)
 	}
-	return r, r.read(name)
+	return r, r.read(name, key)
 }
 
 // await waits for the end of the program, or until it has taken too long or too much memory. A program that
@@ -451,7 +428,7 @@ func statusOf(p *subprocess.Process) (status int, signal string) {
 	return status, ""
 }
 
-func (r *run) read(name string) error {
+func (r *run) read(name, key string) error {
 	file, err := os.Open(name)
 	if os.IsNotExist(err) {
 		return nil
@@ -460,7 +437,7 @@ func (r *run) read(name string) error {
 		return fmt.Errorf("read the findings of the program: %w", err)
 	}
 	defer file.Close()
-	r.findings, err = readFindings(file)
+	r.findings, r.foreign, err = readFindings(file, key)
 	r.takeUnfinished()
 	r.takeSkipped()
 	return err

@@ -354,9 +354,10 @@ func TestSameOutput(t *testing.T) {
 
 // A line that was cut off when the program was killed is left out; the ones before it count.
 func TestFindingsOfAKilledProgram(t *testing.T) {
-	all, err := readFindings(strings.NewReader(`{"kind":"race","other_offset":16}` + "\n" + `{"kind":"ra`))
-	if err != nil || len(all) != 1 || all[0].Other == nil || all[0].Other.Offset != 16 {
-		t.Errorf("%+v, %v", all, err)
+	all, foreign, err := readFindings(
+		strings.NewReader(`K {"kind":"race","other_offset":16}`+"\n"+`K {"kind":"ra`), "K")
+	if err != nil || foreign != 0 || len(all) != 1 || all[0].Other == nil || all[0].Other.Offset != 16 {
+		t.Errorf("%+v, %d, %v", all, foreign, err)
 	}
 }
 

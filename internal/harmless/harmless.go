@@ -51,6 +51,27 @@ func Cell(text string) string {
 	return text
 }
 
+// markdown are the characters with which Markdown, or the HTML in it, begins something.
+var markdown = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "*", "&#42;",
+	"`", "&#96;", "](", "]&#40;", "\\", "&#92;")
+
+// Markdown makes text of one line harmless in a page of Markdown and in a cell of its tables. An underscore
+// in a word means nothing there.
+func Markdown(text string) string { return markdown.Replace(Line(text)) }
+
+// MarkdownCode makes one line of text a span of code, in which nothing else begins.
+func MarkdownCode(text string) string {
+	text = Line(text)
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		return fence + " " + text + " " + fence
+	}
+	return fence + text + fence
+}
+
 // Writer hands text on, and makes harmless what others may have put into it: control characters are visible,
 // but for line ends, tabs and on a terminal the colours of triad; no line begins with what GitHub Actions
 // takes for a command. It is safe for several goroutines.

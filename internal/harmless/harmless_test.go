@@ -79,3 +79,24 @@ func TestNames(t *testing.T) {
 		t.Error("a line separator is left")
 	}
 }
+
+// Names in a page of Markdown begin no HTML, no column and no span.
+func TestMarkdown(t *testing.T) {
+	for text, want := range map[string]string{
+		"mine/relu_x.cu":            "mine/relu_x.cu",
+		"<b>x|y*z`[a](b)":           "&lt;b&gt;x&#124;y&#42;z&#96;[a]&#40;b)",
+		"a & b\n# c":                "a &amp; b # c",
+		"<img src=x onerror=y>\x1b": "&lt;img src=x onerror=y&gt;\ufffd",
+	} {
+		if got := Markdown(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"a <b>": "`a <b>`", "a`b": "`` a`b ``", "a``b\nc": "``` a``b c ```",
+	} {
+		if got := MarkdownCode(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -98,12 +98,13 @@ type File struct {
 	doubles  []float64 // of a CUDA file: those that are doubles, and others in fp32
 	// of a Python file whose lines ask for them: the dtypes that it takes; none where it asks for none
 	dtypes    []string
-	text      string  // of a Python file
-	extension bool    // it includes torch/extension.h
-	narrow    bool    // it names a type of 16 bits, or the dtype of its tensors
-	launchers []*File // files near it that launch its kernels, where it launches none
-	words     string  // all of it and of what it includes, in small letters
-	badLine   error   // a line above a function that is none
+	text      string              // of a Python file
+	extension bool                // it includes torch/extension.h
+	narrow    bool                // it names a type of 16 bits, or the dtype of its tensors
+	launchers []*File             // files near it that launch its kernels, where it launches none
+	calls     map[string][]callOf // where the file calls a function or launches a kernel, by name
+	words     string              // all of it and of what it includes, in small letters
+	badLine   error               // a line above a function that is none
 }
 
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags
@@ -114,6 +115,7 @@ func ReadCUDA(text string, defined ...string) *File {
 		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),
 		narrow: namesNarrow(cComment, text), doubles: doubles(text), words: strings.ToLower(text),
 	}
+	f.calls = f.callsByName()
 	f.scope(0, len(f.tokens), nil, false)
 	if len(f.aliases) > 0 { // a header that stands behind the file may name the types before it
 		f.Functions, f.helpers, f.declared = nil, nil, nil

@@ -278,8 +278,15 @@ func isGradient(p Param) bool {
 	return p.Pointer && (isBackward(p.Name) || gradientName.MatchString(strings.ToLower(p.Name)))
 }
 
+// mostCandidates bounds how many functions are matched and compared with each other.
+const mostCandidates = 256
+
 // bindOne matches the functions of a pass; where several are there just one may fit.
 func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+	if len(list) > mostCandidates {
+		return nil, &op.UsageError{Message: fmt.Sprintf("%d functions could be %s %v: say which with --add "+
+			"FILE:NAME", len(list), spec.Name, pass)}
+	}
 	var fit []*Binding
 	var first error
 	_, said := list[0].line(spec.Name, pass)

@@ -2,9 +2,11 @@ package kernelfile
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"triad/internal/catalog"
 	"triad/internal/op"
@@ -163,10 +165,8 @@ void test_backward(const float *x, float *y, const float *dy, float *dx, int row
 
 // A function that draws random numbers of its own is judged where it takes their seed and has a gradient.
 func TestOwnRandomNumbers(t *testing.T) {
-	o, err := catalog.Get("dropout")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := catalog.All()
+	o := all[slices.IndexFunc(all, func(o *catalog.Operator) bool { return o.Spec.Own.Seed != "" })]
 	const forward = "def dropout(x, p, seed):\n    return x\n"
 	const backward = "\ndef dropout_backward(dy, p, seed):\n    return dy\n"
 	for text, want := range map[string]bool{
@@ -182,5 +182,31 @@ func TestOwnRandomNumbers(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), o.Spec.Own.Lacks) {
 			t.Error(err)
 		}
+	}
+}
+
+// A file of thousands of kernels is read in time that grows with its length, and one is found by its name.
+func TestThousandsOfKernels(t *testing.T) {
+	var text strings.Builder
+	for i := range 10000 {
+		fmt.Fprintf(&text, "__global__ void k%d(const float *x, float *y, int rows, int cols) {}\n", i)
+	}
+	s := rowsAndCols(t)
+	began := time.Now()
+	file := ReadCUDA(text.String())
+	all, err := Bind(file, Request{Function: "k77"}, s, []op.Pass{op.Forward}, Options{})
+	if err != nil || len(all) != 1 || all[0].Function.Name != "k77" {
+		t.Error(all, err)
+	}
+	if n := len(file.KernelsNotLaunched()); n != 10000 {
+		t.Errorf("%d kernels are not launched, want all", n)
+	}
+	_, err = Bind(file, Request{}, s, []op.Pass{op.Forward}, Options{})
+	says := "10000 functions could be " + s.Name + " forward: say which"
+	if err == nil || !strings.Contains(err.Error(), says) {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }

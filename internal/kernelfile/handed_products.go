@@ -21,19 +21,25 @@ type callOf struct {
 func (f *File) callsOf(name string) (all []callOf) {
 	name = name[strings.LastIndex(name, ":")+1:]
 	for _, of := range append([]*File{f}, f.launchers...) {
-		for i := 0; i+1 < len(of.tokens); i++ {
-			switch {
-			case of.tokens[i].text == "<<<" && launched(of.tokens, i) == name:
-				open := configurationEnd(of.tokens, i) + 1
-				if open < len(of.tokens) && of.tokens[open].text == "(" {
-					all = append(all, callOf{of, i, open})
-				}
-			case of.tokens[i].text == name && of.tokens[i+1].text == "(":
-				all = append(all, callOf{of, i, i + 1})
-			}
-		}
+		all = append(all, of.calls[name]...)
 	}
 	return all
+}
+
+// callsByName are the places in the file itself: a file may have thousands of kernels.
+func (f *File) callsByName() map[string][]callOf {
+	calls := map[string][]callOf{}
+	for i := 0; i+1 < len(f.tokens); i++ {
+		if word := f.tokens[i]; word.text == "<<<" {
+			name, open := launched(f.tokens, i), configurationEnd(f.tokens, i)+1
+			if open < len(f.tokens) && f.tokens[open].text == "(" {
+				calls[name] = append(calls[name], callOf{f, i, open})
+			}
+		} else if f.tokens[i+1].text == "(" {
+			calls[word.text] = append(calls[word.text], callOf{f, i, i + 1})
+		}
+	}
+	return calls
 }
 
 // arguments are those of a call.

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -98,9 +99,14 @@ func MarkdownRows(w io.Writer, names []string, rows [][]any) error {
 		}
 		return out
 	}
-	t.AppendHeader(line(names))
+	cell := func(v any) string { return harmless.Markdown(Cell(v)) }
+	header := slices.Clone(names)
+	for i := range header {
+		header[i] = cell(header[i])
+	}
+	t.AppendHeader(line(header))
 	for _, row := range rows {
-		t.AppendRow(line(cells(row, Cell)))
+		t.AppendRow(line(cells(row, cell)))
 	}
 	return write(w, t.RenderMarkdown()+"\n")
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/internal/harmless"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/stats"
@@ -298,11 +299,12 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 	}
 	var versions []string
 	for _, name := range slices.Sorted(maps.Keys(session.Toolchain)) {
-		versions = append(versions, name+" "+session.Toolchain[name])
+		versions = append(versions, harmless.Markdown(name+" "+session.Toolchain[name]))
 	}
-	if err := write(w, fmt.Sprintf("## Session %s\n\n`triad %s`, %s\n\n%s%s, %d cores, %s %s\n\n%s\n\n",
-		session.ID, strings.Join(session.Command, " "),
-		session.Started.UTC().Format(record.TimeFormat), gpu, m.CPU, m.Cores, m.OS, m.Kernel,
+	if err := write(w, fmt.Sprintf("## Session %s\n\n%s, %s\n\n%s, %d cores, %s %s\n\n%s\n\n",
+		harmless.Markdown(session.ID), harmless.MarkdownCode("triad "+strings.Join(session.Command, " ")),
+		session.Started.UTC().Format(record.TimeFormat), harmless.Markdown(gpu+m.CPU),
+		m.Cores, harmless.Markdown(m.OS), harmless.Markdown(m.Kernel),
 		strings.Join(versions, ", "))); err != nil {
 		return err
 	}
@@ -315,12 +317,15 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 		return err
 	}
 	for _, p := range points(records) {
-		text := "### " + p.title() + "\n\n| implementation | status | regime | median | interval | rate | " +
-			"roofline | ratio | word | clock | occupancy | note " +
-			"|\n|---|---|---|--:|--:|--:|--:|--:|---|--:|--:|---|\n"
+		text := "### " + harmless.Markdown(p.title()) +
+			"\n\n| implementation | status | regime | median | interval | rate | roofline | ratio | word " +
+			"| clock | occupancy | note |\n|---|---|---|--:|--:|--:|--:|--:|---|--:|--:|---|\n"
 		for _, l := range p.lines(timed.Comparisons) {
-			text += "| " + strings.Join(append([]string{l.impl, l.status.String()}, l.cells()...), " | ") +
-				" |\n"
+			var cells []string
+			for _, cell := range append([]string{l.impl, l.status.String()}, l.cells()...) {
+				cells = append(cells, harmless.Markdown(cell))
+			}
+			text += "| " + strings.Join(cells, " | ") + " |\n"
 		}
 		if err := write(w, text+"\n"); err != nil {
 			return err
@@ -333,12 +338,13 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 func markdownVerdicts(w io.Writer, records []record.Record) error {
 	for _, lines := range groups(records) {
 		text := fmt.Sprintf("### %s %s\n\n| implementation | dtype | status | good | neutral | bad | "+
-			"headroom | max ulp |\n|---|---|---|--:|--:|--:|--:|--:|\n", lines[0].op, lines[0].pass)
+			"headroom | max ulp |\n|---|---|---|--:|--:|--:|--:|--:|\n", harmless.Markdown(lines[0].op),
+			lines[0].pass)
 		for _, g := range lines {
 			good, neutral, bad := g.counts()
 			headroom, ulp := g.measures()
-			text += fmt.Sprintf("| %s | %s | %s | %d | %d | %d | %s | %s |\n", g.impl, g.dtype, g.status(),
-				good, neutral, bad, figure(headroom), figure(ulp))
+			text += fmt.Sprintf("| %s | %s | %s | %d | %d | %d | %s | %s |\n", harmless.Markdown(g.impl),
+				harmless.Markdown(g.dtype), g.status(), good, neutral, bad, figure(headroom), figure(ulp))
 		}
 		if err := write(w, text+"\n"); err != nil {
 			return err

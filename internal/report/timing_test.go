@@ -156,6 +156,24 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, out.String())
 		}
 	}
+	for i := range records { // names of files are text of others
+		records[i].Impl = "mine/<img src=x>|`.cu"
+	}
+	session.Command = []string{"bench", "--add", "`<b>"}
+	session.Toolchain = record.Toolchain{"mine/<b>": "1"}
+	out.Reset()
+	if err := Markdown(&out, session, records, timed); err != nil || strings.Contains(out.String(), "<img") ||
+		!strings.Contains(out.String(), "| mine/&lt;img src=x&gt;&#124;&#96;.cu |") ||
+		!strings.Contains(out.String(), "`` triad bench --add `<b> ``") ||
+		!strings.Contains(out.String(), "mine/&lt;b&gt; 1") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	out.Reset()
+	if err := MarkdownRows(&out, []string{"<i>"}, [][]any{{"<b>|"}}); err != nil ||
+		!strings.Contains(out.String(), "| &lt;i&gt; |") ||
+		!strings.Contains(out.String(), "| &lt;b&gt;&#124; |") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
 }
 
 func TestDuration(t *testing.T) {

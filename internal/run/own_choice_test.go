@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,8 +17,9 @@ import (
 type dropouts struct {
 	backend.Backend // nil: nothing else is asked of it
 	// by implementation, whether an element is kept in a call
-	keeps map[string]func(pass op.Pass, call, i int) bool
-	calls int
+	keeps    map[string]func(pass op.Pass, call, i int) bool
+	calls    int
+	operator string
 }
 
 func (d *dropouts) Name() string       { return "fake" }
@@ -29,7 +31,7 @@ func (d *dropouts) Load(context.Context, string) (backend.LoadReply, backend.Hel
 	for name := range d.keeps {
 		for pass, output := range map[op.Pass]string{op.Forward: "y", op.Backward: "grad_x"} {
 			reply.Implementations = append(reply.Implementations, backend.Implementation{
-				Name: name, Op: "dropout", Pass: pass, DTypes: []string{"fp32"}, Contract: "fp32",
+				Name: name, Op: d.operator, Pass: pass, DTypes: []string{"fp32"}, Contract: "fp32",
 				Outputs: []string{output}, Device: "cpu", Draws: "its numbers are its own",
 			})
 		}
@@ -67,11 +69,9 @@ func (d *dropouts) Run(_ context.Context, job backend.Job) (backend.Outcome, err
 // The gradient of a function that draws its own random numbers is judged by the elements that its forward
 // keeps, where these are the same in each call and as many as the probability says.
 func TestGradientOfAnOwnChoice(t *testing.T) {
-	o, err := truth.Get("dropout")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &dropouts{keeps: map[string]func(op.Pass, int, int) bool{
+	all := truth.All()
+	o := all[slices.IndexFunc(all, func(o *truth.Operator) bool { return o.Spec.Own.Seed != "" })]
+	d := &dropouts{operator: o.Spec.Name, keeps: map[string]func(op.Pass, int, int) bool{
 		"fake/same":  func(_ op.Pass, _, i int) bool { return i%4 < 2 },
 		"fake/other": func(pass op.Pass, _, i int) bool { return (i%4 < 2) == (pass == op.Forward) },
 		"fake/none":  func(op.Pass, int, int) bool { return false },

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/subtle"
 	"fmt"
@@ -17,7 +19,8 @@ const (
 	mostHeaderBytes = 16 << 10
 	mostURL         = 2048
 	mostValue       = 200 // of a parameter
-	atOnce          = 8   // requests that are answered at a time
+	atOnce          = 8   // pages that are made at a time
+	mostReaders     = 128 // answers on their way at a time
 )
 
 // plainPath are the paths that pages have: names without dots at their beginning, and nothing encoded.
@@ -123,9 +126,20 @@ func (s *Server) isToken(given string) bool {
 	return subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1
 }
 
-// guarded answers what check and admits let through.
+// whole keeps an answer until it is made.
+type whole struct {
+	http.ResponseWriter
+	code int
+	body bytes.Buffer
+}
+
+func (w *whole) WriteHeader(code int)        { w.code = cmp.Or(w.code, code) }
+func (w *whole) Write(p []byte) (int, error) { return w.body.Write(p) }
+
+// guarded answers what check and admits let through. Whoever reads slowly, or not at all, holds what was made
+// for it, and keeps no other page from being made.
 func (s *Server) guarded(answer http.Handler) http.Handler {
-	slots := make(chan struct{}, atOnce)
+	slots, readers := make(chan struct{}, atOnce), make(chan struct{}, mostReaders)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -142,14 +156,29 @@ func (s *Server) guarded(answer http.Handler) http.Handler {
 		if !s.admits(w, r) {
 			return
 		}
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-			answer.ServeHTTP(w, r)
-		default:
-			http.Error(w, "too many requests at once: try again", http.StatusServiceUnavailable)
+		made := &whole{ResponseWriter: w}
+		if !within(readers, func() {
+			if !within(slots, func() { answer.ServeHTTP(made, r) }) {
+				http.Error(made, "too many requests at once: try again", http.StatusServiceUnavailable)
+			}
+			w.WriteHeader(cmp.Or(made.code, http.StatusOK))
+			_, _ = made.body.WriteTo(w) // whoever asked may be gone
+		}) {
+			http.Error(w, "too many readers at once: try again", http.StatusServiceUnavailable)
 		}
 	})
+}
+
+// within does work in a slot, where one is free.
+func within(slots chan struct{}, work func()) bool {
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+		work()
+		return true
+	default:
+		return false
+	}
 }
 
 // hostsOf are the names under which an address of this machine alone may be asked.

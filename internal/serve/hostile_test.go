@@ -146,6 +146,30 @@ func TestSlowHeadersEnd(t *testing.T) {
 	}
 }
 
+// Readers that do not read keep no page from others.
+func TestReadersThatDoNotRead(t *testing.T) {
+	s, address := serving(t, nothing(t), Options{})
+	s.http.Handler = s.guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, 32<<20)) // more than sockets hold
+	}))
+	request := "GET / HTTP/1.1\r\nHost: " + address + "\r\nConnection: close\r\nCookie: " + s.cookie + "=" +
+		s.token + "\r\n\r\n"
+	for range atOnce {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, request)
+		if _, err := conn.Read(make([]byte, 16)); err != nil { // its answer has begun
+			t.Fatal(err)
+		}
+	}
+	if status, body := send(t, address, request); status != http.StatusOK || len(body) != 32<<20 {
+		t.Errorf("status %d, %d bytes: want the page", status, len(body))
+	}
+}
+
 // Only addresses of this machine are served.
 func TestOnlyLoopbackIsServed(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", "[::]:0"} {

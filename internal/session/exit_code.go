@@ -57,6 +57,7 @@ func CodeOf(err error) ExitCode {
 	var u *op.UsageError
 	var f *Failure
 	var missing *backend.Unavailable
+	var trouble *backend.HostTrouble
 	switch {
 	case err == nil:
 		return ExitGood
@@ -66,8 +67,10 @@ func CodeOf(err error) ExitCode {
 		return ExitUsage
 	case errors.As(err, &f):
 		return f.Code
-	case errors.As(err, &missing): // nothing was judged for want of it
+	case errors.As(err, &missing), errors.As(err, &trouble): // nothing was judged for want of it
 		return ExitNothing
+	case errors.Is(err, results.ErrReadOnly), errors.Is(err, results.ErrNewer): // a file that cannot be used
+		return ExitUsage
 	}
 	return ExitBad
 }

@@ -14,6 +14,7 @@ import (
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/truth"
+	"triad/results"
 )
 
 var (
@@ -240,6 +241,14 @@ func TestCommand(t *testing.T) {
 		{
 			"an internal error", fmt.Errorf("x: %w", &panics.Error{Value: "planted"}), true, false,
 			ExitNothing, "planted",
+		},
+		{
+			"a database of a newer triad", fmt.Errorf("start: %w: schema 99", results.ErrReadOnly), true,
+			false, ExitUsage, "schema 99",
+		},
+		{
+			"a full disk", fmt.Errorf("build: %w", &backend.HostTrouble{Sentence: "no space left"}), true,
+			false, ExitNothing, "no space left",
 		},
 		{"everything was said", Fail(ExitBad, nil), true, false, ExitBad, ""},
 	} {
