@@ -319,7 +319,7 @@ bool host_fault(const char *address, bool writes, bool atomic, Pc pc) {
 	return true;
 }
 
-void tell_refused(const Job &job, cudaError error) {
+void tell_refused(const Job &job, cudaError error, size_t static_bytes) {
 	const uint64_t threads = uint64_t(job.block.x) * job.block.y * job.block.z;
 	Finding f("launch-refused");
 	f.text("kernel", job.kernel ? job.kernel : "").place("place", job.file, job.line);
@@ -328,7 +328,11 @@ void tell_refused(const Job &job, cudaError error) {
 	else if (job.block.z > 64) f.message("%u threads in z, and a card takes 64", job.block.z);
 	else if (!job.grid.x || !job.grid.y || !job.grid.z) f.message("a grid of (%u,%u,%u) blocks has none", job.grid.x, job.grid.y, job.grid.z);
 	else if (job.grid.y > 65535 || job.grid.z > 65535) f.message("%u blocks in y and %u in z, and a card takes 65535 in each", job.grid.y, job.grid.z);
-	else if (job.shared_bytes > shared_limit()) f.message("%zu bytes of dynamic shared memory, and a block may have %zu", job.shared_bytes, shared_limit());
+	else if (static_bytes + job.shared_bytes > shared_limit())
+		f.message("%zu bytes of shared memory, of them %zu dynamic, and a block may have %zu", static_bytes + job.shared_bytes, job.shared_bytes, shared_limit());
+	else if (static_bytes)
+		f.message("%zu bytes of dynamic shared memory and %zu of declarations: above %zu together it takes cudaFuncSetAttribute(kernel, "
+		          "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first", job.shared_bytes, static_bytes, STATIC_LIMIT);
 	else if (job.shared_bytes > STATIC_LIMIT)
 		f.message("%zu bytes of dynamic shared memory: above %zu it takes cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first",
 		          job.shared_bytes, STATIC_LIMIT);

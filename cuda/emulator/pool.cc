@@ -347,14 +347,22 @@ static cudaError_t refuse(const Job &job) {
 	if (threads == 0 || threads > MAX_THREADS || job.block.z > 64) return cudaErrorInvalidConfiguration;
 	if (job.grid.x == 0 || job.grid.y == 0 || job.grid.z == 0) return cudaErrorInvalidConfiguration;
 	if (job.grid.x > 0x7fffffffu || job.grid.y > 65535 || job.grid.z > 65535) return cudaErrorInvalidConfiguration;
-	if (job.shared_bytes > STATIC_LIMIT && job.shared_bytes > dynamic_shared_allowed()) return cudaErrorInvalidValue;
-	if (job.shared_bytes > shared_limit()) return cudaErrorInvalidValue;
+	if (!may_have_shared(0, job.shared_bytes)) return cudaErrorInvalidValue;
 	const uint64_t cluster = uint64_t(job.cluster.x) * job.cluster.y * job.cluster.z;
 	if (cluster == 0 || cluster > cluster_allowed()) return cudaErrorInvalidClusterSize;
 	if (job.grid.x % job.cluster.x || job.grid.y % job.cluster.y || job.grid.z % job.cluster.z) return cudaErrorInvalidConfiguration;
 	if (job.cooperative && cluster > 1) return cudaErrorNotSupported;
 	if (job.cooperative && uint64_t(job.grid.x) * job.grid.y * job.grid.z > resident_blocks(threads)) return cudaErrorCooperativeLaunchTooLarge;
 	return cudaSuccess;
+}
+
+// refused_amid makes a launch that was found too large by its first threads one that did not take place.
+static void refused_amid(const Job &job, cudaError error) {
+	if (have_report()) return;                     // something else came first
+	abandoned.store(false);
+	spoil_arenas();
+	if (checking) tell_refused(job, error, current_launch.static_used.load());
+	set_last_error(error);
 }
 
 }  // namespace cuemu
@@ -372,7 +380,7 @@ void cuemu_launch(const Job *job) {
 	if (checking && sticky_error()) return;
 	cudaError_t refused = refuse(*job);
 	if (refused != cudaSuccess) {
-		if (checking) tell_refused(*job, refused);
+		if (checking) tell_refused(*job, refused, 0);
 		set_last_error(refused);
 		return;
 	}
@@ -383,6 +391,7 @@ void cuemu_launch(const Job *job) {
 	l.next.store(0);
 	l.static_bytes.store(0);
 	l.static_used.store(0);
+	l.refused.store(cudaSuccess);
 	l.chunk = l.blocks / (8 * pool_size());
 	if (l.chunk < 1) l.chunk = 1;
 	if (l.chunk > 256) l.chunk = 256;
@@ -397,6 +406,7 @@ void cuemu_launch(const Job *job) {
 		DeviceMemory open;
 		DeviceReach busy_too;
 		run_grid(*w);
+		if (const int found = l.refused.load()) refused_amid(*job, static_cast<cudaError>(found));
 		if (checking) launch_ended();
 	}
 	if (protect) protect_end();

@@ -17,7 +17,7 @@ namespace cuemu {
 
 namespace {
 cudaError_t last_error = cudaSuccess;
-size_t allowed = STATIC_LIMIT;
+size_t shared_asked = 0;
 unsigned allowed_cluster = 8;                  // what every GPU with clusters takes
 
 // The compute capability that code sees, in tenths: 8.0, which the emulated instructions are of (but clusters, which cudaDevAttrClusterLaunch
@@ -60,7 +60,8 @@ int type_of(const void *p) {
 void set_last_error(cudaError_t error) { last_error = error; }
 
 // The largest dynamic shared memory that cudaFuncSetAttribute allowed to any kernel: a launch does not know its kernel's address.
-size_t dynamic_shared_allowed() { return allowed; }
+size_t dynamic_shared_asked() { return shared_asked; }
+size_t dynamic_shared_allowed() { return shared_asked > STATIC_LIMIT ? shared_asked : STATIC_LIMIT; }
 
 // Twice and more what cudaOccupancyMaxActiveBlocksPerMultiprocessor and the number of multiprocessors give.
 unsigned resident_blocks(uint64_t threads) {
@@ -342,7 +343,7 @@ cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value)
 	if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed && value) allowed_cluster = MAX_CLUSTER;
 	if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
 	if (value < 0 || static_cast<size_t>(value) > shared_limit()) return last_error = cudaErrorInvalidValue;
-	if (static_cast<size_t>(value) > allowed) allowed = static_cast<size_t>(value);
+	if (static_cast<size_t>(value) > shared_asked) shared_asked = static_cast<size_t>(value);
 	return cudaSuccess;
 }
 

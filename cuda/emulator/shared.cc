@@ -23,6 +23,8 @@ std::atomic<unsigned> area_count{0};
 std::atomic_flag handing_out = ATOMIC_FLAG_INIT;
 uint32_t serial_of_areas;
 
+std::atomic<unsigned> arenas_spoiled{0};       // launches that ended amid their blocks, and the program went on
+
 size_t limit_asked() {
 	const char *asked = getenv("CUEMU_SHARED_BYTES");
 	const long bytes = asked ? atol(asked) : 0;
@@ -79,6 +81,13 @@ CUEMU_PLAIN void check_red_zones(Worker &w) {
 
 size_t shared_limit() { return limit; }
 
+bool may_have_shared(size_t static_bytes, size_t dynamic_bytes) {
+	const size_t all = static_bytes + dynamic_bytes;
+	return all <= STATIC_LIMIT || (all <= limit && dynamic_bytes <= dynamic_shared_asked());
+}
+
+void spoil_arenas() { arenas_spoiled.fetch_add(1); }
+
 bool area_near(uint32_t offset, Area *area) {
 	bool found = false;
 	for (unsigned i = 0, n = area_count.load(std::memory_order_acquire); i < n; i++) {
@@ -105,8 +114,9 @@ CUEMU_PLAIN void guard_arena(Worker &w, bool closed) { mprotect(w.arena, ARENA_B
 // open_arena makes the arena the block's: for TSan new memory, for ASan out of bounds but for what has been handed out.
 CUEMU_PLAIN void open_arena(Worker &w) {
 	cuemu_arena = w.arena;
-	if (const char fill = memory_fill(); fill != w.arena_fill) {
+	if (const char fill = memory_fill(); fill != w.arena_fill || w.arena_spoiled != arenas_spoiled.load()) {
 		w.arena_fill = fill;
+		w.arena_spoiled = arenas_spoiled.load();
 		if (!CUEMU_TSAN) memset(w.arena, fill, ARENA_BYTES);
 	}
 #if CUEMU_TSAN
@@ -168,10 +178,12 @@ CUEMU_PLAIN uint32_t cuemu_shared_offset(uint64_t *slot, size_t bytes, size_t al
 	}
 	handing_out.clear(std::memory_order_release);
 	Worker &w = *this_worker;
-	if (full || l.static_used.load(std::memory_order_relaxed) + w.job->shared_bytes > shared_limit()) {
-		report(CUEMU_LAUNCH_ERROR, w.job->file, w.job->line,
-		       "the kernel declares more than %zu bytes of static shared memory, or more than %zu with %zu dynamic bytes", STATIC_LIMIT, shared_limit(),
-		       w.job->shared_bytes);
+	if (full) {
+		report(CUEMU_LAUNCH_ERROR, w.job->file, w.job->line, "the kernel declares more than %zu bytes of static shared memory", STATIC_LIMIT);
+		abandon(w);
+	}
+	if (!may_have_shared(l.static_used.load(std::memory_order_relaxed), w.job->shared_bytes)) {
+		l.refused.store(cudaErrorInvalidValue);    // known only here: a GPU's launch does not begin
 		abandon(w);
 	}
 	unpoison(w.arena + static_cast<uint32_t>(packed), bytes);

@@ -71,6 +71,9 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 		if found.ordinaryAlone && other.Wrong > v.Wrong {
 			return readsPoison(other, t, found)
 		}
+		if found.followsPoison && answer.inOneOrder() && other.Wrong > v.Wrong {
+			return readsPoison(other, t, found)
+		}
 		if found.followsPoison && (min(v.Wrong, other.Wrong) >= found.differing || answer.inOneOrder()) {
 			return readsPoison(v, t, found)
 		}
@@ -254,13 +257,17 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 // of the one under ordinary numbers are wrong.
 func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	v.Status, v.Gate = op.StatusFail, "G0"
-	how := ""
+	how, said := "", ""
 	if found.ordinaryAlone {
 		how = ", and is wrong where that was ordinary numbers"
 	}
+	if v.Sentence != "" {
+		said = "; " + v.Sentence
+	}
 	v.Sentence = fmt.Sprintf("%s depends on what memory held before the launch%s, so that an element was "+
-		"read before it was written, or one beside a buffer; %d of %d elements do; %s",
-		place(t.Name, index(found.firstDiffering, t.Shape)), how, found.differing, t.Elements(), v.Sentence)
+		"read before it was written, or one beside a buffer; %d of %d elements do%s",
+		place(t.Name, index(found.firstDiffering, t.Shape)), how, found.differing, t.Elements(),
+		said)
 	return v
 }
 

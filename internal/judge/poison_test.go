@@ -54,6 +54,26 @@ func TestReadsThePoison(t *testing.T) {
 	}
 }
 
+// Where all launches had one order no race chose between a right value and a wrong one.
+func TestReadsThePoisonInOneOrder(t *testing.T) {
+	wanted := target(op.I32, []float64{1, 2, 3}, 0)
+	wanted.Bits, wanted.Independent = true, false
+	for _, order := range []string{"", "forward"} {
+		p, a := plan(wanted), Answer{}
+		for l, y := range [][]float64{{1, 2, 3}, {1, 9, 3}, {1, 2, 3}, {1, 9, 3}} {
+			next := launch(wanted, [2]string{"a", "b"}[l%2], tensor.Encode(op.I32, y))
+			next.Order = order
+			a.Launches = append(a.Launches, next)
+		}
+		p.Launches = len(a.Launches)
+		v := Judge(p, a, Truth{Contract: "exact", Outputs: []Target{wanted}})[0]
+		want := map[string]op.Status{"": op.StatusRace, "forward": op.StatusFail}[order]
+		if v.Status != want || order != "" && v.Wrong != 1 {
+			t.Errorf("order %q: %v %q, %d wrong, want %v", order, v.Status, v.Sentence, v.Wrong, want)
+		}
+	}
+}
+
 // An element that is wrong under ordinary numbers alone was read before it was written, in all of two other
 // launches; a race may change one launch of them, and what is right under each is at least one.
 func TestReadsOrdinaryNumbers(t *testing.T) {

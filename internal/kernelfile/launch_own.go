@@ -71,7 +71,8 @@ func (found *foundLaunch) configure(c callSite, parts [][]token) {
 		found.grid = [3]string{} // of the caller's own sizes
 		found.oneBlock = number && n == 1
 	}
-	if len(parts) >= 3 {
+	found.shared = "0"
+	if len(parts) >= 3 && join(parts[2]) != "0" {
 		found.shared = c.sizes(parts[2])[0]
 	}
 }

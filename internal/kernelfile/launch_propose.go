@@ -66,7 +66,6 @@ func (b *Binding) proposeLaunch(file *File) error {
 		}
 	} else if dynamic && shared != "" {
 		l.Shared = shared
-		l.proposed = append(l.proposed, "--shared")
 	} else if dynamic {
 		l.Shared, l.guessed = fmt.Sprintf("%d * %s", element, product(l.Block)), true
 		l.proposed = append(l.proposed, "--shared")

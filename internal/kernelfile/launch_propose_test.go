@@ -93,3 +93,29 @@ func TestLaunchesOfWarps(t *testing.T) {
 		}
 	}
 }
+
+// The dynamic shared memory of a kernel that its file launches is what that launch gives it, none included:
+// no other amount is assumed, nor tried.
+func TestSharedMemoryOfTheOwnLaunch(t *testing.T) {
+	for launch, want := range map[string]string{
+		"k<<<M, 128>>>(x, y, M, N);":                      "grid (rows) and block (128) (",
+		"k<<<M, 128, 0>>>(x, y, M, N);":                   "grid (rows) and block (128) (",
+		"k<<<M, 128, 128 * sizeof(float)>>>(x, y, M, N);": "128 * 4 bytes of dynamic shared memory",
+	} {
+		all, err := Bind(ReadCUDA("__global__ void k(const float* x, float* y, int M, int N) {\n"+
+			"extern __shared__ float s[]; s[threadIdx.x] = x[blockIdx.x * N]; y[blockIdx.x * N] = s[0]; }\n"+
+			"int main() { int M = atoi(a), N = atoi(b); "+launch+" }"), Request{}, rowsAndCols(t),
+			[]op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := all[0].Launch
+		tried := false
+		for _, a := range all[0].Alternatives() {
+			tried = tried || a.Options.Shared != ""
+		}
+		if got := l.String(); !strings.Contains(got, want) || l.guessed || tried {
+			t.Errorf("%s: %s, guessed %v, others are tried: %v; want %s", launch, got, l.guessed, tried, want)
+		}
+	}
+}

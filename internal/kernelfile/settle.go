@@ -129,9 +129,13 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.Doubt = noTimeFor(known.left)
 	}
 	settled.Races = first.Raced > 0 && first.Raced == first.Wrong && !known.ordered && !t.Late() &&
-		!slices.ContainsFunc(assumed, func(a Assumption) bool { return a.Kind != GuessedLaunch })
+		!slices.ContainsFunc(assumed, Assumption.mayRace)
 	return settled
 }
+
+// mayRace says whether a wrong guess may have made threads race: other launches are tried, and which number
+// of a tensor is read where decides nothing.
+func (a Assumption) mayRace() bool { return a.Kind != GuessedLaunch && a.Kind != GuessedLayout }
 
 // leavesOpen says whether the lines of a function leave another reading open where nothing was assumed.
 func (b *Binding) leavesOpen() bool {

@@ -106,7 +106,7 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 		return err
 	}
 	x.ruleOn(c, other, outcome, &emulated)
-	if err := x.placeRace(ctx, c, other, &emulated); err != nil {
+	if err := x.inMemory(ctx, c, other, &emulated); err != nil {
 		return err
 	}
 	other.doubted(&emulated)

@@ -318,19 +318,13 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 		return x.append(&r)
 	}
 	found := x.ruleOn(c, e, outcome, &r)
-	if err := x.memoryOrOrder(ctx, c, e, &r); err != nil {
-		return err
-	}
-	if err := x.placeRace(ctx, c, e, &r); err != nil {
+	if err := x.inMemory(ctx, c, e, &r); err != nil {
 		return err
 	}
 	if err := x.relate(ctx, c, e, outcome, &r, &found); err != nil {
 		return err
 	}
 	if err := x.oneByOne(ctx, c, e, &r, &found); err != nil {
-		return err
-	}
-	if err := x.edges(ctx, c, e, &r); err != nil {
 		return err
 	}
 	if err := x.eachConfiguration(ctx, c, e, outcome, &r, &found); err != nil {

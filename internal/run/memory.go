@@ -10,7 +10,18 @@ import (
 	"triad/internal/record"
 )
 
-// What the emulator asks besides, where memory may be to blame.
+// inMemory asks the emulator besides where memory may be to blame: whether a race is one, where its lines
+// are, and what lies beside a buffer.
+func (x *execution) inMemory(ctx context.Context, c *prepared, e entry, r *record.Record) error {
+	for _, ask := range []func(context.Context, *prepared, entry, *record.Record) error{
+		x.memoryOrOrder, x.placeRace, x.edges,
+	} {
+		if err := ask(ctx, c, e, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // ownPrefix begins the names of what is in files that a user adds.
 const ownPrefix = "mine/"

@@ -125,7 +125,7 @@ void host_atomic(const void *p);                // host code is about to do an a
 void launch_returns();                          // a launch ended, and the host has not waited for it
 void check_end();                               // the program ends
 
-void tell_refused(const Job &job, cudaError error);
+void tell_refused(const Job &job, cudaError error, size_t static_bytes);  // of shared memory, as far as it is known
 cudaError check_malloc(void **p, size_t bytes, bool managed, bool pinned, const char *file, int line);
 cudaError check_free(void *p, bool pinned, const char *file, int line);
 cudaError check_register(void *p, size_t bytes, const char *file, int line);

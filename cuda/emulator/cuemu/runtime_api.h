@@ -145,7 +145,7 @@ cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value)
 
 namespace cuemu {
 void set_last_error(cudaError_t error);
-size_t dynamic_shared_allowed();
+size_t dynamic_shared_allowed(), dynamic_shared_asked();
 unsigned cluster_allowed();                                // blocks of a cluster; 1: there are none
 }  // namespace cuemu
 

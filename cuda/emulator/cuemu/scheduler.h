@@ -20,6 +20,8 @@ const size_t STATIC_LIMIT = 48 * 1024, SHARED_LIMIT = 227 * 1024, RED_ZONE = 32;
 
 // shared_limit is the shared memory of a block, static and dynamic: SHARED_LIMIT, or less by CUEMU_SHARED_BYTES, as GPUs other than Hopper's have.
 size_t shared_limit();
+// may_have_shared: above STATIC_LIMIT a kernel asks for its dynamic part first (cudaFuncSetAttribute).
+bool may_have_shared(size_t static_bytes, size_t dynamic_bytes);
 
 // A stack every 68 KiB, the lowest page unmapped. No power of two, and tops shifted by a colour: else the stacks of a block meet in the same
 // cache sets and TLB entries, and a switch costs three times as much.
@@ -95,6 +97,7 @@ struct Worker {
 	Fiber fiber[MAX_THREADS];
 	char *stacks, *arena;
 	char arena_fill;                            // of what no block of this launch has written
+	unsigned arena_spoiled;                     // so many launches had been cut short when the arena was filled
 	Async *async;                               // null until it is needed
 	void *sanitizer_home, *sanitizer_fiber[MAX_THREADS + 1], *sanitizer_fake[MAX_THREADS + 1], *sanitizer_home_fake;
 	const void *home_stack;
@@ -143,6 +146,7 @@ struct LaunchState {
 	uint64_t *ascending;
 	std::atomic<uint64_t> static_bytes;         // shared memory handed out to declarations, red zones included
 	std::atomic<uint64_t> static_used;          // without red zones
+	std::atomic<int> refused;                   // a cudaError: found when the first thread came to a declaration
 	char *dynamic_of(char *arena) const { return arena + ARENA_BYTES - (job.shared_bytes + 15) / 16 * 16; }
 };
 extern LaunchState current_launch;
@@ -239,6 +243,7 @@ inline CUEMU_PLAIN bool same_place(const Wait &wait, const char *file, int line)
 bool map_arena(Worker &w);
 void open_arena(Worker &w);
 void close_arena(Worker &w);
+void spoil_arenas();                            // a launch was cut short: what its blocks wrote is still there
 
 // report.cc: the first report of a launch stays, later ones are dropped.
 bool report(int kind, const char *file, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
