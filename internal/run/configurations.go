@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -66,7 +68,7 @@ func (x *execution) eachConfiguration(ctx context.Context, c *prepared, e entry,
 		for i := range job.Launches {
 			job.Launches[i].Order = fmt.Sprint(backend.OrderConfiguration, n)
 		}
-		other, err := x.attempt(ctx, e, job)
+		other, err := x.further(ctx, c, e, job)
 		if err != nil {
 			return err
 		}
@@ -76,17 +78,34 @@ func (x *execution) eachConfiguration(ctx context.Context, c *prepared, e entry,
 			continue
 		}
 		*found = explained
-		r.Status, r.Outputs, r.Where, r.LogTail = alone.Status, alone.Outputs, alone.Where, alone.LogTail
-		r.Explained = alone.Explained
-		where := fmt.Sprintf("; so it is where autotune takes its configuration %d of %d, %s", n+1,
-			len(names), names[n])
-		r.Message = alone.Message + where
-		for i := range r.Outputs {
-			if r.Outputs[i].Status.Weight() == op.Bad {
-				r.Outputs[i].Message += where
-			}
-		}
+		endsAs(r, alone, fmt.Sprintf("so it is where autotune takes its configuration %d of %d, %s", n+1,
+			len(names), names[n]))
 		return nil
 	}
 	return nil
+}
+
+// further runs one more job of an implementation that was judged on a case, in its turn.
+func (x *execution) further(ctx context.Context, c *prepared, e entry, job backend.Job) (backend.Outcome,
+	error,
+) {
+	l := x.lossesOf(e, c.DType)
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	began := time.Now()
+	defer func() { x.took(e, time.Since(began)) }()
+	return x.attempt(ctx, e, job)
+}
+
+// endsAs gives a record the end of a further call, with the words that say which.
+func endsAs(r *record.Record, further record.Record, which string) {
+	r.Status, r.Outputs, r.Where = further.Status, further.Outputs, further.Where
+	r.LogTail, r.Explained = further.LogTail, further.Explained
+	with := func(words string) string { return strings.TrimPrefix(words+"; "+which, "; ") }
+	r.Message = with(further.Message)
+	for i := range r.Outputs {
+		if o := &r.Outputs[i]; o.Status.Weight() == op.Bad {
+			o.Message, o.Pattern = with(o.Message), with(o.Pattern)
+		}
+	}
 }

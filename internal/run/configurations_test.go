@@ -70,7 +70,7 @@ func TestEachConfiguration(t *testing.T) {
 		e := entry{backend: b, implementation: backend.Implementation{
 			Name: "fake/row", Op: "relu", Contract: "fp32", Device: "interpreter", Outputs: []string{"y"},
 		}}
-		b.ends["configuration 1"] = rightAnswer(t, c, e)
+		b.ends["configuration 1"] = rightAnswer(c.given[0], c.launches("interpreter", op.LevelQuick))
 		r := record.Record{Status: op.StatusPass, Outputs: []record.Verdict{{Name: "y"}}}
 		var found []op.Finding
 		outcome := backend.Outcome{Configurations: of.names}
@@ -83,12 +83,11 @@ func TestEachConfiguration(t *testing.T) {
 	}
 }
 
-// rightAnswer is an outcome whose launches give the truth of relu, rounded.
-func rightAnswer(t *testing.T, c *prepared, e entry) backend.Outcome {
-	t.Helper()
+// rightAnswer is an outcome whose launches give relu of x in fp32.
+func rightAnswer(x tensor.Tensor, launches []backend.LaunchPlan) backend.Outcome {
 	var outcome backend.Outcome
-	for _, plan := range c.launches(e.implementation.Device, op.LevelQuick) {
-		y := c.given[0]
+	for _, plan := range launches {
+		y := x
 		y.Name, y.Data = "y", slices.Clone(y.Data)
 		for i := 0; i < len(y.Data); i += 4 {
 			if y.Data[i+3]&0x80 != 0 {

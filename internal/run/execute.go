@@ -330,6 +330,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	if err := x.eachConfiguration(ctx, c, e, outcome, &r, &found); err != nil {
 		return err
 	}
+	if err := x.afterTurning(ctx, c, e, &r, &found); err != nil {
+		return err
+	}
 	if c.large() && x.toldToStop() {
 		return errLeft // what was judged meanwhile may be judged in part
 	}

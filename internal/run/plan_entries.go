@@ -60,6 +60,7 @@ type work struct {
 	moderate bool // the case of its operator and dtype that a gradcheck launches more often
 	// one of the cases of its operator, pass and dtype on which every configuration of autotune is judged
 	configured bool
+	turned     bool // the case of its operator and dtype whose forward is called again: see afterTurning
 	timed      bool // a bench point that a comparison times when everything is judged
 	// the relations between calls that are asked here, by name: they need further launches
 	between map[string]bool
