@@ -9,41 +9,29 @@ import (
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
-	"triad/internal/truth"
 )
 
-// caches is a backend that gives relu of the inputs of its job, or of those it was first asked for.
+// caches is a backend that gives what is right for the inputs of its job, or for those of its case.
 type caches struct {
 	backend.Backend
+	t    *testing.T
 	c    *prepared
-	e    entry
 	kept bool
 	jobs int
 }
 
 func (b *caches) Run(_ context.Context, job backend.Job) (backend.Outcome, error) {
 	b.jobs++
-	of := b.c.given[0]
-	if !b.kept {
-		of = job.Inputs[0]
+	inputs := job.Inputs
+	if b.kept {
+		inputs = b.c.given
 	}
-	return rightAnswer(of, job.Launches), nil
+	return b.c.rightAnswer(b.t, inputs, job.Launches), nil
 }
 
 // What recognises an input by its ends, its sum and its sizes gives its last answer for another one.
 func TestAfterTurning(t *testing.T) {
-	o, err := truth.Get("relu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := o.Spec.Expand(op.Options{
-		Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
-		Dims: map[string]int64{"n": 21},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	planned := []work{{operator: o, Case: plan.Cases[0]}}
+	planned := []work{someForward(t)}
 	if err := markTurned(planned); err != nil || !planned[0].turned {
 		t.Fatalf("%v is marked: %v, %v", planned[0].Case, planned[0].turned, err)
 	}
@@ -63,13 +51,10 @@ func TestAfterTurning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &caches{c: c, kept: of.kept}
-		b.e = entry{backend: b, implementation: backend.Implementation{
-			Name: "fake/row", Op: "relu", Contract: "fp32", Device: "cpu", Outputs: []string{"y"},
-		}}
-		r := record.Record{Status: of.before, Outputs: []record.Verdict{{Name: "y"}}}
+		b := &caches{t: t, c: c, kept: of.kept}
+		r := record.Record{Status: of.before, Outputs: []record.Verdict{{Name: c.outputs[0].Name}}}
 		var found []op.Finding
-		if err := x.afterTurning(t.Context(), c, b.e, &r, &found); err != nil {
+		if err := x.afterTurning(t.Context(), c, c.row(b), &r, &found); err != nil {
 			t.Fatal(err)
 		}
 		told := strings.Contains(r.Message, "so it is where x has its inner elements in reverse") &&
