@@ -73,6 +73,42 @@ func TestEachConfiguration(t *testing.T) {
 	}
 }
 
+// An answer that is right when it is asked for again was wrong by what autotune left in the first call.
+func TestWrongWhileTuned(t *testing.T) {
+	const says = "name those that it adds to in reset_to_zero"
+	for _, of := range []struct {
+		right bool // again
+		names []string
+		told  bool
+	}{
+		{true, []string{"BLOCK=64", "BLOCK=32"}, true},
+		{false, []string{"BLOCK=64", "BLOCK=32"}, false},
+		{true, nil, false},
+	} {
+		x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
+		c, err := x.prepare(someForward(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &configured{ends: map[string]backend.Outcome{}}
+		e := c.row(b)
+		outcome := c.rightAnswer(t, c.given, c.launches(e.implementation.Device, c.level))
+		outcome.Configurations = of.names
+		r := record.Record{Status: op.StatusFail, Outputs: []record.Verdict{{Status: op.StatusFail}}}
+		if b.ends["configuration 0"] = outcome; !of.right {
+			b.ends["configuration 0"] = backend.Outcome{Status: op.StatusCrash}
+		}
+		var found []op.Finding
+		if err := x.eachConfiguration(t.Context(), c, e, outcome, &r, &found); err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != op.StatusFail || strings.Contains(r.Message, says) != of.told ||
+			strings.Contains(r.Outputs[0].Pattern, says) != of.told {
+			t.Errorf("%v: %v %q", of, r.Status, r.Message)
+		}
+	}
+}
+
 // someForward is a small case of ordinary data, for tests of what follows a judged call.
 func someForward(t *testing.T) work {
 	t.Helper()
