@@ -35,13 +35,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     loaded = [tensors.load(memory, ref, device) for ref in run["inputs"]]
     inputs = [tensor for _, tensor in loaded]
     allocations = tensors.PoisonedAllocations(request["poison"])
-    implementation_module.ONE_BY_ONE = request.get("order") == "one by one"
-    recorded = RecordedCalls() if request.get("order") == "recorded" else None
-    asked = request.get("order", "").partition("configuration ")[2]
-    implementation_module.CONFIGURATION = int(asked or 0)
-    implementation_module.CONFIGURATIONS.clear()
-    tensors.OutOfBounds.last = None
-    absent_streams.begin()
+    recorded = _begin(request.get("order", ""))
     outcome: dict[str, Any] = {}
     returned: tuple = ()
     own: dict[str, torch.Tensor] = {}
@@ -75,11 +69,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     outputs: list[dict[str, Any]] = []
     named = dict(zip(implementation.gives(direction), returned))
     guards = [entry for buffer, _ in loaded for entry in buffer.report()] + allocations.report(named)
-    reply: dict[str, Any] = {"inputs": [tensors.checksum(buffer) for buffer, _ in loaded]}
-    if recorded:
-        reply["calls"] = sorted(recorded.names)
-    if implementation_module.CONFIGURATIONS:
-        reply["configurations"] = list(implementation_module.CONFIGURATIONS)
+    reply = {"inputs": [tensors.checksum(buffer) for buffer, _ in loaded], **_learned(recorded)}
     if not outcome:
         try:
             outputs = _outputs(implementation.gives(direction), returned, request["outputs"], memory, device)
@@ -93,6 +83,23 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     if fault:
         reply["fault"] = fault
     return {**reply, **outcome, "outputs": [] if outcome else outputs}
+
+
+def _begin(order: str) -> RecordedCalls | None:
+    """Begins a launch of this order; gives what records its calls, where they are asked for."""
+    implementation_module.ONE_BY_ONE = order == "one by one"
+    implementation_module.CONFIGURATION = int(order.partition("configuration ")[2] or 0)
+    implementation_module.CONFIGURATIONS.clear()
+    tensors.OutOfBounds.last = None
+    absent_streams.begin()
+    return RecordedCalls() if order == "recorded" else None
+
+
+def _learned(recorded: RecordedCalls | None) -> dict[str, Any]:
+    """What a launch showed of the implementation."""
+    learned = {"calls": sorted(recorded.names) if recorded else [],
+               "configurations": list(implementation_module.CONFIGURATIONS)}
+    return {name: value for name, value in learned.items() if value}
 
 
 @contextlib.contextmanager

@@ -112,6 +112,14 @@ type Outcome struct {
 	Usual time.Duration
 }
 
+// Learned adds what a launch said of the implementation, however it ended.
+func (o *Outcome) Learned(l LaunchReply) {
+	o.Calls = append(o.Calls, l.Calls...)
+	if len(l.Configurations) > len(o.Configurations) {
+		o.Configurations = l.Configurations
+	}
+}
+
 // ChangedItsMind makes a decline that came after a launch of the same call what it is: what was taken once
 // may not be declined then, by what the first launch saw.
 func (o *Outcome) ChangedItsMind() {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -55,38 +57,84 @@ func (x *execution) eachConfiguration(ctx context.Context, c *prepared, e entry,
 	r *record.Record, found *[]op.Finding,
 ) error {
 	names := outcome.Configurations
-	if !c.configured || len(names) < 2 || r.Status.Weight() == op.Bad || len(r.Outputs) == 0 {
+	if len(names) < 2 {
+		return nil
+	}
+	if r.Status.Weight() == op.Bad {
+		return x.onceTuned(ctx, c, e, 0, r)
+	}
+	if !c.configured || len(r.Outputs) == 0 {
 		return nil
 	}
 	for n := 1; n < min(len(names), mostConfigurations); n++ {
-		job, err := x.job(ctx, c, e)
+		alone, explained, err := x.inConfiguration(ctx, c, e, n, r)
 		if err != nil {
 			return err
 		}
-		for i := range job.Launches {
-			job.Launches[i].Order = fmt.Sprint(backend.OrderConfiguration, n)
-		}
-		other, err := x.attempt(ctx, e, job)
-		if err != nil {
-			return err
-		}
-		alone := newRecord(c, e, r.Seed, r.Started)
-		explained := x.ruleOnLaunches(c, e, other, &alone, len(job.Launches))
-		if alone.Status.Weight() != op.Bad && other.Status == op.StatusUnknown {
+		if alone.Status.Weight() != op.Bad && len(alone.Outputs) > 0 {
 			continue
 		}
 		*found = explained
-		r.Status, r.Outputs, r.Where, r.LogTail = alone.Status, alone.Outputs, alone.Where, alone.LogTail
-		r.Explained = alone.Explained
-		where := fmt.Sprintf("; so it is where autotune takes its configuration %d of %d, %s", n+1,
-			len(names), names[n])
-		r.Message = alone.Message + where
-		for i := range r.Outputs {
-			if r.Outputs[i].Status.Weight() == op.Bad {
-				r.Outputs[i].Message += where
-			}
-		}
-		return nil
+		endsAs(r, alone, fmt.Sprintf("so it is where autotune takes its configuration %d of %d, %s", n+1,
+			len(names), names[n]))
+		return x.onceTuned(ctx, c, e, n, r)
 	}
 	return nil
+}
+
+// inConfiguration judges a case as r was judged, where autotune takes its configuration n.
+func (x *execution) inConfiguration(ctx context.Context, c *prepared, e entry, n int, r *record.Record) (
+	record.Record, []op.Finding, error,
+) {
+	alone := newRecord(c, e, r.Seed, r.Started)
+	job, err := x.job(ctx, c, e)
+	if err != nil {
+		return alone, nil, err
+	}
+	for i := range job.Launches {
+		job.Launches[i].Order = fmt.Sprint(backend.OrderConfiguration, n)
+	}
+	outcome, err := x.further(ctx, c, e, job)
+	if err != nil {
+		return alone, nil, err
+	}
+	return alone, x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches)), nil
+}
+
+// onceTuned says of a wrong answer whether it is right when the kernel is not tried any more.
+func (x *execution) onceTuned(ctx context.Context, c *prepared, e entry, n int, r *record.Record) error {
+	if r.Status != op.StatusFail && r.Status != op.StatusRace { // nothing was compared
+		return nil
+	}
+	later, _, err := x.inConfiguration(ctx, c, e, n, r)
+	if err == nil && later.Status.Weight() == op.Good {
+		endsAs(r, *r, "only the first call of a size is wrong, in which autotune tries the kernel on the "+
+			"same tensors: name those that it adds to in reset_to_zero")
+	}
+	return err
+}
+
+// further runs one more job of an implementation that was judged on a case, in its turn.
+func (x *execution) further(ctx context.Context, c *prepared, e entry, job backend.Job) (backend.Outcome,
+	error,
+) {
+	l := x.lossesOf(e, c.DType)
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	began := time.Now()
+	defer func() { x.took(e, time.Since(began)) }()
+	return x.attempt(ctx, e, job)
+}
+
+// endsAs gives a record the end of a further call, with the words that say which.
+func endsAs(r *record.Record, further record.Record, which string) {
+	r.Status, r.Outputs, r.Where = further.Status, further.Outputs, further.Where
+	r.LogTail, r.Explained = further.LogTail, further.Explained
+	with := func(words string) string { return strings.TrimPrefix(words+"; "+which, "; ") }
+	r.Message = with(further.Message)
+	for i := range r.Outputs {
+		if o := &r.Outputs[i]; o.Status.Weight() == op.Bad {
+			o.Message, o.Pattern = with(o.Message), with(o.Pattern)
+		}
+	}
 }

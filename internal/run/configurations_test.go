@@ -31,15 +31,7 @@ func (b *configured) Run(_ context.Context, job backend.Job) (backend.Outcome, e
 // Each configuration but the first is launched as the case is; the first that is wrong ends the record, and
 // names what autotune takes.
 func TestEachConfiguration(t *testing.T) {
-	o, err := truth.Get("relu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, DTypes: []string{"fp32"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	planned := []work{{operator: o, Case: plan.Cases[0]}}
+	planned := []work{someForward(t)}
 	if err := markConfigured(planned); err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +59,9 @@ func TestEachConfiguration(t *testing.T) {
 		b := &configured{ends: map[string]backend.Outcome{
 			"configuration 1": {}, "configuration 2": {Status: op.StatusCrash, Sentence: "exited 7"},
 		}}
-		e := entry{backend: b, implementation: backend.Implementation{
-			Name: "fake/row", Op: "relu", Contract: "fp32", Device: "interpreter", Outputs: []string{"y"},
-		}}
-		b.ends["configuration 1"] = rightAnswer(t, c, e)
-		r := record.Record{Status: op.StatusPass, Outputs: []record.Verdict{{Name: "y"}}}
+		e := c.row(b)
+		b.ends["configuration 1"] = c.rightAnswer(t, c.given, c.launches(e.implementation.Device, c.level))
+		r := record.Record{Status: op.StatusPass, Outputs: []record.Verdict{{Name: c.outputs[0].Name}}}
 		var found []op.Finding
 		outcome := backend.Outcome{Configurations: of.names}
 		if err := x.eachConfiguration(t.Context(), c, e, outcome, &r, &found); err != nil {
@@ -83,27 +73,94 @@ func TestEachConfiguration(t *testing.T) {
 	}
 }
 
-// rightAnswer is an outcome whose launches give the truth of relu, rounded.
-func rightAnswer(t *testing.T, c *prepared, e entry) backend.Outcome {
+// An answer that is right when it is asked for again was wrong by what autotune left in the first call.
+func TestWrongWhileTuned(t *testing.T) {
+	const says = "name those that it adds to in reset_to_zero"
+	for _, of := range []struct {
+		right bool // again
+		names []string
+		told  bool
+	}{
+		{true, []string{"BLOCK=64", "BLOCK=32"}, true},
+		{false, []string{"BLOCK=64", "BLOCK=32"}, false},
+		{true, nil, false},
+	} {
+		x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
+		c, err := x.prepare(someForward(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &configured{ends: map[string]backend.Outcome{}}
+		e := c.row(b)
+		outcome := c.rightAnswer(t, c.given, c.launches(e.implementation.Device, c.level))
+		outcome.Configurations = of.names
+		r := record.Record{Status: op.StatusFail, Outputs: []record.Verdict{{Status: op.StatusFail}}}
+		if b.ends["configuration 0"] = outcome; !of.right {
+			b.ends["configuration 0"] = backend.Outcome{Status: op.StatusCrash}
+		}
+		var found []op.Finding
+		if err := x.eachConfiguration(t.Context(), c, e, outcome, &r, &found); err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != op.StatusFail || strings.Contains(r.Message, says) != of.told ||
+			strings.Contains(r.Outputs[0].Pattern, says) != of.told {
+			t.Errorf("%v: %v %q", of, r.Status, r.Message)
+		}
+	}
+}
+
+// someForward is a small case of ordinary data, for tests of what follows a judged call.
+func someForward(t *testing.T) work {
 	t.Helper()
+	o := judgedOperator(t)
+	plan, err := o.Spec.Expand(op.Options{
+		Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+		Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(plan.Cases, func(c op.Case) bool { return c.Dims[0].Value > 1 })
+	return work{operator: o, Case: plan.Cases[at]}
+}
+
+// row is an implementation of the case's operator that gives its first output.
+func (c *prepared) row(b backend.Backend) entry {
+	return entry{backend: b, implementation: backend.Implementation{
+		Name: "fake/row", Op: c.Op, Contract: c.operator.Spec.DefaultContract(c.DType), Device: "cpu",
+		Outputs: []string{c.outputs[0].Name},
+	}}
+}
+
+// rightAnswer is an outcome whose launches give the truth of these inputs, rounded, as the first output.
+func (c *prepared) rightAnswer(t *testing.T, inputs []tensor.Tensor, launches []backend.LaunchPlan,
+) backend.Outcome {
+	t.Helper()
+	all, err := c.operator.TruthOf(c.Case, c.operator.Spec.DefaultContract(c.DType), inputs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared, target := c.outputs[0], all.Outputs[0]
+	rounded := make([]float64, len(target.R))
+	for i, r := range target.R {
+		rounded[i] = tensor.Round(target.DType, r, target.Saturate)
+	}
+	y := tensor.New(declared.Name, declared.DType, declared.Shape)
+	y.Data = tensor.Encode(declared.DType, rounded)
 	var outcome backend.Outcome
-	for _, plan := range c.launches(e.implementation.Device, op.LevelQuick) {
-		y := c.given[0]
-		y.Name, y.Data = "y", slices.Clone(y.Data)
-		for i := 0; i < len(y.Data); i += 4 {
-			if y.Data[i+3]&0x80 != 0 {
-				copy(y.Data[i:i+4], make([]byte, 4))
+	for _, plan := range launches {
+		given := backend.OutputRef{
+			Name: y.Name, Present: true, DType: y.DType.String(), Shape: y.Shape, Stride: y.Stride,
+		}
+		var outputs []backend.Output
+		for i, o := range c.outputs {
+			if i == 0 {
+				outputs = append(outputs, backend.Output{OutputRef: given, Tensor: y})
+			} else {
+				outputs = append(outputs, backend.Output{OutputRef: backend.OutputRef{Name: o.Name}})
 			}
 		}
-		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{
-			Plan: plan, Outputs: []backend.Output{{
-				OutputRef: backend.OutputRef{
-					Name: "y", Present: true, DType: "fp32", Shape: y.Shape,
-					Stride: tensor.Contiguous(y.Shape),
-				},
-				Tensor: y,
-			}},
-		})
+		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{Plan: plan, Outputs: outputs})
 	}
 	return outcome
 }

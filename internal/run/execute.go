@@ -321,13 +321,7 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	if err := x.inMemory(ctx, c, e, &r); err != nil {
 		return err
 	}
-	if err := x.relate(ctx, c, e, outcome, &r, &found); err != nil {
-		return err
-	}
-	if err := x.oneByOne(ctx, c, e, &r, &found); err != nil {
-		return err
-	}
-	if err := x.eachConfiguration(ctx, c, e, outcome, &r, &found); err != nil {
+	if err := x.callAgain(ctx, c, e, outcome, &r, &found); err != nil {
 		return err
 	}
 	if c.large() && x.toldToStop() {
@@ -350,6 +344,23 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	}
 	c.keep(e.implementation.Name, r.ID, outcome)
 	return x.dump(c, e.implementation.Name, outcome)
+}
+
+// callAgain makes the further calls that are asked of an implementation on a case, and records what is wrong
+// in them. found becomes what explains that.
+func (x *execution) callAgain(ctx context.Context, c *prepared, e entry, outcome backend.Outcome,
+	r *record.Record, found *[]op.Finding,
+) error {
+	if err := x.relate(ctx, c, e, outcome, r, found); err != nil {
+		return err
+	}
+	if err := x.oneByOne(ctx, c, e, r, found); err != nil {
+		return err
+	}
+	if err := x.eachConfiguration(ctx, c, e, outcome, r, found); err != nil {
+		return err
+	}
+	return x.afterTurning(ctx, c, e, r, found)
 }
 
 // placeRace names the lines of a race.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func (r *Runner) PlanCompare(ctx context.Context, request Request) (*Plan, error
 			return nil, err
 		}
 	}
-	if err := markConfigured(p.judged); err != nil {
+	if err := errors.Join(markConfigured(p.judged), markTurned(p.judged)); err != nil {
 		return nil, err
 	}
 	return p, p.cut(request.Shard)

@@ -61,6 +61,7 @@ type work struct {
 	ordinary bool // the case of its pass and dtype that is launched into ordinary numbers, too
 	// one of the cases of its operator, pass and dtype on which every configuration of autotune is judged
 	configured bool
+	turned     bool // the case of its operator and dtype whose forward is called again: see afterTurning
 	timed      bool // a bench point that a comparison times when everything is judged
 	// the relations between calls that are asked here, by name: they need further launches
 	between map[string]bool

@@ -111,10 +111,7 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 	}
 	firsts := make([]copied, len(job.Outputs))
 	for i, l := range reply.Launches {
-		outcome.Calls = append(outcome.Calls, l.Calls...)
-		if len(l.Configurations) > len(outcome.Configurations) {
-			outcome.Configurations = l.Configurations
-		}
+		outcome.Learned(l)
 		if l.Status != op.StatusUnknown {
 			if !mayReport(l.Status) {
 				return incomplete("launch %d says %v, which is not for a worker to say", i, l.Status)

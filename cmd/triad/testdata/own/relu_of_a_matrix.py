@@ -10,7 +10,7 @@ def relu_kernel(x, y, M, N, sm, sn, BM: tl.constexpr, BN: tl.constexpr):
     j = tl.program_id(1) * BN + tl.arange(0, BN)
     m = (i[:, None] < M) & (j[None, :] < N)
     p = i[:, None] * sm + j[None, :] * sn
-    tl.store(y + p, tl.maximum(tl.load(x + p, mask=m), 0), mask=m)
+    tl.store(y + p, tl.maximum(tl.load(x + p, mask=m), 0, propagate_nan=tl.PropagateNan.ALL), mask=m)
 
 
 def relu(x):
