@@ -57,6 +57,8 @@ type AttributeSpec struct {
 	// Least and Below are bounds of an int or a float: at least this, and less than that; nil: none.
 	Least *float64 `toml:"least"`
 	Below *float64 `toml:"below"`
+	// Draws says of an int that random numbers follow from it: another seed of the inputs gives another one.
+	Draws bool `toml:"draws"`
 
 	value Expression // of an int or float
 	word  string     // of a bool or enum
