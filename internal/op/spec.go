@@ -296,7 +296,7 @@ type checkShape struct {
 var Distributions = []string{
 	"normal", "scaled", "shifted", "constant", "zeros", "integers", "outlier", "low_logits", "neg_inf_mask",
 	"non_finite", "extremes", "late_max", "row_offsets", "ties", "sparse",
-	"halfway",
+	"halfway", "balanced",
 }
 
 // Layouts names every way the differentiable inputs may lie in memory.
