@@ -92,6 +92,7 @@ func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareO
 		return err
 	}
 	request.Seed, request.Shard = files.Seed(), run.Shard{}
+	request.Options.Seed = request.Seed
 	r := &filesRun{
 		app: a, o: o, request: request, refused: cases[0], gpu: onGPU, workers: options, session: files,
 		began: time.Now(), fileRows: o.fileRows(),

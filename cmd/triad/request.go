@@ -20,9 +20,7 @@ import (
 	"triad/internal/worker"
 )
 
-// defaultSeed is the seed of the inputs where nobody asks for another: results of two days then speak of the
-// same bits.
-const defaultSeed = 20240229
+const defaultSeed = op.DefaultSeed
 
 // caseFlags choose what is run: the flags of every verb that runs something.
 type caseFlags struct {
@@ -73,6 +71,7 @@ func (f *caseFlags) request(names []string) (run.Request, error) {
 		return r, err
 	}
 	r.Seed, err = parseSeed(f.seed)
+	r.Options.Seed = r.Seed
 	return r, err
 }
 

@@ -64,7 +64,8 @@ func TestMacrosOfTheFileDoNotReachTheCaller(t *testing.T) {
 func TestPlainFilesTakeAnyPlace(t *testing.T) {
 	tensors := func(o *catalog.Operator) int { return len(o.Spec.InputSpecs) + len(o.Spec.OutputSpecs) }
 	at := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {
-		return tensors(o) == 2 && len(o.Spec.Dims) == 1 && len(o.Spec.Attributes) == 0 && o.Spec.Backward != nil
+		return tensors(o) == 2 && len(o.Spec.Dims) == 1 && len(o.Spec.Attributes) == 0 &&
+			o.Spec.Backward != nil
 	})
 	s := catalog.All()[at].Spec
 	in, out, n := s.InputSpecs[0].Name, s.OutputSpecs[0].Name, s.Dims[0].Name
@@ -73,7 +74,8 @@ func TestPlainFilesTakeAnyPlace(t *testing.T) {
 		"float4 v;": true, "__nv_bfloat162 v;": true, "auto p = (const Pack *)0;": true,
 		"auto p = reinterpret_cast<const long *>(0);": true, "asm volatile(\"ld.v2\");": true,
 	} {
-		text := "__global__ void k(const float *" + in + ", float *" + out + ", int " + n + ") {\n" + line + "\n}\n" +
+		text := "__global__ void k(const float *" + in + ", float *" + out + ", int " + n + ") {\n" +
+			line + "\n}\n" +
 			"int main() { float *p = (float *)malloc(128); cudaMalloc((void **)&p, 8); }\n"
 		all, err := Bind(ReadCUDA(text), Request{}, s, []op.Pass{op.Forward}, Options{})
 		if err != nil {

@@ -53,6 +53,9 @@ type Options struct {
 	// where saved tensors may come from, "own" or "driver", as far as some backward takes them from there;
 	// empty: from both
 	SavedFrom []string
+	// that of the inputs; one that is neither 0 nor DefaultSeed changes attributes that random numbers follow
+	// from, unless they are asked for
+	Seed uint64 `json:"-"`
 }
 
 // Plan is what a spec expands to, in an order that is the same every time.
@@ -160,6 +163,7 @@ func (s *Spec) sites(o Options) ([]site, error) {
 			}
 		}
 		maps.Copy(next.dims, o.Dims)
+		s.reseed(next.attributes, o.Seed)
 		maps.Copy(next.attributes, o.Attributes)
 		if len(o.Dims) > 0 {
 			next.device = "" // the mark spoke of the size that was there

@@ -200,6 +200,9 @@ func (a *AttributeSpec) compile(isDim func(string) bool) error {
 	if (a.Type == "enum") != (len(a.Values) > 0) {
 		return fmt.Errorf("type %q with values %v: an enum, and nothing else, has values", a.Type, a.Values)
 	}
+	if a.Draws && a.Type != "int" {
+		return fmt.Errorf("type %q draws: only an int does", a.Type)
+	}
 	if a.Positive && a.Type != "float" {
 		return fmt.Errorf("type %q is positive: only a float is", a.Type)
 	}

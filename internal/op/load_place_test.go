@@ -23,7 +23,7 @@ func TestLoadSaysWhere(t *testing.T) {
 		},
 		{
 			`type = "float"`, `typ = "float"`, lineOf(`type = "float"`),
-			"unknown key attributes.typ: want of below, default, least, name, positive, type, values",
+			"unknown key attributes.typ: want of below, default, draws, least, name, positive, type, values",
 		},
 		{
 			`type = "float"`, `type = "flot"`, lineOf(`name = "eps"`),

@@ -126,6 +126,7 @@ var badSpecs = []struct{ from, to, want string }{
 	{`type = "float"`, `type = "real"`, "want bool, int, float or enum"},
 	{`type = "float"`, `type = "enum"`, "has values"},
 	{`default = false`, "default = false\npositive = true", `type "bool" is positive: only a float is`},
+	{`default = false`, "default = false\ndraws = true", `type "bool" draws: only an int does`},
 	{`default = false`, "default = false\nleast = 0", `type "bool" has bounds: only an int or a float has`},
 	{`default = "fp16"`, `default = "fp8"`, "want one of fp16, fp32"},
 	{`default = false`, ``, "default: want one"},

@@ -58,6 +58,8 @@ type AttributeSpec struct {
 	// Least and Below are bounds of an int or a float: at least this, and less than that; nil: none.
 	Least *float64 `toml:"least"`
 	Below *float64 `toml:"below"`
+	// Draws says of an int that random numbers follow from it: another seed of the inputs gives another one.
+	Draws bool `toml:"draws"`
 
 	value Expression // of an int or float
 	word  string     // of a bool or enum
@@ -298,7 +300,7 @@ type checkShape struct {
 var Distributions = []string{
 	"normal", "scaled", "shifted", "constant", "zeros", "integers", "outlier", "low_logits", "neg_inf_mask",
 	"non_finite", "extremes", "late_max", "row_offsets", "ties", "sparse",
-	"halfway",
+	"halfway", "balanced",
 }
 
 // Layouts names every way the differentiable inputs may lie in memory.

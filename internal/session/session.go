@@ -58,6 +58,7 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 			return nil, ResumeFailure(err)
 		}
 		c.Request.Seed, c.Request.Before = kept.session.Info().Seed, kept.before
+		c.Request.Options.Seed = c.Request.Seed
 	}
 	show := c.Progress.Show
 	if c.Part != "" {

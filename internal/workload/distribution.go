@@ -24,6 +24,7 @@ type drawing struct {
 	about      *float64 // what integers of the normal distribution lie near
 	// the first input's values, where this is another of its shape
 	beside []float64
+	first  bool // it is the first input
 	// what non_finite means
 	manyNonFinite, withZeros bool
 }
@@ -56,6 +57,7 @@ var distributions = map[string]func(d *drawing, x []float64){
 	"ties":         (*drawing).ties,
 	"sparse":       (*drawing).sparse,
 	"halfway":      (*drawing).halfway,
+	"balanced":     (*drawing).balanced,
 }
 
 // draw gives the values of a tensor.
@@ -243,7 +245,7 @@ func (d *drawing) nonFiniteRows(x []float64, s *stream) {
 }
 
 // extremes: by turns rows of the smallest numbers of the dtype, rows of its largest, and normal rows with
-// some of both and with neighbours of 1.
+// some of both, with neighbours of 1, and with numbers of every magnitude between 1 and the largest.
 func (d *drawing) extremes(x []float64) {
 	d.normal(x)
 	start := d.start(3)
@@ -259,8 +261,11 @@ func (d *drawing) extremes(x []float64) {
 		kinds := [3][]float64{small, large, mixed}[(r+start)%3]
 		for i := range row {
 			w := s.word(uint64(r*d.cols + int64(i)))
-			if (r+start)%3 == 2 && w>>31 == 0 {
-				continue // half of a mixed row stays normal
+			if (r+start)%3 == 2 && w>>31 == 0 { // half of a mixed row stays normal, or nearly so
+				if w>>29 == 0 {
+					row[i] = math.Ldexp(row[i], int(w&0xffff)*math.Ilogb(f.Max)>>16)
+				}
+				continue
 			}
 			row[i] = math.Copysign(kinds[w>>8%uint32(len(kinds))], row[i])
 		}
@@ -304,6 +309,30 @@ func (d *drawing) halfway(x []float64) {
 			part[i] = little
 			if at < whole && bits.OnesCount64(at&function)%2 == 1 {
 				part[i] = 1
+			}
+		}
+	})
+}
+
+// favourite is how far a balanced row lies in the direction of its turn.
+const favourite = 8
+
+// balanced: in each row of the first input one element is large, in one column after the other. Parameters
+// around 0 whose rows are as many as there are experts favour these columns in turn: each expert is chosen
+// about as often as another.
+func (d *drawing) balanced(x []float64) {
+	d.normal(x)
+	if d.first {
+		d.eachRow(x, nil, func(_ *stream, r int64, row []float64) { row[r%int64(len(row))] += favourite })
+	}
+}
+
+// favours makes rows of parameters favour the columns of a balanced input in turn.
+func (d *drawing) favours(x []float64) {
+	d.eachRow(x, nil, func(_ *stream, r int64, row []float64) {
+		for i := range row {
+			if int64(i)%d.rows == r || r >= d.cols && r%d.cols == int64(i) {
+				row[i]++
 			}
 		}
 	})

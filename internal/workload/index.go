@@ -9,7 +9,8 @@ import (
 
 // offsets draws where consecutive groups of n elements begin, and their end: integers that rise from 0 to n.
 // The distribution says how uneven the groups are: all of one size under constant and ties, all elements in
-// one group under outlier, most groups empty under sparse; else random, one in eight empty.
+// one group under outlier, each half as large as the one before under scaled, most groups empty under sparse;
+// else random, one in eight empty.
 func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 	groups := d.elements - 1
 	if groups < 0 || groups == 0 && n != 0 {
@@ -35,6 +36,12 @@ func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 				x[i] = float64(n)
 			}
 		}
+		return x, nil
+	case "scaled":
+		for i := range x[1:] {
+			x[i+1] = float64(n - n>>min(i+1, 62))
+		}
+		x[len(x)-1] = float64(n)
 		return x, nil
 	case "sparse":
 		fresh = 1

@@ -50,6 +50,9 @@ func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64
 		d.affine(x, exact, 1)
 	case "bias":
 		d.affine(x, exact, 0)
+		if distribution == "balanced" {
+			d.favours(x)
+		}
 	case "mask":
 		d.mask(x)
 	case "cos", "sin":

@@ -182,3 +182,35 @@ func TestOneOffset(t *testing.T) {
 		}
 	}
 }
+
+// Under balanced the experts of a router, rows of parameters, are chosen about equally often.
+func TestBalanced(t *testing.T) {
+	all := everySpec(t)
+	s := all[slices.IndexFunc(all, func(s *op.Spec) bool {
+		return slices.Contains(s.Check.Distributions, "balanced")
+	})]
+	dims := map[string]int64{}
+	for i, d := range s.Dims { // tokens, experts, columns, columns between
+		dims[d.Name] = []int64{240, 5, 24, 3}[i]
+	}
+	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "bf16", Distribution: "balanced"}, dims, nil)
+	drawn := inputs(t, s, c, defaultSeed)
+	x, router := drawn[s.InputSpecs[0].Name].Float64s(), drawn[s.InputSpecs[1].Name].Float64s()
+	chosen := make([]int, 5)
+	for row := range slices.Chunk(x, 24) {
+		best, most := 0, math.Inf(-1)
+		for e := range 5 {
+			score := 0.0
+			for i, v := range row {
+				score += v * router[24*e+i]
+			}
+			if score > most {
+				best, most = e, score
+			}
+		}
+		chosen[best]++
+	}
+	if slices.Min(chosen) < 24 || slices.Max(chosen) > 80 {
+		t.Errorf("of 240 tokens the experts have %v", chosen)
+	}
+}

@@ -176,6 +176,7 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		dtype: d, integer: m.spec.Check.Integers,
 		manyNonFinite: m.spec.Check.NonFinite == "rows", withZeros: m.spec.Check.NonFinite == "products",
 	}
+	g.first = m.spec.InputSpecs[0].Name == name
 	if first := m.drawn[m.spec.InputSpecs[0].Name]; first != nil && slices.Equal(first.shape, s.shape) {
 		g.beside = first.values
 	}
@@ -303,8 +304,8 @@ func (m *maker) layout(t op.TensorType) string {
 	return "contiguous"
 }
 
-// alone is the input that begins at an odd place while the others do not: each dtype has another one, of those
-// that hold something in the case.
+// alone is the input that begins at an odd place while the others do not: each dtype has another one, of
+// those that hold something in the case.
 func (m *maker) alone() string {
 	types, _ := m.types()
 	names := slices.DeleteFunc(m.spec.Laid(m.c.Pass), func(name string) bool {

@@ -1,0 +1,24 @@
+package op
+
+import (
+	"math"
+	"strconv"
+)
+
+// DefaultSeed is the seed of the inputs where nobody asks for another: results of two days then speak of the
+// same bits.
+const DefaultSeed = 20240229
+
+// reseed changes the attributes of a shape that random numbers follow from: a file that holds those of the
+// default seed is wrong under another.
+func (s *Spec) reseed(attributes map[string]string, seed uint64) {
+	if seed == 0 || seed == DefaultSeed {
+		return
+	}
+	for _, a := range s.Attributes {
+		if a.Draws {
+			pinned, _ := strconv.ParseInt(attributes[a.Name], 10, 64)
+			attributes[a.Name] = strconv.FormatInt(pinned^int64(seed&math.MaxInt32), 10)
+		}
+	}
+}
