@@ -9,7 +9,6 @@ package declaration
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,6 +34,7 @@ type Word struct {
 type Line struct {
 	Operator string
 	At       Place // of the operator's name
+	Indented bool
 	Words    []Word
 }
 
@@ -55,16 +55,11 @@ func Find(text, sign string) ([]Line, error) {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		rest := strings.TrimSpace(strings.TrimPrefix(line, "\ufeff"))
-		comment, is := strings.CutPrefix(rest, sign)
+		said, is := behindMarker(line, sign)
 		if !is {
 			continue
 		}
-		said, is := strings.CutPrefix(strings.TrimSpace(comment), marker)
-		if !is {
-			continue
-		}
-		p := parser{text: said, number: number, before: columns(line[:strings.Index(line, said+"")])}
+		p := parser{text: said, number: number, before: columns(line[:strings.LastIndex(line, said)])}
 		if said == "" {
 			p.before = columns(strings.TrimRightFunc(line, unicode.IsSpace))
 		}
@@ -72,9 +67,34 @@ func Find(text, sign string) ([]Line, error) {
 		if err != nil {
 			return nil, err
 		}
+		one.Indented = strings.TrimLeft(line, " \t") != line
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// behindMarker is what stands in a line behind the marker.
+func behindMarker(line, sign string) (said string, is bool) {
+	comment, is := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), sign)
+	if !is {
+		return "", false
+	}
+	return strings.CutPrefix(strings.TrimSpace(comment), marker)
+}
+
+// Without is a text without what its lines say: who reads the rest of a file is not to find it there.
+func Without(text, sign string) string {
+	if !strings.Contains(text, marker) {
+		return text
+	}
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		if said, is := behindMarker(line, sign); is {
+			line = strings.Replace(line, marker+said, "", 1)
+		}
+		all.WriteString(line)
+	}
+	return all.String()
 }
 
 func columns(text string) int { return utf8.RuneCountInString(text) }
@@ -215,9 +235,4 @@ func quoted(value string) string {
 		}
 	}
 	return value
-}
-
-// IsOpen says whether something of the line is still to be filled in.
-func (l Line) IsOpen() bool {
-	return slices.ContainsFunc(l.Words, func(w Word) bool { return w.Value == Open })
 }

@@ -31,8 +31,9 @@ func TestLines(t *testing.T) {
 		(w.ValueAt != Place{2, 49}) {
 		t.Errorf("the third word is %+v", w)
 	}
-	if !lines[0].IsOpen() || lines[1].IsOpen() {
-		t.Error("what is open of the lines is not seen")
+	const left = "int a;\n  // \r\n//\n// triad is a name\nx = 1 // triad: no\n"
+	if got := Without(text, "//"); got != left {
+		t.Errorf("without its lines the text is %q, want %q", got, left)
 	}
 }
 

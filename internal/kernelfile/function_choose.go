@@ -454,7 +454,7 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 	}
 	switch others := f.ofOthers(r); {
 	case others != "":
-		message += fmt.Sprintf(" as %s. %s%s", r.operator, NotTaken, others)
+		message += fmt.Sprintf(" as %s; %s%s", r.operator, NotTaken, others)
 	case r.Function != "" && slices.Contains(have, r.Function):
 		message = fmt.Sprintf("%s is not taken for a %v by its name: add @forward or @backward after it",
 			r.Function, passes)

@@ -111,10 +111,7 @@ func withLine(lines []string, function int, text string) (all []string, at int, 
 	if function < 0 || function >= len(lines) {
 		return nil, 0, false
 	}
-	at = function
-	for at > 0 && belongsToNext(lines[at-1], strings.HasPrefix(text, kernelfile.PythonSign)) {
-		at--
-	}
+	at = headOf(lines, function, strings.HasPrefix(text, kernelfile.PythonSign))
 	below, mark := lines[at], ""
 	if rest, marked := strings.CutPrefix(below, "\ufeff"); marked {
 		below, mark = rest, "\ufeff"
@@ -128,17 +125,25 @@ func withLine(lines []string, function int, text string) (all []string, at int, 
 	return all, at, true
 }
 
-// belongsToNext says whether a line begins what the next one goes on with: a decorator of Python, or in C++
-// the head of a template and what stands before the name of a function.
-func belongsToNext(line string, python bool) bool {
-	line = strings.TrimSpace(line)
-	ends := func(end string) bool { return strings.HasSuffix(line, end) }
-	begins := func(begin string) bool { return strings.HasPrefix(line, begin) }
-	if python {
-		return begins("@")
+// headOf is the first line of what belongs to a function: its decorators in Python, in C++ the head of its
+// template and what stands before its name.
+func headOf(lines []string, function int, python bool) int {
+	head := function
+	for at := function - 1; at >= 0; at-- {
+		line := strings.TrimRight(lines[at], " \t\r")
+		begins := func(signs string) bool { return line != "" && strings.ContainsRune(signs, rune(line[0])) }
+		ends := func(signs string) bool { return line != "" && strings.ContainsRune(signs, rune(line[len(line)-1])) }
+		switch {
+		case python && begins("@"):
+			head = at
+		case python && begins(" \t)]}#"): // of a decorator of several lines, or a comment
+		case python, line == "", ends(";{}:/\\)"), begins("#/*"):
+			return head
+		default:
+			head = at
+		}
 	}
-	return line != "" && !slices.ContainsFunc([]string{";", "{", "}", ":", "*/", `\`, ")"}, ends) &&
-		!slices.ContainsFunc([]string{"#", "//", "/*", "*"}, begins)
+	return head
 }
 
 // readsAlike says whether a function is read from a text by its line, and as it was judged where no other
