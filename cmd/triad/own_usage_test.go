@@ -68,7 +68,7 @@ var unjudged = []struct {
 	{
 		"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n",
 		"softmax", nil, 3,
-		`mine/mine\.cu was not understood: .*rows is 1. If it is meant so, write this line above it: `+
+		`mine/mine\.cu was not understood: .*rows is 1. If it is meant so, write this line above it: ` +
 			`// triad: softmax\(x=x, y=y, cols=N, rows=1\);`,
 	},
 	{
