@@ -57,8 +57,8 @@ where the worst element is.`,
 	o.on.add(cmd)
 	o.addAgainst(cmd)
 	o.addCI(cmd)
-	cmd.Flags().BoolVar(&o.write, "write", false, "with --add: then put the line above each function that says "+
-		"how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
+	cmd.Flags().BoolVar(&o.write, "write", false, "with --add: then put the line above each function that "+
+		"says how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
 	return cmd
 }
 

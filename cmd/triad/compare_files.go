@@ -323,7 +323,8 @@ func (r *filesRun) neither(text string, status op.Status, why error) []*record.R
 	name := r.o.nameOf(text)
 	return []*record.Record{{
 		Case: r.refused, Seed: r.request.Seed, Impl: name, Backend: ownkernels.Family,
-		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status, Message: strings.Join(words, " "),
+		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status,
+		Message: strings.Join(words, " "),
 	}}
 }
 

@@ -111,7 +111,8 @@ func exitOf(status string) int {
 	return 1
 }
 
-var isMeantSo = regexp.MustCompile(`line (\d+): (?s:.*)If it is meant so, write this line above it: (.*?\)); if not`)
+var isMeantSo = regexp.MustCompile(`line (\d+): (?s:.*)` +
+	`If it is meant so, write this line above it: (.*?\)); if not`)
 
 // staysNeutral writes the line that is printed of a function that raises in each call: nobody is accused who
 // follows it.

@@ -17,6 +17,9 @@ import (
 // Open stands in a line for what is still to be filled in.
 const Open = "?"
 
+// example is a line for those who write one that is none.
+const example = "softmax(x=input, y=output, rows=M, cols=N)"
+
 // marker follows the sign of a comment.
 const marker = "triad:"
 
@@ -134,7 +137,7 @@ func (p *parser) line() (Line, error) {
 	}
 	l := Line{Operator: p.text[start:p.at], At: p.place(start)}
 	if l.Operator == "" {
-		return l, p.wants("an operator, as in softmax(x=input, y=output, rows=M, cols=N)")
+		return l, p.wants("an operator, as in " + example)
 	}
 	p.blanks()
 	if p.at >= len(p.text) || p.text[p.at] != '(' {

@@ -15,8 +15,8 @@ func TestLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		`// triad: softmax(x=input, rows*cols=N, m=n=k=S, q+k+v:tokens=qkv, grid="ceildiv(cols, 16), rows", ` +
-			`block=max(cols, 1), y=?)`,
+		`// triad: softmax(x=input, rows*cols=N, m=n=k=S, q+k+v:tokens=qkv, grid="ceildiv(cols, 16), ` +
+			`rows", block=max(cols, 1), y=?)`,
 		"// triad: relu()",
 	}
 	if len(lines) != len(want) {
@@ -40,7 +40,7 @@ func TestLines(t *testing.T) {
 // What is no line is refused at its place.
 func TestMalformedLines(t *testing.T) {
 	for text, want := range map[string]string{
-		"# triad:":                      `1:9: found the end of the line, want an operator, as in softmax(x=input, y=output, rows=M, cols=N)`,
+		"# triad:":                      `1:9: found the end of the line, want an operator, as in ` + example,
 		"\n# triad: softmax":            `2:17: found the end of the line, want ( behind softmax`,
 		"# triad: softmax x=input":      `1:18: found "x=input", want ( behind softmax`,
 		"# triad: softmax(x=input":      `1:25: found the end of the line, want , or )`,

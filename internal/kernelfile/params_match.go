@@ -248,7 +248,8 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 		numbers = fn.proposedNumbers(said)
 	}
 	return &Binding{
-		Spec: spec, Pass: pass, Function: fn, Options: options, given: given, aligned: file.Vectors, varies: file.Adds,
+		Spec: spec, Pass: pass, Function: fn, Options: options, given: given,
+		aligned: file.Vectors, varies: file.Adds,
 		constants: map[string]bool{},
 		without:   map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,

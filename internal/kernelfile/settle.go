@@ -276,8 +276,8 @@ func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != 
 func (b *Binding) contradictions(assumed []Assumption) string {
 	for _, a := range assumed {
 		if a.Contradicted != "" {
-			return fmt.Sprintf("it is judged with %s=%s, which no parameter says, and its lines have %s: write "+
-				"this line above it, with the one that is meant for %s: %s", a.Attribute, a.value,
+			return fmt.Sprintf("it is judged with %s=%s, which no parameter says, and its lines have %s: "+
+				"write this line above it, with the one that is meant for %s: %s", a.Attribute, a.value,
 				a.Contradicted, declaration.Open, b.openLine(a.Attribute))
 		}
 	}

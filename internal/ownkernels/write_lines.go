@@ -131,8 +131,8 @@ func headOf(lines []string, function int, python bool) int {
 	head := function
 	for at := function - 1; at >= 0; at-- {
 		line := strings.TrimRight(lines[at], " \t\r")
-		begins := func(signs string) bool { return line != "" && strings.ContainsRune(signs, rune(line[0])) }
-		ends := func(signs string) bool { return line != "" && strings.ContainsRune(signs, rune(line[len(line)-1])) }
+		begins := func(signs string) bool { return line != "" && strings.Contains(signs, line[:1]) }
+		ends := func(signs string) bool { return line != "" && strings.Contains(signs, line[len(line)-1:]) }
 		switch {
 		case python && begins("@"):
 			head = at
@@ -158,8 +158,9 @@ func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, tex
 		}
 	}
 	request.Function, request.Pass = b.Function.Name, b.Pass
+	// The line is to say all that the user said of the call.
 	r, o := f.reading, f.reading.Options
-	r.Options = kernelfile.Options{Flags: o.Flags, DTypes: o.DTypes, Operators: o.Operators} // the line says all
+	r.Options = kernelfile.Options{Flags: o.Flags, DTypes: o.DTypes, Operators: o.Operators}
 	again, err := r.bind(request, f.Path, content)
 	if err != nil {
 		return false
