@@ -136,7 +136,7 @@ func TestLinesThatAreRefused(t *testing.T) {
 	} {
 		r := Request{Path: "a.cu"}
 		_, err := Bind(r.Read("\n// triad: "+line+kernel, nil), r, rowsAndCols(t), []op.Pass{op.Forward},
-			Options{Operators: []string{"relu", rowsAndCols(t).Name}})
+			Options{Operators: strings.Fields("relu " + rowsAndCols(t).Name)})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
@@ -151,28 +151,28 @@ func TestLinesThatAreRefused(t *testing.T) {
 // one without a line is left where others have one.
 func TestLinesOfSeveralFunctions(t *testing.T) {
 	const body = "(const float* x, float* y, int rows, int cols) {}\n"
-	const line = "// triad: softmax(x=x, y=y, rows=rows, cols=cols, grid=rows, block=32)\n__global__ void "
+	const line = "// triad: OPERATOR(x=x, y=y, rows=rows, cols=cols, grid=rows, block=32)\n__global__ void "
 	name := rowsAndCols(t).Name
 	for _, c := range []struct{ text, function, several, note, fails string }{
 		{text: line + "a" + body + line + "b" + body + "__global__ void c" + body, several: "a b"},
 		{text: line + "a" + body + "__global__ void c" + body},
 		{
-			text: line + "a" + body + strings.ReplaceAll(line, "softmax(x=x", "relu(x=x") + "b" + body,
+			text: line + "a" + body + strings.ReplaceAll(line, "OPERATOR(", "relu(") + "b" + body,
 			note: "not taken: b, of which line 3 says that it is relu",
 		},
 		{
-			text: strings.ReplaceAll(line, "softmax(x=x", "relu(x=x") + "b" + body, function: "b",
-			fails: "it has no function to judge as softmax; not taken: b, of which line 1 says that it is " +
-				"relu",
+			text: strings.ReplaceAll(line, "OPERATOR(", "relu(") + "b" + body, function: "b",
+			fails: "it has no function to judge as OPERATOR; not taken: b, of which line 1 says that " +
+				"it is relu",
 		},
 	} {
-		c.text = strings.ReplaceAll(c.text, "softmax", name)
+		c.text = strings.ReplaceAll(c.text, "OPERATOR", name)
 		r := Request{Path: "a.cu", Function: c.function}
 		bound, err := Bind(r.Read(c.text, nil), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		several, isSeveral := err.(*SeveralError)
 		switch {
 		case c.fails != "":
-			if err == nil || err.Error() != strings.ReplaceAll(c.fails, "softmax", name) {
+			if err == nil || err.Error() != strings.ReplaceAll(c.fails, "OPERATOR", name) {
 				t.Errorf("%s: %v, want %s", c.text, err, c.fails)
 			}
 		case isSeveral || c.several != "":

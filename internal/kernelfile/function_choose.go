@@ -60,11 +60,22 @@ func (e *SeveralError) Error() string { return e.Message }
 // passes are those that are asked for. The error is a *op.UsageError, or a
 // *SeveralError where several functions fit a pass.
 func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
-	options.Arguments, options.Rung = r.Arguments, r.Rung
 	if err := file.checkLines(options.Operators); err != nil {
 		return nil, err
 	}
 	r.operator = spec.Name
+	options.Arguments, options.Rung = r.Arguments, r.Rung
+	bindings, err := bindPasses(file, r, spec, passes, options)
+	if others := file.ofOthers(r); err == nil && others != "" {
+		bindings[0].Notes = append(bindings[0].Notes, NotTaken+others)
+	}
+	return bindings, err
+}
+
+// bindPasses matches the functions of each pass.
+func bindPasses(
+	file *File, r Request, spec *op.Spec, passes []op.Pass, options Options,
+) ([]*Binding, error) {
 	var bindings []*Binding
 	var several *SeveralError
 	var misfit error // of a backward, where the forward is judged all the same
@@ -115,9 +126,6 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 		return nil, several
 	case misfit != nil:
 		bindings[0].Notes = append(bindings[0].Notes, NoBackward+misfit.Error())
-	}
-	if others := file.ofOthers(r); others != "" {
-		bindings[0].Notes = append(bindings[0].Notes, NotTaken+others)
 	}
 	return bindings, nil
 }
