@@ -228,6 +228,11 @@ func (b *Binding) openLine(key string) string {
 			add(declaration.Open, a.Name)
 		}
 	}
+	for _, t := range b.Function.Template[min(len(b.Options.Arguments), len(b.Function.Template)):] {
+		if !t.Type && t.Default == "" {
+			add(declaration.Open, t.Name)
+		}
+	}
 	for _, of := range []struct {
 		role    Role
 		tensors []op.TensorSpec
