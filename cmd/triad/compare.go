@@ -41,7 +41,8 @@ where the worst element is.`,
 		Example: `  triad compare softmax
   triad compare softmax layernorm --quick --dtype bf16
   triad compare flash_attention --impl cuda --attr causal=true --dims seq_q=100,seq_kv=130
-  triad compare all --quick --json`,
+  triad compare all --quick --json
+  triad compare softmax --impl mine --add mine.cu --write`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
