@@ -129,10 +129,11 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	}
 	if len(o.sanitizers) > 0 {
 		if o.against+o.shard+o.dump+o.junit != "" || o.github || o.resume || o.explain || o.verbose ||
-			o.untimed {
+			o.untimed || o.write {
 			return usage(
 				"--sanitize says what tools find: --against, --shard, --junit, --github, --resume, " +
-					"--explain, --verbose, --dump and --no-timing are flags of a comparison without it",
+					"--explain, --verbose, --dump, --write and --no-timing are flags of a comparison " +
+					"without it",
 			)
 		}
 		return a.sanitize(ctx, request, o)
