@@ -9,6 +9,7 @@ package declaration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -238,4 +239,45 @@ func quoted(value string) string {
 		}
 	}
 	return value
+}
+
+// Above are the lines of a file with this one above a function, the line of which is given, and above what
+// belongs to that. The new one has the indentation and the end of the line below it.
+func (l Line) Above(lines []string, function int, sign string) (all []string, at int, ok bool) {
+	if function < 0 || function >= len(lines) {
+		return nil, 0, false
+	}
+	at = headOf(lines, function, sign == "#")
+	below, mark := lines[at], ""
+	if rest, marked := strings.CutPrefix(below, "\ufeff"); marked {
+		below, mark = rest, "\ufeff"
+	}
+	text := mark + below[:len(below)-len(strings.TrimLeft(below, " \t"))] + l.Text(sign)
+	if strings.HasSuffix(below, "\r") {
+		text += "\r"
+	}
+	all = slices.Insert(slices.Clone(lines), at, text)
+	all[at+1] = below
+	return all, at, true
+}
+
+// headOf is the first line of what belongs to a function: its decorators in Python, in C++ the head of its
+// template and what stands before its name.
+func headOf(lines []string, function int, python bool) int {
+	head := function
+	for at := function - 1; at >= 0; at-- {
+		line := strings.TrimRight(lines[at], " \t\r")
+		begins := func(signs string) bool { return line != "" && strings.Contains(signs, line[:1]) }
+		ends := func(signs string) bool { return line != "" && strings.Contains(signs, line[len(line)-1:]) }
+		switch {
+		case python && begins("@"):
+			head = at
+		case python && begins(" \t)]}#"): // of a decorator of several lines, or a comment
+		case python, line == "", ends(";{}:/\\)"), begins("#/*"):
+			return head
+		default:
+			head = at
+		}
+	}
+	return head
 }

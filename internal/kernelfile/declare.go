@@ -68,7 +68,8 @@ func (b *Binding) readWith(line declaration.Line) (*Binding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.again(Options{Flags: b.given.Flags, DTypes: b.given.DTypes}, lines)
+	flags := Options{Flags: b.given.Flags, DTypes: b.given.DTypes, Contract: b.given.Contract}
+	return b.again(flags, lines)
 }
 
 // again matches the function of its file with some options, and with the lines above it.
@@ -193,7 +194,6 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 			add(value, name)
 		}
 	}
-	add(keyContract, b.given.Contract)
 	if len(dtypes) == 0 {
 		dtypes = b.given.Only
 	}

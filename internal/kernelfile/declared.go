@@ -17,7 +17,6 @@ const (
 	keyGrid     = "grid"
 	keyBlock    = "block"
 	keyShared   = "shared"
-	keyContract = "contract"
 	keyDType    = "dtype"
 	keyTemplate = "template" // the arguments of a template, as --add FILE:kernel<float,256> says them
 	keyPass     = "pass"
@@ -26,7 +25,7 @@ const (
 )
 
 var lineKeys = []string{
-	keyGrid, keyBlock, keyShared, keyContract, keyDType, keyTemplate, keyPass, keyWithout, keyTensors,
+	keyGrid, keyBlock, keyShared, keyDType, keyTemplate, keyPass, keyWithout, keyTensors,
 }
 
 const tensorsFlat, tensorsSquare = "flat", "square"
@@ -186,9 +185,6 @@ func (o Options) saidBy(fn Function, spec *op.Spec, pass op.Pass) (Options, erro
 	if len(o.Arguments) == 0 {
 		o.Arguments = from.Arguments
 	}
-	if o.Contract == "" {
-		o.Contract = from.Contract
-	}
 	o.said = r.said
 	return o, nil
 }
@@ -209,7 +205,7 @@ func (r *lineReader) take(w declaration.Word) error {
 		return words
 	}
 	once := map[string]*string{
-		keyGrid: &into.Grid, keyBlock: &into.Block, keyShared: &into.Shared, keyContract: &into.Contract,
+		keyGrid: &into.Grid, keyBlock: &into.Block, keyShared: &into.Shared,
 	}[w.Key]
 	switch {
 	case w.Value == declaration.Open || w.Key == declaration.Open:
