@@ -41,7 +41,8 @@ where the worst element is.`,
 		Example: `  triad compare softmax
   triad compare softmax layernorm --quick --dtype bf16
   triad compare flash_attention --impl cuda --attr causal=true --dims seq_q=100,seq_kv=130
-  triad compare all --quick --json`,
+  triad compare all --quick --json
+  triad compare softmax --impl mine --add mine.cu --write`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -57,8 +58,8 @@ where the worst element is.`,
 	o.on.add(cmd)
 	o.addAgainst(cmd)
 	o.addCI(cmd)
-	cmd.Flags().BoolVar(&o.write, "write", false, "with --add: then put the line above each function that says "+
-		"how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
+	cmd.Flags().BoolVar(&o.write, "write", false, "with --add: then put the line above each function that "+
+		"says how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
 	return cmd
 }
 
@@ -128,10 +129,11 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	}
 	if len(o.sanitizers) > 0 {
 		if o.against+o.shard+o.dump+o.junit != "" || o.github || o.resume || o.explain || o.verbose ||
-			o.untimed {
+			o.untimed || o.write {
 			return usage(
 				"--sanitize says what tools find: --against, --shard, --junit, --github, --resume, " +
-					"--explain, --verbose, --dump and --no-timing are flags of a comparison without it",
+					"--explain, --verbose, --dump, --write and --no-timing are flags of a comparison " +
+					"without it",
 			)
 		}
 		return a.sanitize(ctx, request, o)

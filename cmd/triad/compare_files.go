@@ -314,11 +314,18 @@ func isUsage(err error) bool {
 
 // neither is the record of a file that gets no verdict.
 func (r *filesRun) neither(text string, status op.Status, why error) []*record.Record {
-	first, _, _ := strings.Cut(why.Error(), "\n")
+	lines := strings.Split(why.Error(), "\n")
+	var words []string
+	for i, line := range lines { // where it is, what is wrong, and the line that corrects it
+		if i < 2 || i == len(lines)-1 {
+			words = append(words, strings.TrimSpace(line))
+		}
+	}
 	name := r.o.nameOf(text)
 	return []*record.Record{{
 		Case: r.refused, Seed: r.request.Seed, Impl: name, Backend: ownkernels.Family,
-		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status, Message: first,
+		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status,
+		Message: strings.Join(words, " "),
 	}}
 }
 

@@ -162,10 +162,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 		return nil, nil, err
 	}
 	operator := request.Operators[0]
-	options.Operators = catalog.Names()
-	if folder != nil {
-		options.Operators = append(options.Operators, operator.Spec.Name)
-	}
+	options.Operators = namesWith(operator.Spec.Name)
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
 		Workers: workers.Workers, Flags: strings.Join(f.words()[len(f.add):], " "),
@@ -204,6 +201,14 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	}
 	f.ask(request, o.Limits)
 	return all, refused, nil
+}
+
+// namesWith are the operators that a line may name: those of the catalog, and the one that is asked for.
+func namesWith(operator string) []string {
+	if names := catalog.Names(); !slices.Contains(names, operator) {
+		return append(names, operator)
+	}
+	return catalog.Names()
 }
 
 // ask has a request run the added files, and bounds how long their cases take with --quick.

@@ -38,7 +38,8 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 		"FILE.cu[:function][@pass] or FILE.py[:function][@pass]; a folder or a pattern, e.g. 'new/**/*.cu', "+
 		"adds each file in it, - those of a list on standard input: compare then judges these alone, a row "+
 		"each; may be repeated")
-	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
+	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols; "+
+		"a line above the function says the same: // triad: OP(y=out, cols=N)")
 	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. "+
 		"\"-DTILE=32 -Iinclude -use_fast_math\"; without a GPU -D, -U, -I and -std alone apply")
 	fs.BoolVar(&f.sandbox, "sandbox", false, "with --add: compile and run the files in a sandbox, as those "+

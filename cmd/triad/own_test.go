@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,23 +111,35 @@ func exitOf(status string) int {
 	return 1
 }
 
-var isMeantSo = regexp.MustCompile(`If it is meant so, say ([^;\n]+);`)
+var isMeantSo = regexp.MustCompile(`line (\d+): (?s:.*)` +
+	`If it is meant so, write this line above it: (.*?\)); if not`)
 
-// staysNeutral applies what is printed of a function that raises in each call: nobody is accused who follows
-// it.
+// staysNeutral writes the line that is printed of a function that raises in each call: nobody is accused who
+// follows it.
 func (c ownCase) staysNeutral(t *testing.T, text string) {
-	flags := slices.Clone(c.Flags)
+	file := filepath.Join("testdata", "own", c.File)
 	if said := isMeantSo.FindStringSubmatch(text); said != nil {
-		flags = append(flags, strings.Fields(said[1])...)
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := strconv.Atoi(said[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := t.TempDir()
+		lines := slices.Insert(strings.Split(string(content), "\n"), at-1, said[2])
+		writeFiles(t, folder, strings.Join(lines, "\n"), c.File)
+		file = filepath.Join(folder, c.File)
 	} else if !strings.Contains(text, "--add FILE:FUNCTION") {
 		t.Error("it does not say what to do")
 	}
 	again, code := runTriad(t, append([]string{
 		"compare", c.Operator, "--impl", "mine", "--quick", "--verbose", "--device", "cpu",
-		"--limit", "readings=3m", "--add", filepath.Join("testdata", "own", c.File),
-	}, flags...)...)
+		"--limit", "readings=3m", "--add", file,
+	}, c.Flags...)...)
 	if code != 3 {
-		t.Errorf("exit %d with %q, want 3\n%s", code, flags, again)
+		t.Errorf("exit %d with %s, want 3\n%s", code, file, again)
 	}
 }
 

@@ -60,9 +60,9 @@ func (o *compareOptions) shardWords() []string {
 // checkPlan refuses, beside --plan, the flags that speak of a run.
 func (o *compareOptions) checkPlan() error {
 	if o.planOnly && (o.resume || o.explain || o.verbose || o.strict || o.dump != "" || o.db != "" ||
-		o.against != "" || len(o.sanitizers) > 0 || o.junit != "" || o.github) {
+		o.against != "" || len(o.sanitizers) > 0 || o.junit != "" || o.github || o.write) {
 		return usage("--plan runs and records nothing: --resume, --explain, --verbose, --strict, --dump, " +
-			"--db, --against, --junit, --github and --sanitize are flags of a run")
+			"--db, --against, --junit, --github, --write and --sanitize are flags of a run")
 	}
 	return nil
 }

@@ -18,6 +18,9 @@ import (
 // Open stands in a line for what is still to be filled in.
 const Open = "?"
 
+// example is a line for those who write one that is none.
+const example = "softmax(x=input, y=output, rows=M, cols=N)"
+
 // marker follows the sign of a comment.
 const marker = "triad:"
 
@@ -35,6 +38,7 @@ type Word struct {
 type Line struct {
 	Operator string
 	At       Place // of the operator's name
+	Indented bool
 	Words    []Word
 }
 
@@ -55,16 +59,11 @@ func Find(text, sign string) ([]Line, error) {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		rest := strings.TrimSpace(strings.TrimPrefix(line, "\ufeff"))
-		comment, is := strings.CutPrefix(rest, sign)
+		said, is := behindMarker(line, sign)
 		if !is {
 			continue
 		}
-		said, is := strings.CutPrefix(strings.TrimSpace(comment), marker)
-		if !is {
-			continue
-		}
-		p := parser{text: said, number: number, before: columns(line[:strings.Index(line, said+"")])}
+		p := parser{text: said, number: number, before: columns(line[:strings.LastIndex(line, said)])}
 		if said == "" {
 			p.before = columns(strings.TrimRightFunc(line, unicode.IsSpace))
 		}
@@ -72,9 +71,34 @@ func Find(text, sign string) ([]Line, error) {
 		if err != nil {
 			return nil, err
 		}
+		one.Indented = strings.TrimLeft(line, " \t") != line
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// behindMarker is what stands in a line behind the marker.
+func behindMarker(line, sign string) (said string, is bool) {
+	comment, is := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), sign)
+	if !is {
+		return "", false
+	}
+	return strings.CutPrefix(strings.TrimSpace(comment), marker)
+}
+
+// Without is a text without what its lines say: who reads the rest of a file is not to find it there.
+func Without(text, sign string) string {
+	if !strings.Contains(text, marker) {
+		return text
+	}
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		if said, is := behindMarker(line, sign); is {
+			line = strings.Replace(line, marker+said, "", 1)
+		}
+		all.WriteString(line)
+	}
+	return all.String()
 }
 
 func columns(text string) int { return utf8.RuneCountInString(text) }
@@ -114,7 +138,7 @@ func (p *parser) line() (Line, error) {
 	}
 	l := Line{Operator: p.text[start:p.at], At: p.place(start)}
 	if l.Operator == "" {
-		return l, p.wants("an operator, as in softmax(x=input, y=output, rows=M, cols=N)")
+		return l, p.wants("an operator, as in " + example)
 	}
 	p.blanks()
 	if p.at >= len(p.text) || p.text[p.at] != '(' {
@@ -217,7 +241,43 @@ func quoted(value string) string {
 	return value
 }
 
-// IsOpen says whether something of the line is still to be filled in.
-func (l Line) IsOpen() bool {
-	return slices.ContainsFunc(l.Words, func(w Word) bool { return w.Value == Open })
+// Above are the lines of a file with this one above a function, the line of which is given, and above what
+// belongs to that. The new one has the indentation and the end of the line below it.
+func (l Line) Above(lines []string, function int, sign string) (all []string, at int, ok bool) {
+	if function < 0 || function >= len(lines) {
+		return nil, 0, false
+	}
+	at = headOf(lines, function, sign == "#")
+	below, mark := lines[at], ""
+	if rest, marked := strings.CutPrefix(below, "\ufeff"); marked {
+		below, mark = rest, "\ufeff"
+	}
+	text := mark + below[:len(below)-len(strings.TrimLeft(below, " \t"))] + l.Text(sign)
+	if strings.HasSuffix(below, "\r") {
+		text += "\r"
+	}
+	all = slices.Insert(slices.Clone(lines), at, text)
+	all[at+1] = below
+	return all, at, true
+}
+
+// headOf is the first line of what belongs to a function: its decorators in Python, in C++ the head of its
+// template and what stands before its name.
+func headOf(lines []string, function int, python bool) int {
+	head := function
+	for at := function - 1; at >= 0; at-- {
+		line := strings.TrimRight(lines[at], " \t\r")
+		begins := func(signs string) bool { return line != "" && strings.Contains(signs, line[:1]) }
+		ends := func(signs string) bool { return line != "" && strings.Contains(signs, line[len(line)-1:]) }
+		switch {
+		case python && begins("@"):
+			head = at
+		case python && begins(" \t)]}#"): // of a decorator of several lines, or a comment
+		case python, line == "", ends(";{}:/\\)"), begins("#/*"):
+			return head
+		default:
+			head = at
+		}
+	}
+	return head
 }

@@ -15,8 +15,8 @@ func TestLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		`// triad: softmax(x=input, rows*cols=N, m=n=k=S, q+k+v:tokens=qkv, grid="ceildiv(cols, 16), rows", ` +
-			`block=max(cols, 1), y=?)`,
+		`// triad: softmax(x=input, rows*cols=N, m=n=k=S, q+k+v:tokens=qkv, grid="ceildiv(cols, 16), ` +
+			`rows", block=max(cols, 1), y=?)`,
 		"// triad: relu()",
 	}
 	if len(lines) != len(want) {
@@ -31,15 +31,16 @@ func TestLines(t *testing.T) {
 		(w.ValueAt != Place{2, 49}) {
 		t.Errorf("the third word is %+v", w)
 	}
-	if !lines[0].IsOpen() || lines[1].IsOpen() {
-		t.Error("what is open of the lines is not seen")
+	const left = "int a;\n  // \r\n//\n// triad is a name\nx = 1 // triad: no\n"
+	if got := Without(text, "//"); got != left {
+		t.Errorf("without its lines the text is %q, want %q", got, left)
 	}
 }
 
 // What is no line is refused at its place.
 func TestMalformedLines(t *testing.T) {
 	for text, want := range map[string]string{
-		"# triad:":                      `1:9: found the end of the line, want an operator, as in softmax(x=input, y=output, rows=M, cols=N)`,
+		"# triad:":                      `1:9: found the end of the line, want an operator, as in ` + example,
 		"\n# triad: softmax":            `2:17: found the end of the line, want ( behind softmax`,
 		"# triad: softmax x=input":      `1:18: found "x=input", want ( behind softmax`,
 		"# triad: softmax(x=input":      `1:25: found the end of the line, want , or )`,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/internal/declaration"
 	"triad/internal/op"
 )
 
@@ -72,7 +73,7 @@ func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" && !r.In
 // compiler.
 func (r Request) Read(text string, flags []string) *File {
 	if r.IsPython() {
-		f := ReadPython(text)
+		f := ReadPython(declaration.Without(text, PythonSign))
 		f.takeLines(text, PythonSign)
 		return f
 	}
@@ -82,7 +83,7 @@ func (r Request) Read(text string, flags []string) *File {
 			defined = append(defined, name)
 		}
 	}
-	f := ReadCUDA(text, defined...)
+	f := ReadCUDA(declaration.Without(text, CUDASign), defined...)
 	f.takeLines(text, CUDASign)
 	return f
 }

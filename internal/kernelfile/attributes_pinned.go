@@ -168,13 +168,7 @@ func (b *Binding) DTypes() []string {
 }
 
 // Parameters are the names of the function's parameters.
-func (b *Binding) Parameters() []string {
-	var names []string
-	for _, a := range b.Args {
-		names = append(names, a.Name)
-	}
-	return names
-}
+func (b *Binding) Parameters() []string { return b.Function.parameterNames() }
 
 // attributeValue is the value of an attribute without a parameter, as C++ and in words: what --attr says,
 // else the default. An enumeration that decides an output's dtype is said by the output's type.

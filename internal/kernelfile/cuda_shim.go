@@ -173,7 +173,8 @@ func (b *Binding) conditions() []condition {
 // blockLimit is the condition that a block of the file's own launch, in sizes of the operator, can be.
 func (b *Binding) blockLimit() []condition {
 	l := b.Launch
-	if l == nil || b.Options.Block != "" && b.Options.said == nil || !(&Launch{Block: l.Block, Shared: "0"}).usesAny(b.Spec) {
+	if l == nil || b.Options.Block != "" && b.Options.said == nil ||
+		!(&Launch{Block: l.Block, Shared: "0"}).usesAny(b.Spec) {
 		return nil
 	}
 	return []condition{{

@@ -58,7 +58,7 @@ type Function struct {
 	number  string             // the type of the number that it returns
 	returns bool               // it returns its outputs as torch::Tensor
 	bound   string             // the name under which Python calls it
-	refuses bool               // it returns a bool, and false in one of its lines: it says so what it does not do
+	refuses bool               // it returns a bool, and false for what it does not support
 	lines   []declaration.Line // above it
 }
 

@@ -31,11 +31,11 @@ func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) 
 	for _, w := range []wordy{{true, true}, {true, false}, {false, true}, {false, false}} {
 		one := declaration.Line{Operator: b.Spec.Name, Words: b.lineWords(w, dtypes)}
 		other, err := b.readWith(one)
-		if err == nil && len(other.Assumptions()) == 0 && (b.SameAs(other) || all != nil && all.SameAs(other)) {
-			return one, true
+		if err != nil || len(other.Assumptions()) > 0 {
+			continue
 		}
-		if line.Operator == "" {
-			line = one
+		if b.SameAs(other) || all != nil && all.SameAs(other) {
+			return one, true
 		}
 	}
 	return line, false
@@ -68,7 +68,8 @@ func (b *Binding) readWith(line declaration.Line) (*Binding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.again(Options{Flags: b.given.Flags, DTypes: b.given.DTypes}, lines)
+	flags := Options{Flags: b.given.Flags, DTypes: b.given.DTypes, Contract: b.given.Contract}
+	return b.again(flags, lines)
 }
 
 // again matches the function of its file with some options, and with the lines above it.
@@ -103,8 +104,8 @@ func (b *Binding) LineSays() int {
 func (b *Binding) SameAs(other *Binding) bool {
 	same := func(x, y map[string]int64) bool { return len(x) == len(y) && maps.Equal(x, y) }
 	return b.shim() == other.shim() && maps.Equal(b.Pins(), other.Pins()) && same(b.Fixed(), other.Fixed()) &&
-		slices.Equal(b.DTypes(), other.DTypes()) && slices.EqualFunc(b.Equal(), other.Equal(), slices.Equal) &&
-		slices.Equal(b.Distributions(), other.Distributions())
+		slices.EqualFunc(b.Equal(), other.Equal(), slices.Equal) &&
+		slices.Equal(b.DTypes(), other.DTypes()) && slices.Equal(b.Distributions(), other.Distributions())
 }
 
 // shim is the code that calls the function alone.
@@ -193,7 +194,6 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 			add(value, name)
 		}
 	}
-	add(keyContract, b.given.Contract)
 	if len(dtypes) == 0 {
 		dtypes = b.given.Only
 	}
@@ -228,6 +228,11 @@ func (b *Binding) openLine(key string) string {
 			add(declaration.Open, a.Name)
 		}
 	}
+	for _, t := range b.Function.Template[min(len(b.Options.Arguments), len(b.Function.Template)):] {
+		if !t.Type && t.Default == "" {
+			add(declaration.Open, t.Name)
+		}
+	}
 	for _, of := range []struct {
 		role    Role
 		tensors []op.TensorSpec
@@ -259,6 +264,6 @@ func (b *Binding) withLine(err error) error {
 	if !errors.As(err, &u) || line == "" || b.Options.said != nil {
 		return err
 	}
-	return &op.UsageError{Message: fmt.Sprintf("%s\n  Write this line above it, with what is meant for %s: %s",
-		u.Message, declaration.Open, line)}
+	return &op.UsageError{Message: fmt.Sprintf("%s\n  Write this line above it, with what is meant "+
+		"for %s: %s", u.Message, declaration.Open, line)}
 }

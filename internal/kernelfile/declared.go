@@ -17,7 +17,6 @@ const (
 	keyGrid     = "grid"
 	keyBlock    = "block"
 	keyShared   = "shared"
-	keyContract = "contract"
 	keyDType    = "dtype"
 	keyTemplate = "template" // the arguments of a template, as --add FILE:kernel<float,256> says them
 	keyPass     = "pass"
@@ -26,7 +25,7 @@ const (
 )
 
 var lineKeys = []string{
-	keyGrid, keyBlock, keyShared, keyContract, keyDType, keyTemplate, keyPass, keyWithout, keyTensors,
+	keyGrid, keyBlock, keyShared, keyDType, keyTemplate, keyPass, keyWithout, keyTensors,
 }
 
 const tensorsFlat, tensorsSquare = "flat", "square"
@@ -40,7 +39,8 @@ type said struct {
 	factors map[string]string // parameters that are factors of a size together, and that
 }
 
-// takeLines gives each function the lines above it. One in a function of Python is of that.
+// takeLines gives each function the lines above it. One that is indented in a file of Python, such as above a
+// method, is of what it stands in.
 func (f *File) takeLines(text, sign string) {
 	lines, err := declaration.Find(text, sign)
 	if f.badLine = err; err != nil {
@@ -50,12 +50,10 @@ func (f *File) takeLines(text, sign string) {
 		var of *Function
 		for i := range f.Functions {
 			fn := &f.Functions[i]
-			within := fn.Line < l.At.Line && l.At.Line < fn.Line+strings.Count(fn.text, "\n")
-			if within || fn.Line > l.At.Line && (of == nil || of.Line > fn.Line) {
+			within := sign == PythonSign && l.Indented
+			before := of == nil || within && fn.Line > of.Line || !within && fn.Line < of.Line
+			if within == (fn.Line < l.At.Line) && before {
 				of = fn
-			}
-			if within {
-				break
 			}
 		}
 		if of == nil {
@@ -78,7 +76,11 @@ func (f *File) checkLines(operators []string) error {
 				return l.At.Errorf("%q is no operator: want one of %s", l.Operator,
 					strings.Join(operators, ", "))
 			}
-			what := l.Operator + " " + passOf(l)
+			pass := passOf(l)
+			if !slices.Contains([]string{"", op.Forward.String(), op.Backward.String()}, pass) {
+				return l.At.Errorf("found pass=%s, want forward or backward", pass)
+			}
+			what := l.Operator + " " + pass
 			if first := seen[what]; first > 0 {
 				return l.At.Errorf("line %d says already that %s is %s: leave one of both", first, fn.Name,
 					l.Operator)
@@ -183,9 +185,6 @@ func (o Options) saidBy(fn Function, spec *op.Spec, pass op.Pass) (Options, erro
 	if len(o.Arguments) == 0 {
 		o.Arguments = from.Arguments
 	}
-	if o.Contract == "" {
-		o.Contract = from.Contract
-	}
 	o.said = r.said
 	return o, nil
 }
@@ -206,7 +205,7 @@ func (r *lineReader) take(w declaration.Word) error {
 		return words
 	}
 	once := map[string]*string{
-		keyGrid: &into.Grid, keyBlock: &into.Block, keyShared: &into.Shared, keyContract: &into.Contract,
+		keyGrid: &into.Grid, keyBlock: &into.Block, keyShared: &into.Shared,
 	}[w.Key]
 	switch {
 	case w.Value == declaration.Open || w.Key == declaration.Open:
@@ -221,8 +220,7 @@ func (r *lineReader) take(w declaration.Word) error {
 		return r.among(w, into.DTypes, r.Spec.PassDTypes(r.Pass))
 	case w.Key == keyTemplate:
 		into.Arguments = list()
-	case w.Key == keyPass:
-		return r.among(w, list(), []string{op.Forward.String(), op.Backward.String()})
+	case w.Key == keyPass: // checkLines has read it
 	case w.Key == keyWithout:
 		into.Without = list()
 		return r.among(w, into.Without, strings.Split(dimNames(r.Spec), ", "))

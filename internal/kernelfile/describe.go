@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,6 +21,9 @@ func (b *Binding) Describe() string {
 	fmt.Fprintf(&text, "  %s %v, %s: %s", b.Spec.Name, b.Pass, strings.Join(dtypes, ", "), b.Matched())
 	if said := b.Options.said; said != nil {
 		fmt.Fprintf(&text, "\n  read as line %d of the file says", said.line.At.Line)
+		for _, name := range slices.Sorted(maps.Keys(said.dims)) {
+			fmt.Fprintf(&text, ", at %s = %d alone", name, said.dims[name])
+		}
 	}
 	if l := b.Launch; l != nil {
 		fmt.Fprintf(&text, "\n  launched with %s", l)

@@ -258,8 +258,7 @@ func (b *Binding) templateValues() (values map[string]string, generic string, er
 		case t.Type && generic == "":
 			generic = t.Name
 		default:
-			return nil, "", b.errorf("it is a template: say with which arguments, as in --add FILE:%s<%s>",
-				b.Function.Name, exampleArguments(b.Function.Template))
+			return nil, "", b.errorf("it is a template, and nothing says what %s is", t.Name)
 		}
 	}
 	if len(b.Options.Arguments) > len(b.Function.Template) {
@@ -267,18 +266,6 @@ func (b *Binding) templateValues() (values map[string]string, generic string, er
 			len(b.Options.Arguments), len(b.Function.Template))
 	}
 	return values, generic, nil
-}
-
-func exampleArguments(params []TemplateParam) string {
-	var words []string
-	for _, p := range params {
-		if p.Type {
-			words = append(words, "float")
-		} else {
-			words = append(words, "256")
-		}
-	}
-	return strings.Join(words, ",")
 }
 
 func (b *Binding) templateArguments(values map[string]string) string {

@@ -60,11 +60,22 @@ func (e *SeveralError) Error() string { return e.Message }
 // passes are those that are asked for. The error is a *op.UsageError, or a
 // *SeveralError where several functions fit a pass.
 func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
-	options.Arguments, options.Rung = r.Arguments, r.Rung
 	if err := file.checkLines(options.Operators); err != nil {
 		return nil, err
 	}
 	r.operator = spec.Name
+	options.Arguments, options.Rung = r.Arguments, r.Rung
+	bindings, err := bindPasses(file, r, spec, passes, options)
+	if others := file.ofOthers(r); err == nil && others != "" {
+		bindings[0].Notes = append(bindings[0].Notes, NotTaken+others)
+	}
+	return bindings, err
+}
+
+// bindPasses matches the functions of each pass.
+func bindPasses(
+	file *File, r Request, spec *op.Spec, passes []op.Pass, options Options,
+) ([]*Binding, error) {
 	var bindings []*Binding
 	var several *SeveralError
 	var misfit error // of a backward, where the forward is judged all the same
@@ -117,9 +128,6 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 		return nil, several
 	case misfit != nil:
 		bindings[0].Notes = append(bindings[0].Notes, NoBackward+misfit.Error())
-	}
-	if others := file.ofOthers(r); others != "" {
-		bindings[0].Notes = append(bindings[0].Notes, NotTaken+others)
 	}
 	return bindings, nil
 }
@@ -463,7 +471,7 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 	}
 	switch others := f.ofOthers(r); {
 	case others != "":
-		message += fmt.Sprintf(" as %s. %s%s", r.operator, NotTaken, others)
+		message += fmt.Sprintf(" as %s; %s%s", r.operator, NotTaken, others)
 	case r.Function != "" && slices.Contains(have, r.Function):
 		message = fmt.Sprintf("%s is not taken for a %v by its name: add @forward or @backward after it",
 			r.Function, passes)

@@ -18,7 +18,7 @@ const usualHalved = 5
 func (b *Binding) readHalved(file *File) {
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {
 		dim := b.Spec.Own.Halved[name]
-		if b.has(Attribute, name) || b.Options.Attrs[name] != "" {
+		if b.has(Attribute, name) || b.Options.Attrs[name] != "" && b.Options.said == nil {
 			continue
 		}
 		n, said := b.Options.Dims[dim]
@@ -185,7 +185,7 @@ func (b *Binding) assumedHalves() []Assumption {
 	var all []Assumption
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {
 		dim := b.Spec.Own.Halved[name]
-		if _, halved := b.oddSizes[dim]; halved && b.named[name] != "" {
+		if _, halved := b.oddSizes[dim]; halved && b.named[name] != "" && b.Options.Attrs[name] == "" {
 			all = append(all, Assumption{
 				Kind: GuessedForm, What: fmt.Sprintf("%s is %s, half of %s", name, b.named[name], dim),
 				anySize: true,

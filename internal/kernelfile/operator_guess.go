@@ -8,7 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// GuessOperators lists which of the given operators a file may implement: those whose name the file or one of
+// GuessOperators lists which of the given operators a file may implement: those that its lines name, else
+// those whose name the file or one of
 // its functions carries, else those whose parameters a function has, and of these the ones that call the most
 // tensors as the function does. It is empty where nothing fits.
 func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
@@ -16,9 +17,12 @@ func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
 	for _, fn := range file.Functions {
 		names = append(names, fn.Name)
 	}
-	var named, fitting []string
+	var named, fitting, declared []string
 	tensorsNamed := map[string]int{} // of the operators that fit
 	for _, s := range specs {
+		if file.Declares(s.Name) {
+			declared = append(declared, s.Name)
+		}
 		plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 		carries := func(name string) bool {
 			words := "_" + strings.ToLower(strings.TrimSuffix(name, filepath.Ext(name))) + "_"
@@ -34,6 +38,9 @@ func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
 				tensorsNamed[s.Name] += b.tensorsNamed()
 			}
 		}
+	}
+	if len(declared) > 0 {
+		return declared
 	}
 	unfit := func(name string) bool { return !slices.Contains(fitting, name) }
 	if both := slices.DeleteFunc(slices.Clone(named), unfit); len(both) > 0 {

@@ -182,7 +182,8 @@ func (b *Binding) proposeTriton() error {
 		guessed = guessed || !hasDefault(a.Param)
 		value := b.tile(text, a, moved)
 		if value == "" {
-			return b.errorf("what %s stands for is not clear: add a function that launches the kernel", a.Name)
+			return b.errorf("what %s stands for is not clear: add a function that launches the kernel",
+				a.Name)
 		}
 		l.tiles[a.Name] = value
 	}

@@ -56,6 +56,7 @@ func decoratedKernel(before string) bool {
 			if strings.Contains(line, "jit") {
 				return true
 			}
+		case strings.HasPrefix(line, PythonSign):
 		case strings.TrimSpace(line) == "", !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, ")") &&
 			!strings.HasPrefix(line, "]"):
 			return false

@@ -126,7 +126,7 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	assumed = slices.DeleteFunc(assumed, known.cannotBe)
 	if settled.Doubt = b.doubt(assumed); settled.Doubt == "" && known.left != "" {
-		settled.Doubt = noTimeFor(known.left)
+		settled.Doubt = b.noTimeFor(known.left)
 	}
 	settled.Races = first.Raced > 0 && first.Raced == first.Wrong && !known.ordered && !t.Late() &&
 		!slices.ContainsFunc(assumed, Assumption.mayRace)
@@ -186,9 +186,13 @@ func (b *Binding) withoutSome(t Trial) *Alternative {
 }
 
 // noTimeFor is the sentence of a function whose reading by these flags there was no time for.
-func noTimeFor(flags string) string {
-	return "wrong as triad reads it, and there was no time to read it otherwise, with " + flags +
+func (b *Binding) noTimeFor(flags string) string {
+	words := "wrong as triad reads it, and there was no time to read it otherwise, with " + flags +
 		": give it longer with --limit readings=5m"
+	if line, ok := b.Declaration(); ok {
+		words += ", or, if it is meant as it is read, write this line above it: " + line.Text(b.Sign())
+	}
+	return words
 }
 
 // leftOpen is what is known where no reading of a function is right.
@@ -280,8 +284,8 @@ func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != 
 func (b *Binding) contradictions(assumed []Assumption) string {
 	for _, a := range assumed {
 		if a.Contradicted != "" {
-			return fmt.Sprintf("it is judged with %s=%s, which no parameter says, and its lines have %s: write "+
-				"this line above it, with the one that is meant for %s: %s", a.Attribute, a.value,
+			return fmt.Sprintf("it is judged with %s=%s, which no parameter says, and its lines have %s: "+
+				"write this line above it, with the one that is meant for %s: %s", a.Attribute, a.value,
 				a.Contradicted, declaration.Open, b.openLine(a.Attribute))
 		}
 	}

@@ -30,7 +30,8 @@ func TestLinesOfRefusals(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				before, said, there := strings.Cut(err.Error(), "\n  Write this line above it, with what is meant for ?: ")
+				before, said, there := strings.Cut(err.Error(), "\n  Write this line above it, with what "+
+					"is meant for ?: ")
 				if !there {
 					continue
 				}
@@ -64,7 +65,8 @@ func getsFurther(file *File, fn Function, s *op.Spec, line declaration.Line, bef
 	for at, w := range line.Words {
 		for _, key := range keys {
 			for _, value := range values {
-				if (w.Key != declaration.Open && w.Key != key) || (w.Value != declaration.Open && w.Value != value) {
+				if w.Key != declaration.Open && w.Key != key ||
+					w.Value != declaration.Open && w.Value != value {
 					continue
 				}
 				if w.Key != declaration.Open && w.Value != declaration.Open {

@@ -364,8 +364,8 @@ func (f *File) IsPython() bool { return filepath.Ext(f.Path) == ".py" && f.inlin
 // Close ends the worker of the file.
 func (f *File) Close() error { return f.adapter.Close() }
 
-// Assumed are the attributes whose value no parameter, no line of the file and no flag gives, with their other
-// values.
+// Assumed are the attributes whose value no parameter, no line of the file and no flag gives, with their
+// other values.
 func (f *File) Assumed() map[string][]string {
 	assumed := map[string][]string{}
 	for _, a := range f.reading.Spec.Attributes {

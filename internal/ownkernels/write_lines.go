@@ -78,7 +78,7 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line) (int, err
 	if string(content) != f.Text() {
 		return 0, fmt.Errorf("it has changed since it was read")
 	}
-	lines, at, ok := withLine(f.lines, b.Function.Line-1, line.Text(b.Sign()))
+	lines, at, ok := line.Above(f.lines, b.Function.Line-1, b.Sign())
 	text := strings.Join(lines, "\n")
 	if !ok || !f.readsAlike(b, request, text) {
 		return 0, fmt.Errorf("with a line above %s it would be read otherwise", b.Function.Name)
@@ -105,42 +105,6 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line) (int, err
 	return at + 1, nil
 }
 
-// withLine are the lines of a file with one more above a function, and above what belongs to that. The new
-// one has the end of the line below it.
-func withLine(lines []string, function int, text string) (all []string, at int, ok bool) {
-	if function < 0 || function >= len(lines) {
-		return nil, 0, false
-	}
-	at = function
-	for at > 0 && belongsToNext(lines[at-1], strings.HasPrefix(text, kernelfile.PythonSign)) {
-		at--
-	}
-	below, mark := lines[at], ""
-	if rest, marked := strings.CutPrefix(below, "\ufeff"); marked {
-		below, mark = rest, "\ufeff"
-	}
-	text = mark + below[:len(below)-len(strings.TrimLeft(below, " \t"))] + text
-	if strings.HasSuffix(below, "\r") {
-		text += "\r"
-	}
-	all = slices.Insert(slices.Clone(lines), at, text)
-	all[at+1] = below
-	return all, at, true
-}
-
-// belongsToNext says whether a line begins what the next one goes on with: a decorator of Python, or in C++
-// the head of a template and what stands before the name of a function.
-func belongsToNext(line string, python bool) bool {
-	line = strings.TrimSpace(line)
-	ends := func(end string) bool { return strings.HasSuffix(line, end) }
-	begins := func(begin string) bool { return strings.HasPrefix(line, begin) }
-	if python {
-		return begins("@")
-	}
-	return line != "" && !slices.ContainsFunc([]string{";", "{", "}", ":", "*/", `\`, ")"}, ends) &&
-		!slices.ContainsFunc([]string{"#", "//", "/*", "*"}, begins)
-}
-
 // readsAlike says whether a function is read from a text by its line, and as it was judged where no other
 // reading is proposed.
 func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, text string) bool {
@@ -153,8 +117,11 @@ func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, tex
 		}
 	}
 	request.Function, request.Pass = b.Function.Name, b.Pass
+	// The line is to say all that the user said of the call.
 	r, o := f.reading, f.reading.Options
-	r.Options = kernelfile.Options{Flags: o.Flags, DTypes: o.DTypes, Operators: o.Operators} // the line says all
+	r.Options = kernelfile.Options{
+		Flags: o.Flags, DTypes: o.DTypes, Contract: o.Contract, Operators: o.Operators,
+	}
 	again, err := r.bind(request, f.Path, content)
 	if err != nil {
 		return false
