@@ -125,6 +125,8 @@ mutation:
 	@rm -rf build/mutation; mkdir -p build/mutation
 	@TRIAD_MUTATION_SEEDS=$(SEEDS) TRIAD_MUTATION_PEERS=$(PEERS) TRIAD_MUTATION_SCORE=$(CURDIR)/build/mutation \
 		$(GO) test -count=1 -timeout 120m -run '^TestMutation$$' ./internal/catalog/$(or $(OP),...); status=$$?; \
+		TRIAD_TEST_TIER=long TRIAD_MUTATION_SEEDS=$(SEEDS) TRIAD_MUTATION_SCORE=$(CURDIR)/build/mutation \
+		$(GO) test -count=1 -timeout 120m -run '^TestDerivedMutants$$/^$(or $(OP),.*)$$' ./internal/truth/all || status=$$?; \
 		TRIAD_MUTATION_PEERS=$(PEERS) $(GO) run ./internal/mutationscore build/mutation | tee build/mutation.txt; exit $$status
 
 test-long: test-tools

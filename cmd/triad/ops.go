@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	questions "triad/internal/asked"
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/op"
@@ -55,6 +56,9 @@ func (a *app) opsCommand() *cobra.Command {
 				return err
 			}
 			detail := detailed(o.Spec)
+			if detail.Unasked, err = unasked(o.Spec); err != nil {
+				return err
+			}
 			if detail.Declarations, err = a.declarations(cmd.Context(), o); err != nil {
 				return err
 			}
@@ -121,6 +125,21 @@ func detailed(s *op.Spec) report.OperatorDetail {
 		d.Signatures = append(d.Signatures, detail)
 	}
 	return d
+}
+
+// unasked is what no case of an operator asks.
+func unasked(s *op.Spec) ([]report.Unasked, error) {
+	gaps, err := questions.Unasked(s)
+	if err != nil {
+		return nil, err
+	}
+	var all []report.Unasked
+	for _, g := range gaps {
+		all = append(all, report.Unasked{
+			Pass: g.Pass.String(), DTypes: g.DTypes, Sentence: g.Sentence, EveryDType: g.Every,
+		})
+	}
+	return all, nil
 }
 
 func allowed(a op.AttributeSpec) string {

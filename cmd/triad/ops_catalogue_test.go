@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -54,6 +55,32 @@ func TestBackwardsHaveFormulas(t *testing.T) {
 		err := report.ShowOperator(&out, report.Style{}, detailed(o.Spec))
 		if err != nil || !strings.Contains(out.String(), "backward: "+formula) {
 			t.Errorf("%s: error %v, want %q in %s", o.Spec.Name, err, formula, &out)
+		}
+	}
+}
+
+// ops show says what no case asks: the largest sizes of each pass at least.
+func TestUnaskedIsShown(t *testing.T) {
+	o := truth.All()[0]
+	detail := detailed(o.Spec)
+	var err error
+	if detail.Unasked, err = unasked(o.Spec); err != nil {
+		t.Fatal(err)
+	}
+	var text, asJSON bytes.Buffer
+	shown := report.ShowOperator(&text, report.Style{}, detail)
+	if err := errors.Join(shown, report.JSON(&asJSON, detail)); err != nil {
+		t.Fatal(err)
+	}
+	for _, pass := range o.Spec.Passes() {
+		if !strings.Contains(text.String(), "\n  "+pass.String()+": largest tensor: ") {
+			t.Errorf("the largest tensor of the %v is not in\n%s", pass, &text)
+		}
+	}
+	for _, u := range detail.Unasked {
+		if !strings.Contains(text.String(), "  "+u.Pass+": "+u.Sentence) ||
+			!strings.Contains(asJSON.String(), `"sentence":"`+u.Sentence+`"`) {
+			t.Errorf("%q is not in\n%s\n%s", u.Sentence, &text, &asJSON)
 		}
 	}
 }

@@ -22,8 +22,17 @@ type OperatorDetail struct {
 	Signatures []PassDetail `json:"signatures"`
 	// cases whose answer says little, and that still are judged
 	Trivial      string                 `json:"trivial_by_design"`
+	Unasked      []Unasked              `json:"unasked"`
 	Relations    []RelationDeclared     `json:"relations"`
 	Declarations []ImplementationDetail `json:"declared"`
+}
+
+// Unasked is something that no case of the default level on a CPU asks, in a sentence.
+type Unasked struct {
+	Pass       string   `json:"pass"`
+	DTypes     []string `json:"dtypes"`
+	Sentence   string   `json:"sentence"`
+	EveryDType bool     `json:"-"` // the dtypes are all that the pass has
 }
 
 // RelationDeclared is something that must hold of the outputs whatever the inputs are: gate G6.
@@ -184,10 +193,28 @@ func judgedFor(w io.Writer, style Style, o OperatorDetail) error {
 			return err
 		}
 	}
-	if o.Trivial == "" {
+	if o.Trivial != "" {
+		if err := write(w, "\njudged, but trivial by design: "+clean(o.Trivial)+"\n"); err != nil {
+			return err
+		}
+	}
+	return notAsked(w, o.Unasked)
+}
+
+// notAsked says what no case asks.
+func notAsked(w io.Writer, all []Unasked) error {
+	if len(all) == 0 {
 		return nil
 	}
-	return write(w, "\njudged, but trivial by design: "+clean(o.Trivial)+"\n")
+	text := "\nnot asked by the default level on a CPU\n"
+	for _, u := range all {
+		line := "  " + u.Pass + ": " + clean(u.Sentence)
+		if !u.EveryDType {
+			line += "; in " + strings.Join(u.DTypes, ", ")
+		}
+		text += line + "\n"
+	}
+	return write(w, text)
 }
 
 // Finding is one thing that `triad doctor` looked at.

@@ -250,6 +250,10 @@ func TestResults(t *testing.T) {
 						{"rstd", "out, optional", "fp32", "[rows]"},
 					}, Allowed: []ContractDeclared{{"fp32", true, ""}},
 				}},
+				Unasked: []Unasked{
+					{"forward", []string{"fp32", "bf16"}, "always contiguous: weight, bias", true},
+					{"forward", []string{"bf16"}, "x never holds NaN", false},
+				},
 				Declarations: []ImplementationDetail{
 					{"cuda/vec", "forward", []string{"fp32"}, "fp32", "emulator", "cols is a multiple of 4"},
 				},

@@ -165,13 +165,7 @@ func PrepareCase(t *testing.T, s Suite, spec *op.Spec, c op.Case, seed uint64) *
 	if p.Truth, err = truth.Of(c, spec.DefaultContract(c.DType), list, nil); err != nil {
 		t.Fatalf("%s seed %d: %v", Describe(c), seed, err)
 	}
-	for _, o := range p.Truth.Outputs {
-		output, _ := spec.Output(o.Name)
-		p.Plan.Outputs = append(p.Plan.Outputs, op.TensorType{
-			Name: o.Name, DType: o.DType, Shape: o.Shape,
-			Optional: output.Optional,
-		})
-	}
+	p.planOutputs(spec)
 	for _, d := range c.Dims {
 		p.cost *= max(d.Value, 1)
 	}
@@ -182,6 +176,17 @@ func PrepareCase(t *testing.T, s Suite, spec *op.Spec, c op.Case, seed uint64) *
 		p.baseline = baselineOf(t, s, spec, p, list)
 	}
 	return p
+}
+
+// planOutputs asks for every output of the pass.
+func (p *Prepared) planOutputs(spec *op.Spec) {
+	for _, o := range p.Truth.Outputs {
+		output, _ := spec.Output(o.Name)
+		p.Plan.Outputs = append(p.Plan.Outputs, op.TensorType{
+			Name: o.Name, DType: o.DType, Shape: o.Shape,
+			Optional: output.Optional,
+		})
+	}
 }
 
 // Describe names a case in one line.

@@ -26,6 +26,7 @@ type Score struct {
 	Friend               []int // pairs killed on one plainly normal case
 	Seeds                int
 	Survivors            []string
+	Derived              DerivedScore
 }
 
 // Add adds the score of another operator.
@@ -36,6 +37,7 @@ func (s *Score) Add(o Score) {
 	s.PeerKills, s.PeerAlarm, s.Friend = addEach(s.PeerKills, o.PeerKills), addEach(s.PeerAlarm, o.PeerAlarm),
 		addEach(s.Friend, o.Friend)
 	s.Survivors = append(s.Survivors, o.Survivors...)
+	s.Derived.Add(o.Derived)
 }
 
 func addEach(a, b []int) []int {
@@ -57,6 +59,9 @@ func (s Score) String() string {
 	}
 	if peersAreScored() {
 		report.WriteString(peerTable(s))
+	}
+	if s.Derived.Planted > 0 {
+		fmt.Fprintln(&report, s.Derived)
 	}
 	fmt.Fprintf(&report, "mutants killed %d/%d, right variants accused %d/%d, seeds %d\n", s.Killed,
 		s.Mutants, s.Accused, s.Judgements, s.Seeds)
@@ -96,14 +101,22 @@ func Mutation(t *testing.T, suites []Suite) {
 		total.Survivors = append(total.Survivors, name+": "+survivors[name])
 	}
 	t.Log("\n" + total.String())
-	if dir := os.Getenv("TRIAD_MUTATION_SCORE"); dir != "" {
-		text, err := json.Marshal(total)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, suites[0].Op+".json"), text, 0o644)
-		}
-		if err != nil {
-			t.Error(err)
-		}
+	keep(t, suites[0].Op, total)
+}
+
+// keep leaves a score in the folder that TRIAD_MUTATION_SCORE names.
+func keep(t *testing.T, name string, score Score) {
+	t.Helper()
+	dir := os.Getenv("TRIAD_MUTATION_SCORE")
+	if dir == "" {
+		return
+	}
+	text, err := json.Marshal(score)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".json"), text, 0o644)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
