@@ -197,8 +197,8 @@ type RunArgs struct {
 // Launch is one launch: which poison fills outputs and workspace before it (see tensor.Poison), the schedule
 // order (emulator only: "forward", OrderReverse, "random:SEED", "greedy:SEED"; for a row that goes through
 // autograd "one by one": each gradient from a backward in which its input alone requires one; for any row of
-// Python OrderRecorded, and in the interpreter OrderConfiguration), where its buffers lie (emulator only) and where
-// its outputs go.
+// Python OrderRecorded, and in the interpreter OrderConfiguration), where its buffers lie (emulator only) and
+// where its outputs go.
 type Launch struct {
 	Poison  string      `json:"poison"`
 	Order   string      `json:"order,omitempty"`
