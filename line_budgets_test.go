@@ -60,8 +60,8 @@ func TestUserFileLines(t *testing.T) {
 		}
 	}
 	if lines > mostUserFileLines {
-		t.Errorf("the code that reads users' files has %d lines, at most %d are allowed: take away a form that "+
-			"decides nothing", lines, mostUserFileLines)
+		t.Errorf("the code that reads users' files has %d lines, at most %d are allowed: take away a form "+
+			"that decides nothing", lines, mostUserFileLines)
 	}
 }
 
