@@ -39,6 +39,32 @@ const mostRungLines = 60
 // fp8_gemm did by two: the variants for Hopper are not told apart there.
 const overBudget = "testdata/over_budget.txt"
 
+// mostUserFileLines is how many lines the code may have that reads users' files. It shrinks: a new form takes
+// the place of one that decides nothing.
+const mostUserFileLines = 23_153
+
+// TestUserFileLines: what reads users' files does not grow.
+func TestUserFileLines(t *testing.T) {
+	lines := 0
+	for _, pattern := range []string{
+		"internal/kernelfile/*.go", "internal/ownkernels/*.go", "pybridge/own_*.py", "cmd/triad/own_*.go",
+	} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") {
+				lines += strings.Count(read(t, file), "\n")
+			}
+		}
+	}
+	if lines > mostUserFileLines {
+		t.Errorf("the code that reads users' files has %d lines, at most %d are allowed: take away a form "+
+			"that decides nothing", lines, mostUserFileLines)
+	}
+}
+
 // cost is what an operator takes, in lines of code. Rungs are its variants, once for each pass.
 type cost struct {
 	family                                 string

@@ -416,9 +416,7 @@ func followsOthers(spec *op.Spec, name string) bool {
 
 // tallyOf counts what trials gave. Where a free size is 1 several readings are the same: being right there
 // counts only where no trial has larger sizes.
-func tallyOf(
-	b *kernelfile.Binding, records []record.Record, fixed map[string]int64,
-) kernelfile.Tally {
+func tallyOf(b *kernelfile.Binding, records []record.Record, fixed map[string]int64) kernelfile.Tally {
 	var all, telling kernelfile.Tally
 	for _, r := range records {
 		same := slices.ContainsFunc(r.Case.Dims, func(d op.Dim) bool {

@@ -77,12 +77,8 @@ func matchedFiles(text string) (files []string, several bool, err error) {
 	case err == nil || !strings.ContainsAny(pattern, "*?[{"):
 		return nil, false, nil
 	default:
-		files, err = doublestar.FilepathGlob(
-			pattern,
-			doublestar.WithFilesOnly(),
-			doublestar.WithFailOnIOErrors(),
-			doublestar.WithNoFollow(),
-		)
+		files, err = doublestar.FilepathGlob(pattern, doublestar.WithFilesOnly(),
+			doublestar.WithFailOnIOErrors(), doublestar.WithNoFollow())
 		base, _ := doublestar.SplitPattern(pattern)
 		below := userfile.Within(base)
 		files = slices.DeleteFunc(files, func(path string) bool {

@@ -61,10 +61,8 @@ func (b *Binding) Describe() string {
 			"one)", b.Function.Name, strings.Join(b.left, ", "))
 	}
 	if b.varies {
-		text.WriteString(
-			"\n  it adds with atomics: outputs may differ in their last bits from run to run, " +
-				"and each is judged",
-		)
+		text.WriteString("\n  it adds with atomics: outputs may differ in their last bits from run to run, " +
+			"and each is judged")
 	}
 	return text.String()
 }

@@ -416,10 +416,8 @@ func (b *Binding) chooseTokens() {
 	if len(own.Tokens) == 0 {
 		return
 	}
-	all := slices.ContainsFunc(
-		b.Args,
-		func(a Argument) bool { return a.Role == Size && a.Target == own.TokenSize },
-	)
+	all := slices.ContainsFunc(b.Args,
+		func(a Argument) bool { return a.Role == Size && a.Target == own.TokenSize })
 	if all {
 		b.byToken = true
 		b.layByToken()

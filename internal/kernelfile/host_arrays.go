@@ -56,20 +56,23 @@ func (f *File) copiesParameter(fn *Function, depth int) bool {
 			}) {
 			return true
 		}
-		if fn.body[i].text != "cudaMemcpy" || fn.body[i+1].text != "(" {
-			continue
-		}
-		parts := split(inside(fn.body, i+1))
-		if len(parts) < 4 {
-			continue
-		}
-		at := map[string]int{"cudaMemcpyHostToDevice": 1, "cudaMemcpyDeviceToHost": 0}
-		side, known := at[lone(parts[3])]
-		if known && isParam(lone(parts[side])) {
+		if isParam(lone(copiedHost(fn.body, i))) {
 			return true
 		}
 	}
 	return false
+}
+
+// copiedHost is the argument of a cudaMemcpy that lies on the host; nil where none stands there.
+func copiedHost(body []token, at int) []token {
+	if body[at].text != "cudaMemcpy" || at+1 == len(body) || body[at+1].text != "(" {
+		return nil
+	}
+	if parts := split(inside(body, at+1)); len(parts) > 3 {
+		sides := map[string][]token{"cudaMemcpyHostToDevice": parts[1], "cudaMemcpyDeviceToHost": parts[0]}
+		return sides[lone(parts[3])]
+	}
+	return nil
 }
 
 // handsToKernel says whether a name is an argument of a launch.

@@ -38,13 +38,8 @@ func (b *Binding) narrowAfter(a Argument, place string) string {
 
 func (b *Binding) convertCode(a Argument, to, from string) string {
 	var code strings.Builder
-	fmt.Fprintf(
-		&code,
+	fmt.Fprintf(&code,
 		"\ttriad_own::convert<<<64, 256, 0, triad::stream_of(triad_own_call)>>>(\n\t\t%s,\n\t\t%s, "+
-			"static_cast<size_t>(triad::elements(%s)));\n",
-		to,
-		from,
-		b.tensorAt(a),
-	)
+			"static_cast<size_t>(triad::elements(%s)));\n", to, from, b.tensorAt(a))
 	return code.String()
 }

@@ -171,12 +171,8 @@ func (b *Binding) autogradCode() string {
 	}
 	n := len(b.inputs)
 	var code strings.Builder
-	fmt.Fprintf(
-		&code,
-		"_backward = ThroughAutograd(_forward, %d, (%s))\n",
-		n,
-		strings.TrimRight(at.String(), " "),
-	)
+	fmt.Fprintf(&code, "_backward = ThroughAutograd(_forward, %d, (%s))\n", n,
+		strings.TrimRight(at.String(), " "))
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {**_LEFT_OUT[%q], %s}\n\n\n", op.Backward, op.Forward,
 		b.leftOutUpstream())
 	fmt.Fprintf(&code, "def _refuses_backward(*tensors, **attributes):\n"+

@@ -47,19 +47,10 @@ func PythonShim(path, name string, bindings []*Binding) string {
 			}
 		}
 	}
-	fmt.Fprintf(
-		&text,
-		"IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, "+
-			"accepts=_accepts, constraint=%q, nondeterministic=(%s), perhaps=(%s))]\n__file__ = _PATH\n",
-		name,
-		strings.Join(passes, ", "),
-		recomputes,
-		quoted(dtypes),
-		strings.Join(contracts, ", "),
-		bindings[0].Constraint(),
-		quoted(varying),
-		quoted(perhaps),
-	)
+	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, "+
+		"accepts=_accepts, constraint=%q, nondeterministic=(%s), perhaps=(%s))]\n__file__ = _PATH\n", name,
+		strings.Join(passes, ", "), recomputes, quoted(dtypes), strings.Join(contracts, ", "),
+		bindings[0].Constraint(), quoted(varying), quoted(perhaps))
 	return text.String()
 }
 

@@ -274,15 +274,9 @@ func (b *Binding) fillRooms() string {
 			case a.fill == fillPositions:
 				fills.WriteString(b.positionsCode(base, place, bytes))
 			default:
-				fmt.Fprintf(
-					&fills,
+				fmt.Fprintf(&fills,
 					"\t\ttriad_own::fill_lowest<<<64, 256, 0, triad::stream_of(triad_own_call)>>>("+
-						"reinterpret_cast<%s *>(%s), (%s) / sizeof(%s));\n",
-					base,
-					place,
-					bytes,
-					base,
-				)
+						"reinterpret_cast<%s *>(%s), (%s) / sizeof(%s));\n", base, place, bytes, base)
 			}
 		}
 		if fills.Len() > 0 {
@@ -443,17 +437,13 @@ func (b *Binding) formSentences() []string {
 			all = append(all, a.Name+" holds "+a.packed()+
 				": they are copied there before each call, and the copy is timed")
 		case a.Form == Wide:
-			all = append(
-				all,
+			all = append(all,
 				fmt.Sprintf("%s has rows of %s: each value of %s is given twice, [values, values]",
-					a.Name, b.Spec.Own.WideSize, a.Target),
-			)
+					a.Name, b.Spec.Own.WideSize, a.Target))
 		case a.Form == Pairs:
-			all = append(
-				all,
+			all = append(all,
 				fmt.Sprintf("%s has rows of %s: each value of %s is given twice, one beside the "+
-					"other", a.Name, b.Spec.Own.WideSize, a.Target),
-			)
+					"other", a.Name, b.Spec.Own.WideSize, a.Target))
 		case a.Form == ByToken:
 			all = append(all, fmt.Sprintf("%s is %s: %s is copied so, and the copy is timed", a.Name,
 				b.swappedShape(a), a.Target))
@@ -477,12 +467,10 @@ func (b *Binding) formSentences() []string {
 		if b.doubled {
 			with = ", which is called with a factor of 2"
 		}
-		all = append(
-			all,
+		all = append(all,
 			fmt.Sprintf("%s has no tensor for %s: triad applies %s to what it gives%s, and that "+
 				"is timed", b.Function.Name, strings.Join(b.unscaled, " and "),
-				map[bool]string{true: "it", false: "them"}[len(b.unscaled) == 1], with),
-		)
+				map[bool]string{true: "it", false: "them"}[len(b.unscaled) == 1], with))
 	}
 	return all
 }

@@ -240,20 +240,10 @@ func (f *File) structLaunch(fn *Function, shape, handed []string) string {
 // copiesStruct says whether a function copies what a struct among its parameters points to to the device, or
 // from there.
 func (fn *Function) copiesStruct() bool {
-	for i := 0; i+1 < len(fn.body); i++ {
-		if fn.body[i].text != "cudaMemcpy" || fn.body[i+1].text != "(" {
-			continue
-		}
-		parts := split(inside(fn.body, i+1))
-		if len(parts) < 4 {
-			continue
-		}
-		at := map[string]int{"cudaMemcpyHostToDevice": 1, "cudaMemcpyDeviceToHost": 0}
-		side, known := at[lone(parts[3])]
-		if !known || len(parts[side]) < 2 {
-			continue
-		}
-		if slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Name == parts[side][0].text }) {
+	for i := range fn.body {
+		side := copiedHost(fn.body, i)
+		if len(side) > 1 &&
+			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Name == side[0].text }) {
 			return true
 		}
 	}
