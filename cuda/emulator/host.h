@@ -63,7 +63,7 @@ CUEMU_API void cuemu_set_workers(int n);             /* 0: one a core; before th
 CUEMU_API void cuemu_set_watchdog(double seconds);   /* 0: none; default 30 */
 
 /* Where buffers lie from here on between what nothing may touch, and the byte that fills them, what is around them, and shared memory when a
- * block starts; -1: another one in each order.
+ * block starts; -1: 0xFF, and in shared memory another one in each order.
  * CUEMU_AT_END: less than 16 bytes before it; CUEMU_AT_BEGIN: less than 128 bytes behind it, at the same address modulo 128 as at the end.
  * CUEMU_EXACT_END: the byte behind the data is the first that nothing may touch, whatever the alignment; CUEMU_EXACT_BEGIN: the one before it. */
 enum { CUEMU_AT_END = 0, CUEMU_AT_BEGIN, CUEMU_EXACT_END, CUEMU_EXACT_BEGIN };

@@ -69,6 +69,12 @@ char memory_fill() {
 	return static_cast<char>(asked < 0 ? fill_of_order() : asked);
 }
 
+// A program may print a buffer that it has filled in part: that alone does not depend on the order.
+char buffer_fill() {
+	const int asked = fill_asked.load();
+	return static_cast<char>(asked < 0 ? 0xff : asked);
+}
+
 // nearest_buffer: the buffer that holds an address or lies nearest to it, within 1 MiB; *past_end as in a report. Safe in a signal handler.
 const Buffer *nearest_buffer(const char *address, int64_t *past_end) {
 	const Buffer *nearest = nullptr;
@@ -146,7 +152,7 @@ CUEMU_API void *cuemu_alloc(const char *name, size_t bytes, size_t misalign) {
 		return nullptr;
 	}
 	char *begin = mapping + GAP, *end = begin + inside, *data = data_in(begin, end, bytes, misalign);
-	b->fill = memory_fill();
+	b->fill = buffer_fill();
 	memset(begin, b->fill, inside);
 	b->mapping = mapping;
 	b->mapped = inside + 2 * GAP;

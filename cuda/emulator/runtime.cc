@@ -137,7 +137,7 @@ cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line) {
 	snprintf(name, sizeof name, "cudaMalloc at %.40s:%d", slash ? slash + 1 : file, line);
 #if CUEMU_SANITIZER
 	*p = malloc(bytes ? bytes : 1);
-	if (*p) memset(*p, memory_fill(), bytes);
+	if (*p) memset(*p, buffer_fill(), bytes);
 #else
 	*p = cuemu_alloc(name, bytes, 0);
 #endif

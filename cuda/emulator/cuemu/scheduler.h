@@ -263,7 +263,8 @@ struct Buffer {
 	std::atomic<bool> used;
 };
 const Buffer *nearest_buffer(const char *address, int64_t *past_end);
-char memory_fill();                             // of memory that nobody has written: another one in another order, or what cuemu_arrange asked for
+char memory_fill();                             // of shared memory that nobody has written: another one in another order, or what cuemu_arrange asked for
+char buffer_fill();                             // of device buffers, and of what is around them
 
 // switch.cc
 extern "C" void cuemu_switch(void **save, void *load);
