@@ -1,6 +1,8 @@
 # Results are rounded to 16 bits half to even, in integers.
 import torch
 
+SIXTEEN = (torch.float16, torch.bfloat16)  # judged in 16 bits too
+
 
 def _rounded(v, dtype):
     if dtype not in (torch.float16, torch.bfloat16):

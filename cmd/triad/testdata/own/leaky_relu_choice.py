@@ -1,6 +1,8 @@
 # The sign of x decides, whatever slope is.
 import torch
 
+SIXTEEN = (torch.float16, torch.bfloat16)  # judged in 16 bits too
+
 
 def leaky_relu(x, slope=0.01):
     y = torch.where(x > 0, x, slope * x)

@@ -1,6 +1,8 @@
 # x is read as if it lay without gaps.
 import torch
 
+SIXTEEN = (torch.float16, torch.bfloat16)  # judged in 16 bits too
+
 
 def _dense(x):
     steps, n = [], 1

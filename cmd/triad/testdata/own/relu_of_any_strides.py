@@ -1,6 +1,8 @@
 # x is read by its strides.
 import torch
 
+SIXTEEN = (torch.float16, torch.bfloat16)  # judged in 16 bits too
+
 
 def relu(x):
     y = torch.clamp(x, min=0)

@@ -1,6 +1,8 @@
 # Results are rounded to 16 bits half away from zero.
 import torch
 
+SIXTEEN = (torch.float16, torch.bfloat16)  # judged in 16 bits too
+
 
 def _away(v, dtype):
     if dtype == torch.bfloat16:  # the usual (bits + 0x8000) >> 16

@@ -1,6 +1,8 @@
 # Indices are kept in 32 bits.
 import torch
 
+SIXTEEN = (torch.float16, torch.bfloat16)  # judged in 16 bits too
+
 
 def top_k(x, k=8):
     values, indices = _key(x).sort(dim=-1, descending=True, stable=True)
