@@ -135,6 +135,11 @@ func (f *File) Declares(operator string) bool {
 	})
 }
 
+// Declares says whether the text of the file has a line of an operator.
+func (r Request) Declares(text string, flags []string, operator string) bool {
+	return declaration.MayBeIn(text) && r.Read(text, flags).Declares(operator)
+}
+
 // saysOther says whether the file says of a function that it is another operator than the one asked for.
 func (r Request) saysOther(fn Function) bool {
 	return len(fn.lines) > 0 && !slices.ContainsFunc(fn.lines, func(l declaration.Line) bool {

@@ -198,7 +198,7 @@ func withFolderOf(path string, flags []string) []string {
 // match matches the functions of a file, or what can be made of them: those that main() launches one after
 // the other, those that take structs, and those of smaller constants.
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
-	if request.Read(string(content), f.reading.Options.Flags).Declares(f.reading.Spec.Name) {
+	if request.Declares(string(content), f.reading.Options.Flags, f.reading.Spec.Name) {
 		return f.reading.bind(request, f.Path, content)
 	}
 	for _, alone := range []bool{false, true} {
