@@ -157,7 +157,7 @@ func TestLinesOfSeveralFunctions(t *testing.T) {
 	name := rowsAndCols(t).Name
 	for _, c := range []struct{ text, function, several, note, fails string }{
 		{text: line + "a" + body + line + "b" + body + "__global__ void c" + body, several: "a b"},
-		{text: line + "a" + body + "__global__ void c" + body},
+		{text: line + "a" + body + "__global__ void c" + body, note: "not taken: c, which has no line"},
 		{
 			text: line + "a" + body + strings.ReplaceAll(line, "OPERATOR(", "relu(") + "b" + body,
 			note: "not taken: b, of which line 3 says that it is relu",

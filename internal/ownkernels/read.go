@@ -75,6 +75,7 @@ type File struct {
 	others        []string // files of its program that it is built together with
 	joined        bool     // the launches of its main() are what is judged
 	proposed      map[op.Pass]declaration.Line
+	written       []int // before which of its lines one was put, from 0, in this order
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
