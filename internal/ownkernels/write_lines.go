@@ -27,8 +27,8 @@ func (f *File) Propose(pass op.Pass, line declaration.Line) {
 	f.proposed[pass] = line
 }
 
-// WriteLines puts above each function that is judged the line that says how it is read, and says what it did. A
-// file is left as it is where it cannot be written, where it changed meanwhile, or where it would be read
+// WriteLines puts above each function that is judged the line that says how it is read, and says what it did.
+// A file is left as it is where it cannot be written, where it changed meanwhile, or where it would be read
 // otherwise with the line.
 func WriteLines(files []*File) (sentences []string) {
 	for _, f := range files {

@@ -66,7 +66,8 @@ func TestLinesAreWritten(t *testing.T) {
 			t.Errorf("%s: the link leads to %q: %v", name, at, err)
 		}
 		again := read(t, r)
-		if said = WriteLines([]*File{again}); len(said) != 1 || !strings.Contains(said[0], "says already how") {
+		said = WriteLines([]*File{again})
+		if len(said) != 1 || !strings.Contains(said[0], "says already how") {
 			t.Errorf("%s: written again: %q", name, said)
 		}
 	}
