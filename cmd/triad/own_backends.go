@@ -348,12 +348,9 @@ func (o *ownFiles) leftOut() (sentences []string) {
 // writeLines puts the lines above the functions of the added files that say how they were read, and says what
 // it did.
 func (o *ownFiles) writeLines() (sentences []string) {
-	for _, f := range o.Files {
-		if o.folder == nil || f.Path != o.folder.CUDA {
-			sentences = append(sentences, f.WriteLines()...)
-		}
-	}
-	return sentences
+	return ownkernels.WriteLines(slices.DeleteFunc(slices.Clone(o.Files), func(f *ownkernels.File) bool {
+		return o.folder != nil && f.Path == o.folder.CUDA
+	}))
 }
 
 // tellWritten prints what became of the lines.

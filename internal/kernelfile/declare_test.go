@@ -157,7 +157,7 @@ func TestLinesOfSeveralFunctions(t *testing.T) {
 	name := rowsAndCols(t).Name
 	for _, c := range []struct{ text, function, several, note, fails string }{
 		{text: line + "a" + body + line + "b" + body + "__global__ void c" + body, several: "a b"},
-		{text: line + "a" + body + "__global__ void c" + body},
+		{text: line + "a" + body + "__global__ void c" + body, note: "not taken: c, which has no line"},
 		{
 			text: line + "a" + body + strings.ReplaceAll(line, "OPERATOR(", "relu(") + "b" + body,
 			note: "not taken: b, of which line 3 says that it is relu",
@@ -186,5 +186,17 @@ func TestLinesOfSeveralFunctions(t *testing.T) {
 		case bound[0].Function.Name != "a" || strings.Join(bound[0].Notes, " ") != c.note:
 			t.Errorf("%s: %s with %q", c.text, bound[0].Function.Name, bound[0].Notes)
 		}
+	}
+}
+
+// The operator of a file is the one that its line names, whatever its functions are called.
+func TestLineNamesTheOperator(t *testing.T) {
+	mine, other := rowsAndCols(t), headsAndTokens(t)
+	r := Request{Path: other.Name + ".cu"}
+	text := "// triad: " + mine.Name + "(x=x, y=y, rows=rows, cols=cols)\n__global__ void " + other.Name +
+		"(const float* x, float* y, int rows, int cols) {}\n"
+	got := GuessOperators(r.Read(text, nil), r, []*op.Spec{mine, other})
+	if !slices.Equal(got, []string{mine.Name}) {
+		t.Errorf("the operator is one of %q, want %s", got, mine.Name)
 	}
 }

@@ -135,6 +135,11 @@ func (f *File) Declares(operator string) bool {
 	})
 }
 
+// Declares says whether the text of the file has a line of an operator.
+func (r Request) Declares(text string, flags []string, operator string) bool {
+	return declaration.MayBeIn(text) && r.Read(text, flags).Declares(operator)
+}
+
 // saysOther says whether the file says of a function that it is another operator than the one asked for.
 func (r Request) saysOther(fn Function) bool {
 	return len(fn.lines) > 0 && !slices.ContainsFunc(fn.lines, func(l declaration.Line) bool {
@@ -145,10 +150,18 @@ func (r Request) saysOther(fn Function) bool {
 // NotTaken begins the note on functions that are left out since the file says that they are something else.
 const NotTaken = "not taken: "
 
-// ofOthers says which functions are not taken, since the file says that they are other operators; "" for
-// none.
-func (f *File) ofOthers(r Request) string {
+// ofOthers says which functions are not taken, since the file says that they are other operators, or says of
+// others alone that they are this one; "" for none.
+func (f *File) ofOthers(r Request, passes []op.Pass) string {
 	var words []string
+	for _, pass := range passes {
+		said := f.saying(r, pass)
+		for _, fn := range f.fitting(r, pass, helps) {
+			if len(said) > 0 && len(fn.lines) == 0 && fn.Kind == said[0].Kind {
+				words = append(words, fn.Name+", which has no line")
+			}
+		}
+	}
 	for _, fn := range f.Functions {
 		if r.saysOther(fn) && r.names(fn) {
 			words = append(words, fmt.Sprintf("%s, of which line %d says that it is %s", fn.Name,

@@ -66,7 +66,7 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	r.operator = spec.Name
 	options.Arguments, options.Rung = r.Arguments, r.Rung
 	bindings, err := bindPasses(file, r, spec, passes, options)
-	if others := file.ofOthers(r); err == nil && others != "" {
+	if others := file.ofOthers(r, spec.Passes()); err == nil && others != "" {
 		bindings[0].Notes = append(bindings[0].Notes, NotTaken+others)
 	}
 	return bindings, err
@@ -469,7 +469,7 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 			message += "; " + other
 		}
 	}
-	switch others := f.ofOthers(r); {
+	switch others := f.ofOthers(r, nil); {
 	case others != "":
 		message += fmt.Sprintf(" as %s; %s%s", r.operator, NotTaken, others)
 	case r.Function != "" && slices.Contains(have, r.Function):

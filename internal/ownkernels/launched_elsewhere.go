@@ -78,7 +78,7 @@ func assumesSomething(f *File) bool {
 // ok is false where it cannot.
 func (r Reading) throughLauncher(request kernelfile.Request, path string, content []byte) (f *File, ok bool) {
 	if !request.IsPython() || request.Function != "" || r.launches != "" ||
-		request.Read(string(content), nil).Declares(r.Spec.Name) {
+		request.Declares(string(content), nil, r.Spec.Name) {
 		return nil, false
 	}
 	launcher := launcherOf(path, content)

@@ -75,6 +75,7 @@ type File struct {
 	others        []string // files of its program that it is built together with
 	joined        bool     // the launches of its main() are what is judged
 	proposed      map[op.Pass]declaration.Line
+	written       []int // before which of its lines one was put, from 0, in this order
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
@@ -198,7 +199,7 @@ func withFolderOf(path string, flags []string) []string {
 // match matches the functions of a file, or what can be made of them: those that main() launches one after
 // the other, those that take structs, and those of smaller constants.
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
-	if request.Read(string(content), f.reading.Options.Flags).Declares(f.reading.Spec.Name) {
+	if request.Declares(string(content), f.reading.Options.Flags, f.reading.Spec.Name) {
 		return f.reading.bind(request, f.Path, content)
 	}
 	for _, alone := range []bool{false, true} {

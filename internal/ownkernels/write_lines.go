@@ -27,10 +27,18 @@ func (f *File) Propose(pass op.Pass, line declaration.Line) {
 	f.proposed[pass] = line
 }
 
-// WriteLines puts above each function of the file that is judged the line that says how it is read, and says
-// what it did. A file is left as it is where it cannot be written, where it changed meanwhile, or where it
-// would be read otherwise with the line.
-func (f *File) WriteLines() (sentences []string) {
+// WriteLines puts above each function that is judged the line that says how it is read, and says what it did.
+// A file is left as it is where it cannot be written, where it changed meanwhile, or where it would be read
+// otherwise with the line.
+func WriteLines(files []*File) (sentences []string) {
+	for _, f := range files {
+		sentences = append(sentences, f.writeLines(files)...)
+	}
+	return sentences
+}
+
+// writeLines writes the lines of one of several files, some of which may be other functions of the same.
+func (f *File) writeLines(files []*File) (sentences []string) {
 	for _, b := range f.Bindings {
 		line, ok := b.Declaration()
 		if proposed, is := f.proposed[b.Pass]; is {
@@ -46,7 +54,7 @@ func (f *File) WriteLines() (sentences []string) {
 		case !ok:
 			err = fmt.Errorf("no line can say how %s is read", b.Function.Name)
 		default:
-			at, err = f.writeLine(b, line)
+			at, err = f.writeLine(b, line, files)
 		}
 		if err != nil {
 			sentences = append(sentences, fmt.Sprintf("%s is left as it is: %v.", f.Path, err))
@@ -59,7 +67,7 @@ func (f *File) WriteLines() (sentences []string) {
 }
 
 // writeLine puts a line above a function, and gives the number that it has then.
-func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line) (int, error) {
+func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*File) (int, error) {
 	request, err := kernelfile.ParseRequest(f.reading.Request)
 	if err != nil {
 		return 0, err
@@ -78,7 +86,13 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line) (int, err
 	if string(content) != f.Text() {
 		return 0, fmt.Errorf("it has changed since it was read")
 	}
-	lines, at, ok := line.Above(f.lines, b.Function.Line-1, b.Sign())
+	function := b.Function.Line - 1
+	for _, above := range f.written {
+		if function >= above {
+			function++
+		}
+	}
+	lines, at, ok := line.Above(f.lines, function, b.Sign())
 	text := strings.Join(lines, "\n")
 	if !ok || !f.readsAlike(b, request, text) {
 		return 0, fmt.Errorf("with a line above %s it would be read otherwise", b.Function.Name)
@@ -96,12 +110,12 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line) (int, err
 	if err != nil {
 		return 0, fmt.Errorf("it cannot be written: %w", err)
 	}
-	for _, other := range f.Bindings { // of functions below
-		if other.Function.Line > b.Function.Line {
-			other.Function.Line++
+	for _, same := range files {
+		if same.Path != f.Path {
+			continue
 		}
+		same.lines, same.written = lines, append(same.written, at)
 	}
-	f.lines = lines
 	return at + 1, nil
 }
 

@@ -50,7 +50,7 @@ func TestLinesAreWritten(t *testing.T) {
 		path := r.Request
 		r.Request = link
 		f := read(t, r)
-		said := f.WriteLines()
+		said := WriteLines([]*File{f})
 		got, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,8 @@ func TestLinesAreWritten(t *testing.T) {
 			t.Errorf("%s: the link leads to %q: %v", name, at, err)
 		}
 		again := read(t, r)
-		if said = again.WriteLines(); len(said) != 1 || !strings.Contains(said[0], "says already how") {
+		said = WriteLines([]*File{again})
+		if len(said) != 1 || !strings.Contains(said[0], "says already how") {
 			t.Errorf("%s: written again: %q", name, said)
 		}
 	}
@@ -105,7 +106,7 @@ func TestLinesAreNotWritten(t *testing.T) {
 		f := read(t, r)
 		c.change(t, r.Request, f)
 		before, _ := os.ReadFile(r.Request)
-		said := f.WriteLines()
+		said := WriteLines([]*File{f})
 		after, _ := os.ReadFile(r.Request)
 		if string(after) != string(before) || len(said) != 1 ||
 			!strings.Contains(said[0], "is left as it is: ") || !strings.Contains(said[0], c.says) {
@@ -121,5 +122,25 @@ func TestLineIsRefusedAtItsPlace(t *testing.T) {
 	want := r.Request + ":2:21: solve has no parameter "
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Each of several functions of a file gets its line.
+func TestLinesOfSeveralFunctionsAreWritten(t *testing.T) {
+	second := strings.Replace(softmax, "solve", "other", 1)
+	r := reading(t, rowsOperator, "a.cu", softmax+"\n"+second+"\n")
+	path := r.Request
+	var files []*File
+	for _, name := range []string{":solve", ":other"} {
+		r.Request = path + name
+		files = append(files, read(t, r))
+	}
+	said := WriteLines(files)
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := rowsLine + "\n" + softmax + "\n" + rowsLine + "\n" + second + "\n"; string(got) != want {
+		t.Errorf("%q\n got %q\nwant %q", said, got, want)
 	}
 }
