@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/internal/catalog"
+	"triad/internal/hosttrouble"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -145,6 +146,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *compareOptions) (
 	sessionOptions, error,
 ) {
+	if few := hosttrouble.FewThreads(); few != "" {
+		fmt.Fprintln(a.err, "triad:", few)
+	}
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
 		return sessionOptions{}, err
