@@ -22,31 +22,36 @@ func (e emulated) Run(_ context.Context, job backend.Job) (backend.Outcome, erro
 	return e.run(job), nil
 }
 
-// reluCase is a case of relu, launched into ordinary numbers too where that is said.
-func reluCase(t *testing.T, ordinary bool) (*execution, *prepared) {
+// exactCase is a case of an operator of vectors under the contract exact, launched into ordinary numbers too
+// where that is said.
+func exactCase(t *testing.T, ordinary bool) (*execution, *prepared) {
 	t.Helper()
-	o, err := truth.Get("relu")
-	if err != nil {
-		t.Fatal(err)
+	for _, o := range truth.All() {
+		plan, err := o.Spec.Expand(op.Options{
+			Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+			Dims: map[string]int64{"n": 7}, Distributions: []string{"normal"},
+		})
+		if err != nil || len(plan.Cases) == 0 || o.Spec.DefaultContract("fp32") != "exact" {
+			continue
+		}
+		if outputs, err := o.Spec.Outputs(plan.Cases[0]); err != nil || len(outputs) != 1 ||
+			outputs[0].Name != "y" || outputs[0].DType != op.FP32 || outputs[0].Elements() != 7 {
+			continue
+		}
+		x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
+		c, err := x.prepare(work{operator: o, Case: plan.Cases[0], ordinary: ordinary})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x, c
 	}
-	plan, err := o.Spec.Expand(op.Options{
-		Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
-		Dims: map[string]int64{"n": 7}, Distributions: []string{"normal"},
-	})
-	if err != nil || len(plan.Cases) == 0 {
-		t.Fatalf("%d cases, %v", len(plan.Cases), err)
-	}
-	x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
-	c, err := x.prepare(work{operator: o, Case: plan.Cases[0], ordinary: ordinary})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x, c
+	t.Fatal("there is no such operator")
+	return nil, nil
 }
 
-func reluEntry(name, device string, b backend.Backend) entry {
+func exactEntry(c *prepared, name, device string, b backend.Backend) entry {
 	return entry{backend: b, implementation: backend.Implementation{
-		Name: name, Op: "relu", Pass: op.Forward, Contract: "exact", Device: device, Outputs: []string{"y"},
+		Name: name, Op: c.Op, Pass: op.Forward, Contract: "exact", Device: device, Outputs: []string{"y"},
 	}}
 }
 
@@ -74,9 +79,9 @@ func TestEdges(t *testing.T) {
 		{"mine/a.cu", "gpu", true, passed, op.StatusOutOfBounds, op.StatusPass, false},
 		{"cuda/warp", "emulator", true, passed, op.StatusOutOfBounds, op.StatusPass, false},
 	} {
-		x, p := reluCase(t, c.ordinary)
+		x, p := exactCase(t, c.ordinary)
 		var places []string
-		e := reluEntry(c.name, c.device, emulated{run: func(job backend.Job) backend.Outcome {
+		e := exactEntry(p, c.name, c.device, emulated{run: func(job backend.Job) backend.Outcome {
 			for _, l := range job.Launches {
 				places = append(places, l.Place)
 			}
@@ -110,9 +115,9 @@ func TestMemoryOrOrder(t *testing.T) {
 		}, op.StatusRace},
 		{"follows the order", func(backend.LaunchPlan, int) float64 { return 1 }, op.StatusRace},
 	} {
-		x, p := reluCase(t, false)
+		x, p := exactCase(t, false)
 		orders := map[string]bool{}
-		e := reluEntry("mine/a.cu", "emulator", emulated{run: func(job backend.Job) (o backend.Outcome) {
+		e := exactEntry(p, "mine/a.cu", "emulator", emulated{run: func(job backend.Job) (o backend.Outcome) {
 			for n, l := range job.Launches {
 				orders[l.Order] = true
 				y := make([]float64, 7)
