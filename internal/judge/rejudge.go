@@ -85,9 +85,15 @@ var versions = []Constants{
 	},
 	// where NaN is a second right answer, the first is not asked for
 	{
-		Version: "12", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G1"},
+		Version: "12", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1, Fewer: []string{"G1"},
 		Contracts: []string{"fp32", "stored"},
+	},
+	// where fp32 has a result there is no allowance
+	{
+		Version: "13", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: 1,
+		Contracts: []string{"fp32", "eager", "stored"},
 	},
 }
 
