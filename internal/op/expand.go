@@ -254,11 +254,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	layouts := p.spec.Layouts()[1:]
 	if level == LevelQuick {
 		distributions = p.spec.Check.Quick
-		turn := layouts[dtypeIndex%len(layouts):][:1]
-		if dtypeIndex == 0 && !slices.Contains(layouts, "padded") { // few files of vectors speak of another
-			turn = slices.Concat(turn, []string{"sliced"})
-		}
-		layouts = turn
+		layouts = quickLayouts(layouts, dtypeIndex)
 		if pass == Backward { // leaves room for the upstream gradients
 			normal = normal[:min(len(normal), 5)]
 			distributions = distributions[:min(len(distributions), 2)]
