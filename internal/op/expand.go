@@ -254,10 +254,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	layouts := p.spec.Layouts()[1:]
 	if level == LevelQuick {
 		distributions = p.spec.Check.Quick
-		layouts = layouts[dtypeIndex%len(layouts):][:1]
-		if dtypeIndex == 0 && !slices.Contains(p.spec.Layouts(), "padded") { // hardly a file of vectors
-			layouts = slices.Concat(layouts, []string{"sliced"})
-		}
+		layouts = quickLayouts(layouts, dtypeIndex)
 		if pass == Backward { // leaves room for the upstream gradients
 			normal = normal[:min(len(normal), 5)]
 			distributions = distributions[:min(len(distributions), 2)]

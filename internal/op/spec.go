@@ -320,7 +320,7 @@ func (s *Spec) Layouts() []string {
 	}
 	several := slices.ContainsFunc(s.Passes(), func(p Pass) bool { return len(s.Laid(p)) > 1 })
 	return slices.DeleteFunc(slices.Clone(Layouts), func(name string) bool {
-		return name == "offset_one" && !several ||
+		return name == "offset_one" && !several || name == "sliced" && len(s.Laid(Forward)) == 0 ||
 			!rows && slices.Contains([]string{"transposed", "expanded", "padded"}, name)
 	})
 }

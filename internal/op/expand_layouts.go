@@ -22,3 +22,13 @@ func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) 
 	}
 	return list
 }
+
+// quickLayouts is the layout that a dtype meets with --quick, one after the other; of vectors the first dtype
+// is sliced too, as few files speak of another.
+func quickLayouts(layouts []string, dtypeIndex int) []string {
+	turn := layouts[dtypeIndex%len(layouts):][:1]
+	if dtypeIndex == 0 && slices.Contains(layouts, "sliced") && !slices.Contains(layouts, "padded") {
+		return []string{turn[0], "sliced"}
+	}
+	return turn
+}
