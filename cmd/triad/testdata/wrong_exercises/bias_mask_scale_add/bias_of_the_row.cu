@@ -1,4 +1,4 @@
-// What is missed most: bias is that of the column
+// access out of bounds, 0 bytes past the end of device memory
 #include <cuda_runtime.h>
 
 __global__ void fused_kernel(const float* input, const float* bias, const bool* mask, const float* residual, float* output,
