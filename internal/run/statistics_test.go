@@ -57,7 +57,8 @@ func TestRecordsKeepStatistics(t *testing.T) {
 			t.Errorf("%s under its own version: %q", r.Impl, got)
 		}
 		want := map[string]string{
-			"fake/right": "y: judged by version 2; by version " + judge.Version + " PASS: every gate accepts",
+			"fake/right": "y: judged by version 2; by version " + judge.Version +
+				" undecided: allowances are smaller, and the largest error is ",
 			"fake/zeros": "y: judged by version 2; by version " + judge.Version + " FAIL G2: y[",
 		}[r.Impl]
 		if got := againOf(t, r, "2"); !strings.HasPrefix(got, want) {
