@@ -191,8 +191,8 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added",
 			job.Implementation.Name)
 	}
-	if f.wantsWhole(job) && !areWhole(job.Inputs) {
-		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole}, nil
+	if most := f.wantsWhole(job); most > 0 && !areWhole(job.Inputs, most) {
+		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole(most)}, nil
 	}
 	outcome, err := f.runJob(ctx, job, b.Trial)
 	if err == nil && emptyOutputs(job) {

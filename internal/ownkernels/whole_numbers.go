@@ -1,6 +1,7 @@
 package ownkernels
 
 import (
+	"fmt"
 	"math"
 
 	"triad/internal/backend"
@@ -8,35 +9,43 @@ import (
 )
 
 // Numbers that a function of ints is called with lie within mostWhole, and there are so few of them that
-// no sum of their products leaves the ints.
+// no sum of their products leaves the ints. Where the operator has integers of its own they lie within
+// mostOfKinds: only the ends of a total are so large, or nothing is multiplied.
 const (
 	mostWhole    = 8
+	mostOfKinds  = 1 << 13
 	mostElements = 1 << 22
 )
 
 // notWhole is the answer of a function of ints for other numbers.
-const notWhole = "its tensors are ints: it is judged on whole numbers from -8 to 8, in tensors of up to " +
-	"4194304 elements"
+func notWhole(most float64) string {
+	return fmt.Sprintf("its tensors are ints: it is judged on integers from -%v to %v, in tensors of up to %d "+
+		"elements", most, most, mostElements)
+}
 
-// wantsWhole says whether the function of a job takes ints where the operator has floats.
-func (f *File) wantsWhole(job backend.Job) bool {
+// wantsWhole gives the largest integer that the function of a job is called with, where it takes ints and the
+// operator has floats; 0 where it does not.
+func (f *File) wantsWhole(job backend.Job) float64 {
 	for _, b := range f.Bindings {
 		if b.Pass == job.Implementation.Pass && b.Distributions() != nil {
-			return true
+			if b.Spec.Check.Integers != "" {
+				return mostOfKinds
+			}
+			return mostWhole
 		}
 	}
-	return false
+	return 0
 }
 
 // areWhole says whether all numbers of some tensors are whole and small, and none is -0, which an int has
 // not.
-func areWhole(inputs []tensor.Tensor) bool {
+func areWhole(inputs []tensor.Tensor, most float64) bool {
 	for _, t := range inputs {
 		if t.Elements() > mostElements {
 			return false
 		}
 		for _, v := range tensor.Decode(t.DType, t.Data) {
-			if v != math.Trunc(v) || math.Abs(v) > mostWhole || v == 0 && math.Signbit(v) {
+			if v != math.Trunc(v) || math.Abs(v) > most || v == 0 && math.Signbit(v) {
 				return false
 			}
 		}

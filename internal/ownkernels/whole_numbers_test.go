@@ -27,7 +27,7 @@ func TestWholeNumbers(t *testing.T) {
 			Name: "x", DType: op.FP32, Shape: shape, Stride: tensor.Contiguous(shape),
 			Data: tensor.Encode(op.FP32, c.values),
 		}
-		if got := areWhole([]tensor.Tensor{x}); got != c.want {
+		if got := areWhole([]tensor.Tensor{x}, mostWhole); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
