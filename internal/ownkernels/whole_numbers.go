@@ -19,8 +19,8 @@ const (
 
 // notWhole is the answer of a function of ints for other numbers.
 func notWhole(most float64) string {
-	return fmt.Sprintf("its tensors are ints: it is judged on integers from -%v to %v, in tensors of up to %d "+
-		"elements", most, most, mostElements)
+	return fmt.Sprintf("its tensors are ints: it is judged on integers from -%v to %v, in tensors of up to "+
+		"%d elements", most, most, mostElements)
 }
 
 // wantsWhole gives the largest integer that the function of a job is called with, where it takes ints and the
