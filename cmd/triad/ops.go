@@ -127,7 +127,7 @@ func detailed(s *op.Spec) report.OperatorDetail {
 	return d
 }
 
-// unasked is what no case of an operator asks.
+// unasked lists what no case of an operator covers.
 func unasked(s *op.Spec) ([]report.Unasked, error) {
 	gaps, err := questions.Unasked(s)
 	if err != nil {

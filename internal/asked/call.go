@@ -176,7 +176,7 @@ func (q Question) replace(v []float64, cols int) bool {
 	return found
 }
 
-// other is what a number of a kind is taken for, and whether it is of that kind.
+// other returns the value that the mutant substitutes for a number, and whether the number is of that kind.
 func other(kind string, x, before float64) (float64, bool) {
 	switch kind {
 	case NaN:

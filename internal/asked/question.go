@@ -187,8 +187,8 @@ func partner(outputs []op.TensorType, i int) int {
 	return i
 }
 
-// ofAttributes asks whether each value of an attribute is told from every other. Where an attribute decides
-// how many elements a tensor has, no implementation can take another value for it.
+// ofAttributes asks whether the cases distinguish each value of an attribute from every other. Where an
+// attribute decides how many elements a tensor has, no implementation can take another value for it.
 func (c Cases) ofAttributes() []Question {
 	var all []Question
 	for _, a := range c.Spec.Attributes {

@@ -34,7 +34,7 @@ type Word struct {
 	ValueAt    Place
 }
 
-// Line is what one line says.
+// Line is one parsed declaration.
 type Line struct {
 	Operator string
 	At       Place // of the operator's name
@@ -77,7 +77,7 @@ func Find(text, sign string) ([]Line, error) {
 	return all, nil
 }
 
-// behindMarker is what stands in a line behind the marker.
+// behindMarker returns the rest of a line after the marker.
 func behindMarker(line, sign string) (said string, is bool) {
 	comment, is := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), sign)
 	if !is {
@@ -120,7 +120,7 @@ func (p *parser) blanks() {
 	p.at += len(p.text[p.at:]) - len(strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace))
 }
 
-// found is what stands where the parser is, in words.
+// found describes the text at the parser's position.
 func (p *parser) found() string {
 	if p.at >= len(p.text) {
 		return "the end of the line"

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A limit of threads that a run would die of is told beforehand; the user's own threads count.
+// A thread limit too low for a run is reported beforehand; the user's other threads count.
 func TestFewThreads(t *testing.T) {
 	proc := t.TempDir()
 	for pid, status := range map[int]string{

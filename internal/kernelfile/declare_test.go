@@ -11,7 +11,7 @@ import (
 	"triad/internal/op"
 )
 
-// ownCase is what the table of the files of testdata/own begins with.
+// ownCase holds the first fields of a case in the table of testdata/own.
 var ownCase = regexp.MustCompile(`(?m)^file = ['"]([^'"/]+)['"].*\noperator = ['"]([^'"]+)['"]`)
 
 // Nearly every reading of a file can be said in a line, and with this line in the file the function is read

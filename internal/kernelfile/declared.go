@@ -30,7 +30,7 @@ var lineKeys = []string{
 
 const tensorsFlat, tensorsSquare = "flat", "square"
 
-// said is what the line above a function says.
+// said is the declaration above a function.
 type said struct {
 	line    declaration.Line
 	dims    map[string]int64
@@ -101,7 +101,7 @@ func passOf(l declaration.Line) string {
 	return ""
 }
 
-// line is what the file says of a function as a pass of an operator.
+// line returns the file's declaration of a function as a pass of an operator.
 func (fn *Function) line(operator string, pass op.Pass) (declaration.Line, bool) {
 	for _, l := range fn.lines {
 		if named := passOf(l); l.Operator == operator && (named == "" || named == pass.String()) {

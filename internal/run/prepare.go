@@ -298,7 +298,7 @@ func (x *execution) ownForward(ctx context.Context, c *prepared, e entry, times 
 	return outcome.Launches, nil
 }
 
-// ownChoice is what the forward of a function that draws its own random numbers gives for ones: which
+// ownChoice is the output on ones of a forward that draws its own random numbers: which
 // elements it keeps. A choice that changes from call to call says nothing of another call's gradient.
 func (x *execution) ownChoice(ctx context.Context, c *prepared, e entry) ([]tensor.Tensor, error) {
 	launches, err := x.ownForward(ctx, c, e, 2, func(types []op.TensorType) ([]tensor.Tensor, error) {

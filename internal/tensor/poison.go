@@ -6,7 +6,7 @@ import "triad/internal/op"
 // and recognises the other two poisons does not recognise these.
 const Ordinary = "ordinary"
 
-// ordinaryNumbers are what Ordinary fills floats with, in turn; ordinaryWholes are for all other dtypes.
+// Ordinary cycles through ordinaryNumbers for floats, and through ordinaryWholes for all other dtypes.
 var (
 	ordinaryNumbers = []float64{0, 1, -2, 0.5}
 	ordinaryWholes  = []byte{0, 1, 3, 2}
@@ -30,7 +30,8 @@ var poisons = [...]struct {
 	op.Bool: {[]byte{0x5A}, []byte{0xA5}},
 }
 
-// PoisonPattern is what is repeated under a poison: one element under "a" and "b", some under Ordinary.
+// PoisonPattern returns the elements that a poison repeats: one element under "a" and "b", some under
+// Ordinary.
 func PoisonPattern(d op.DType, poison string) []byte {
 	if poison == Ordinary {
 		return ordinary(d)

@@ -29,7 +29,7 @@ type derived struct {
 	partsOf map[string][]judge.Truth // see parts
 }
 
-// answer is what the mutant stores in each output, and whether that is not what is right.
+// answer returns the mutant's outputs, and whether they differ from the right ones.
 func (d *derived) answer(q asked.Question) ([][]float64, bool) {
 	var values [][]float64
 	switch q.Kind {

@@ -152,7 +152,7 @@ func compared(list []Survivor, judged map[string]*fates, seeds int, everyDType b
 	return right, complaints
 }
 
-// fates is what became of a mutant in every dtype.
+// fates records the outcome of a mutant in every dtype.
 type fates struct {
 	survivedIn map[uint64]bool // seeds under which some dtype lets it live
 	why        string
