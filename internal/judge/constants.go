@@ -9,7 +9,7 @@ import (
 // Version names every constant and allowance: a test compares them with what is written down for it. It is
 // stored with every verdict, so that old results can be judged again when one changes. docs/judge.md has its
 // history.
-const Version = "13"
+const Version = "14"
 
 // Unit roundoffs: half the distance between 1 and the next number.
 const (

@@ -91,9 +91,14 @@ var versions = []Constants{
 	},
 	// where fp32 has a result there is no allowance
 	{
-		Version: "13", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 0, High: 1,
+		Version: "13", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 0, High: 1,
 		Contracts: []string{"fp32", "eager", "stored"},
+	},
+	{
+		Version: "14", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G4", "G5"},
+		Contracts: []string{"stored"},
 	},
 }
 

@@ -75,8 +75,8 @@ func (d *drawing) total(x []float64) {
 	}
 	first := d.beside == nil
 	for i := range n / 2 {
-		if x[n-1-i] = x[i]; first {
-			x[n-1-i] = -x[i]
+		if x[n-1-i] = x[i]; first { // an int has no -0
+			x[n-1-i] = 0 - x[i]
 		}
 	}
 	if !first {

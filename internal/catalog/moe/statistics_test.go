@@ -10,7 +10,8 @@ import (
 )
 
 // All rows of an expert's gradient share the rounding errors of what its tokens store: of few tokens G4 asks
-// nothing. A right Triton kernel was accused on an H200, of one token and of 33 in 64 experts.
+// nothing, nor of the router's gradient, whose rows share the errors of a token's score. A right Triton kernel was
+// accused on an H200, of one token and of 33 in 64 experts, and in the router's gradient of three tokens.
 func TestFewTokensAreNoStatistic(t *testing.T) {
 	o, err := truth.Get("moe")
 	if err != nil {
@@ -20,12 +21,14 @@ func TestFewTokensAreNoStatistic(t *testing.T) {
 	for _, c := range []struct {
 		dtype                        string
 		tokens, experts, hidden, top int64
-		asked                        bool
+		router, weights              bool
 	}{
-		{"fp16", 1, 7, 4, 2, false},
-		{"bf16", 33, 64, 16, 8, false},
-		{"fp16", 130, 3, 17, 1, true},
-		{"fp32", 33, 64, 16, 8, true}, // nothing is stored low
+		{"fp16", 1, 7, 4, 2, false, false},
+		{"fp16", 3, 40, 19, 1, false, false},
+		{"bf16", 33, 64, 16, 8, true, false},
+		{"fp16", 130, 3, 17, 1, true, true},
+		{"fp32", 3, 40, 19, 1, true, true}, // nothing is stored low
+		{"fp32", 33, 64, 16, 8, true, true},
 	} {
 		one, err := o.Spec.NewCase(op.Case{
 			Pass: op.Backward, DType: c.dtype, Saved: "driver", Distribution: "normal",
@@ -36,7 +39,8 @@ func TestFewTokensAreNoStatistic(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, target := range truthtest.PrepareCase(t, s, o.Spec, one, 1).Truth.Outputs {
-			if want := c.asked || i < 2; target.Independent != want {
+			want := []bool{true, c.router, c.weights, c.weights, c.weights}[i]
+			if target.Independent != want {
 				t.Errorf("%+v: %s is asked: %t, want %t", c, target.Name, target.Independent, want)
 			}
 		}

@@ -183,6 +183,9 @@ func (g *gradients) fill(choice []float64, targets []judge.Target) {
 	for i := 2; i < len(targets); i++ {
 		targets[i].Independent = targets[i].Independent && !few
 	}
+	// The scores of a token share the errors of its passages.
+	fewTokens := g.Stores() && g.tokens*top < fewPassages
+	targets[1].Independent = targets[1].Independent && !fewTokens
 	g.each(2, targets, func(row int64, out truth.Row) {
 		g.ofWeight(of[row/g.dim], g.hidden, out, func(p passage) (bounded.Number, truth.Row) {
 			return bounded.Exactly(g.x.Row(p.token)[row%g.dim]), p.dg

@@ -19,7 +19,7 @@ __global__ void attention_softmax(float* att, const float* preatt, int B, int T,
     int h = idx % NH, t = idx / NH % T, b = idx / (NH * T);
     const float* p = preatt + b * NH * T * T + h * T * T + t * T;
     float* a = att + b * NH * T * T + h * T * T + t * T;
-    float m = -10000.0f;
+    float m = -INFINITY;
     for (int j = 0; j <= t; j++) m = fmaxf(m, p[j]);
     float s = 0.f;
     for (int j = 0; j <= t; j++) { float e = expf(p[j] - m); s += e; a[j] = e; }

@@ -314,7 +314,7 @@ def tuned_together(x):
     y = torch.empty_like(x)
     rows, cols = x.shape
     for half in range(2) if x.shape not in tuned else range(1):
-        _half[(rows,)](x, y, cols, half * cols // 2, (half + 1) * cols // 2 + half, COLS=next_power_of_2(cols))
+        _half[(rows,)](x, y, cols, half * cols // 2, (half + 1) * cols // 2, COLS=next_power_of_2(cols))
     tuned[x.shape] = 0
     return y
 
