@@ -250,7 +250,7 @@ func (b *Binding) acceptCode(n int) string {
 		}
 		t := fmt.Sprintf("in(triad_own_call, %d), %q", i, tensor.Name)
 		fmt.Fprintf(&code, "\tcheck.contiguous(%s);\n", t)
-		if wantsAligned.MatchString(b.file.words) {
+		if wantsAligned.MatchString(b.file.words) && !asksAddress.MatchString(b.file.words) {
 			fmt.Fprintf(&code, "\tcheck.aligned(%s, 16);\n", t)
 		}
 	}

@@ -281,6 +281,9 @@ var wantsAligned = regexp.MustCompile(`\b(u?(char|short|int|long|longlong)|float
 	`__nv_bfloat16)[248]\b|int128|reinterpret_cast|align|wmma|_async|\basm\b|cu(te|tlass|blas|dnn)|` +
 	`\b(cub|thrust)::|\( ?([a-eg-uw-z_]|f[^l]|v[^o])\w*( \w+)? ?\* ?\)`)
 
+// asksAddress finds a remainder of an address: such a file chooses by how a tensor lies.
+var asksAddress = regexp.MustCompile(`\bu?intptr_t\b[^;{}]{0,60}[%&]`)
+
 // readWords reads the words before a function's name; skip says that it cannot be called from outside or on
 // the host.
 func (f *File) readWords(fn *Function, before []token) (skip bool) {

@@ -23,12 +23,17 @@ func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) 
 	return list
 }
 
-// quickLayouts is the layout that a dtype meets with --quick, one after the other; of vectors the first dtype
-// is sliced too, as few files speak of another.
+// quickLayouts are the layouts that a dtype meets with --quick: one, in turn. The first dtype, which most files
+// speak of alone, meets every layout that moves where an element lies.
 func quickLayouts(layouts []string, dtypeIndex int) []string {
 	turn := layouts[dtypeIndex%len(layouts):][:1]
-	if dtypeIndex == 0 && slices.Contains(layouts, "sliced") && !slices.Contains(layouts, "padded") {
-		return []string{turn[0], "sliced"}
+	if dtypeIndex > 0 {
+		return turn
+	}
+	for _, name := range []string{"offset_one", "sliced"} {
+		if slices.Contains(layouts, name) && (name != "sliced" || !slices.Contains(layouts, "padded")) {
+			turn = append(slices.Clone(turn), name)
+		}
 	}
 	return turn
 }

@@ -87,7 +87,8 @@ func (d *drawing) lengths(distribution string, n float64) []float64 {
 
 // classes draws integers from 0 to n-1, the first and the last more often than others. One in eight is the
 // number that stands for none; under zeros all are, under sparse all but one in sixteen, under op.NoneIgnored
-// none is, nor where that number is op.IgnoringNothing.
+// none is, nor where that number is op.IgnoringNothing. Under low_logits the first is: who takes it for an index
+// reads in front of the tensor.
 func (d *drawing) classes(distribution string, n int64, none float64) ([]float64, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("draw: there is no class among %d", n)
@@ -98,7 +99,7 @@ func (d *drawing) classes(distribution string, n int64, none float64) ([]float64
 	for i := range x {
 		switch kind := kinds.below(uint64(i), 16); {
 		case ignoring && (kind < 2 && distribution != op.NoneIgnored || distribution == "zeros" ||
-			kind < 15 && distribution == "sparse"):
+			kind < 15 && distribution == "sparse" || i == 0 && distribution == "low_logits"):
 			x[i] = none
 		case kind < 4:
 			x[i] = float64(n - 1)

@@ -305,7 +305,8 @@ func (m *maker) layout(t op.TensorType) string {
 }
 
 // alone is the input that begins at an odd place while the others do not: each dtype has another one, of
-// those that hold something in the case.
+// those that hold something in the case. The first dtype has the last input: a kernel that looks at one address
+// looks at the first one's.
 func (m *maker) alone() string {
 	types, _ := m.types()
 	names := slices.DeleteFunc(m.spec.Laid(m.c.Pass), func(name string) bool {
@@ -315,5 +316,5 @@ func (m *maker) alone() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return names[slices.Index(m.spec.DTypes, m.c.DType)%len(names)]
+	return names[(slices.Index(m.spec.DTypes, m.c.DType)+len(names)-1)%len(names)]
 }
