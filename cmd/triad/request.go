@@ -42,7 +42,7 @@ func (f *caseFlags) add(cmd *cobra.Command, pass string) {
 	fs.StringVar(&f.device, "device", "auto", "auto, cpu or gpu")
 	fs.IntVar(&f.gpu, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
 	fs.BoolVar(&f.quick, "quick", false,
-		"at most 12 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
+		"at most 13 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
 	fs.BoolVar(&f.full, "full", false, "every case: on a CPU a few minutes for an operator")
 	fs.StringVar(&f.seed, "seed", strconv.Itoa(defaultSeed),
 		"seed of the inputs: a number, or random to draw one")

@@ -24,8 +24,7 @@ type bounds struct {
 	products bool // one of the constants is a factor: i < N * N
 }
 
-// boundsOf finds the constants with which the lines of a kernel compare what is no constant. Lengths of its
-// tiles are none.
+// boundsOf finds the constants, no lengths of tiles, with which a kernel compares what is no constant.
 func (f *File) boundsOf(fn Function) bounds {
 	all := bounds{values: map[string]int64{}, below: map[string]map[string]bool{}, told: fn}
 	all.told.Params, all.told.body = slices.Clone(fn.Params), slices.Clone(fn.body)

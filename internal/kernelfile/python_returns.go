@@ -85,8 +85,7 @@ func withoutParentheses(text string) string {
 	return text[1 : len(text)-1]
 }
 
-// returnedAs is the place of an output among the names that a function returns, -1 where not just one of
-// them says it.
+// returnedAs is the place of an output among the names that a function returns, -1 where no single one is it.
 func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	place := -1
 	for i, name := range names {

@@ -73,8 +73,7 @@ func (s *structType) take(name string, two bool) {
 }
 
 // WithStructs are functions that take plain pointers and sizes of an operator, and hand them as matrices or
-// vectors to the functions of a CUDA file that take structs of them, each with what it is called; none where
-// there are none.
+// vectors to the functions of a CUDA file that take structs of them, each with what it is called.
 func WithStructs(code string, file *File, spec *op.Spec) (functions string, names []string) {
 	types := structTypes(code)
 	if len(types) == 0 {

@@ -254,7 +254,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	layouts := p.spec.Layouts()[1:]
 	if level == LevelQuick {
 		distributions = p.spec.Check.Quick
-		layouts = quickLayouts(layouts, dtypeIndex)
+		layouts = quickLayouts(pass, layouts, dtypeIndex)
 		if pass == Backward { // leaves room for the upstream gradients
 			normal = normal[:min(len(normal), 5)]
 			distributions = distributions[:min(len(distributions), 2)]

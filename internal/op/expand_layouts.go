@@ -23,17 +23,19 @@ func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) 
 	return list
 }
 
-// quickLayouts are the layouts that a dtype meets with --quick: one, in turn. The first dtype, which most files
-// speak of alone, meets every layout that moves where an element lies.
-func quickLayouts(layouts []string, dtypeIndex int) []string {
+// quickLayouts are the layouts that a dtype meets with --quick: one, in turn. The first dtype, which most
+// files speak of alone, also meets sliced vectors, and in a forward one input alone at an odd place.
+func quickLayouts(pass Pass, layouts []string, dtypeIndex int) []string {
 	turn := layouts[dtypeIndex%len(layouts):][:1]
 	if dtypeIndex > 0 {
 		return turn
 	}
-	for _, name := range []string{"offset_one", "sliced"} {
-		if slices.Contains(layouts, name) && (name != "sliced" || !slices.Contains(layouts, "padded")) {
-			turn = append(slices.Clone(turn), name)
-		}
+	turn = slices.Clone(turn)
+	if pass == Forward && slices.Contains(layouts, "offset_one") {
+		turn = append(turn, "offset_one")
+	}
+	if slices.Contains(layouts, "sliced") && !slices.Contains(layouts, "padded") {
+		turn = append(turn, "sliced")
 	}
 	return turn
 }

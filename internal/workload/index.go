@@ -87,8 +87,8 @@ func (d *drawing) lengths(distribution string, n float64) []float64 {
 
 // classes draws integers from 0 to n-1, the first and the last more often than others. One in eight is the
 // number that stands for none; under zeros all are, under sparse all but one in sixteen, under op.NoneIgnored
-// none is, nor where that number is op.IgnoringNothing. Under low_logits the first is: who takes it for an index
-// reads in front of the tensor.
+// none is, nor where that number is op.IgnoringNothing. Under low_logits the first is: who takes it for an
+// index reads in front of the tensor.
 func (d *drawing) classes(distribution string, n int64, none float64) ([]float64, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("draw: there is no class among %d", n)

@@ -305,8 +305,8 @@ func (m *maker) layout(t op.TensorType) string {
 }
 
 // alone is the input that begins at an odd place while the others do not: each dtype has another one, of
-// those that hold something in the case. The first dtype has the last input: a kernel that looks at one address
-// looks at the first one's.
+// those that hold something in the case. The first dtype has the last input: a kernel that looks at one
+// address looks at the first one's.
 func (m *maker) alone() string {
 	types, _ := m.types()
 	names := slices.DeleteFunc(m.spec.Laid(m.c.Pass), func(name string) bool {
