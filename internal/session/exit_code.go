@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"triad/internal/backend"
+	"triad/internal/hosttrouble"
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -57,7 +58,6 @@ func CodeOf(err error) ExitCode {
 	var u *op.UsageError
 	var f *Failure
 	var missing *backend.Unavailable
-	var trouble *backend.HostTrouble
 	switch {
 	case err == nil:
 		return ExitGood
@@ -67,7 +67,7 @@ func CodeOf(err error) ExitCode {
 		return ExitUsage
 	case errors.As(err, &f):
 		return f.Code
-	case errors.As(err, &missing), errors.As(err, &trouble): // nothing was judged for want of it
+	case errors.As(err, &missing), hosttrouble.Of(err) != nil: // nothing was judged for want of it
 		return ExitNothing
 	case errors.Is(err, results.ErrReadOnly), errors.Is(err, results.ErrNewer): // a file that cannot be used
 		return ExitUsage
@@ -188,7 +188,7 @@ func (e Ending) Failure(after error) error {
 	switch err := errors.Join(e.Err, after); {
 	case e.Usage():
 		return Fail(ExitUsage, err)
-	case after != nil && panics.In(err) != nil:
+	case after != nil && (panics.In(err) != nil || e.Code != ExitBad && hosttrouble.Of(after) != nil):
 		return Fail(ExitNothing, err)
 	case after != nil:
 		return Fail(ExitBad, err)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"triad/internal/backend"
@@ -215,6 +217,19 @@ func TestEndingUnderTool(t *testing.T) {
 	}
 }
 
+var fullStdout = &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+
+// A table that finds no room says nothing of the kernels, and takes nothing back.
+func TestFullStdoutAfterARun(t *testing.T) {
+	for _, c := range []struct{ before, want ExitCode }{
+		{ExitGood, ExitNothing}, {ExitNothing, ExitNothing}, {ExitBad, ExitBad},
+	} {
+		if got := CodeOf(Ending{Code: c.before}.Failure(fullStdout)); got != c.want {
+			t.Errorf("after exit %d a full stdout makes it %d, want %d", c.before, got, c.want)
+		}
+	}
+}
+
 // The error of a command line and what was reached before it decide the exit code.
 func TestCommand(t *testing.T) {
 	missing := &backend.Unavailable{Sentence: "no Python"}
@@ -250,6 +265,7 @@ func TestCommand(t *testing.T) {
 			"a full disk", fmt.Errorf("build: %w", &backend.HostTrouble{Sentence: "no space left"}), true,
 			false, ExitNothing, "no space left",
 		},
+		{"a full stdout", fullStdout, true, false, ExitNothing, "no space left"},
 		{"everything was said", Fail(ExitBad, nil), true, false, ExitBad, ""},
 	} {
 		code, err := Command(c.err, c.begun, c.stopped)
