@@ -94,12 +94,17 @@ func inspectHostCompiler(ctx context.Context, name string) (HostCompiler, error)
 	return c, nil
 }
 
+// mostCompiling is the memory that a compiler may take: four times what the largest of our kernels needs. A
+// file can include one without an end, such as /dev/zero under a name that its preprocessor makes.
+const mostCompiling = 8 << 30
+
 // compile runs a compiler in folder and gives its combined output.
 func compile(ctx context.Context, folder, compiler string, args []string) (log string, err error) {
 	var out strings.Builder
 	_, err = subprocess.Run(ctx, subprocess.Command{
 		Path: compiler, Args: args, Dir: folder,
 		Env: append(os.Environ(), "LC_ALL=C"), Stdout: &out, Stderr: &out,
+		Most: subprocess.Usage{Bytes: mostCompiling},
 	})
 	if ctx.Err() != nil {
 		return out.String(), fmt.Errorf("run %s: %w", compiler, err)

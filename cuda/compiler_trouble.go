@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"triad/internal/backend"
+	"triad/internal/subprocess"
 )
 
 var (
@@ -33,6 +34,13 @@ var (
 func compileFailure(ctx context.Context, err error, author, log string) error {
 	if ctx.Err() != nil {
 		return err
+	}
+	var much *subprocess.Exceeded
+	if errors.As(err, &much) {
+		return &BuildError{
+			File: author, Log: tail(log, 8<<10), Message: "the compiler " + much.Error() + ": it includes " +
+				"a file without an end, or a template that grows without one",
+		}
 	}
 	why := ""
 	var exit *exec.ExitError

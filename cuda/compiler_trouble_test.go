@@ -11,6 +11,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/hosttrouble"
+	"triad/internal/subprocess"
 )
 
 // A compiler that was ended from outside, or that had no room, says nothing about the file; one that ran to
@@ -50,6 +51,11 @@ func TestCompilerThatDidNotEnd(t *testing.T) {
 		if errors.As(err, &trouble) != c.trouble || errors.As(err, &mistake) == c.trouble {
 			t.Errorf("%s: %T %v, want trouble of the machine: %v", name, err, err, c.trouble)
 		}
+	}
+	err := compileFailure(t.Context(), &subprocess.Exceeded{Program: "g++", Why: "it used 9 GiB"}, "k.cu", "")
+	var mistake *BuildError
+	if !errors.As(err, &mistake) || !strings.Contains(err.Error(), "g++ was killed: it used 9 GiB") {
+		t.Errorf("a file that fills the memory: %T %v", err, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"triad/internal/harmless"
 	"triad/internal/userfile"
 )
 
@@ -171,7 +172,8 @@ func (p *printer) source(file string) []string {
 }
 
 func (p *printer) at(place *Place) string {
-	return fmt.Sprintf("%s:%d", Relative(p.folder, place.File), place.Line)
+	file := harmless.Line(Relative(p.folder, place.File)) // #line may name it anything
+	return fmt.Sprintf("%s:%d", file, place.Line)
 }
 
 // Relative is a file's name as people type it in a folder.

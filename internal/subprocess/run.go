@@ -12,10 +12,18 @@ import (
 // ErrDeadline is why a program was killed that did not end within its deadline.
 var ErrDeadline = errors.New("it did not end in time")
 
+// Exceeded is why a program was killed that used more than its command permits.
+type Exceeded struct {
+	Program, Why string
+}
+
+// Error is a sentence.
+func (e *Exceeded) Error() string { return e.Program + " was killed: " + e.Why }
+
 // Run runs a program to its end and gives what it printed to stdout, where Stdout takes it nowhere else. When
 // its deadline passes or ctx ends it is killed with its group; the error is then ErrDeadline with the
-// deadline, or the cause of ctx. A program that fails gives an *exec.ExitError, and what it printed until
-// then.
+// deadline, or the cause of ctx. One that uses too much gives an *Exceeded. A program that fails gives an
+// *exec.ExitError, and what it printed until then.
 func Run(ctx context.Context, c Command) (stdout string, err error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -38,6 +46,9 @@ func Run(ctx context.Context, c Command) (stdout string, err error) {
 	case <-p.exited:
 		err = p.waitErr
 		p.killMarked()
+		if why := p.Exceeded(); err != nil && why != "" {
+			err = &Exceeded{filepath.Base(c.Path), why}
+		}
 	case <-ctx.Done():
 		err = p.killHanging(context.Cause(ctx))
 	case <-late:

@@ -1,6 +1,7 @@
 package subprocess
 
 import (
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,6 +37,18 @@ func TestUsage(t *testing.T) {
 				t.Errorf("processes %v are left", left)
 			}
 		})
+	}
+}
+
+// Whoever waits for a program that used too much gets no error of the program.
+func TestRunThatUsesTooMuch(t *testing.T) {
+	_, err := Run(t.Context(), Command{
+		Path: "/bin/sh", Args: []string{"-c", "head -c 400000000 /dev/zero | tail"},
+		Most: Usage{Bytes: 64 << 20},
+	})
+	var much *Exceeded
+	if !errors.As(err, &much) || much.Program != "sh" || !strings.Contains(much.Why, "memory") {
+		t.Errorf("%T %v", err, err)
 	}
 }
 
