@@ -94,8 +94,8 @@ func inspectHostCompiler(ctx context.Context, name string) (HostCompiler, error)
 	return c, nil
 }
 
-// mostCompiling is the memory that a compiler may take: four times what the largest of our kernels needs. A
-// file can include one without an end, such as /dev/zero under a name that its preprocessor makes.
+// mostCompiling is the memory that a compiler may take, far more than any of our kernels needs. A file can
+// include one without an end, such as /dev/zero under a name that its preprocessor makes.
 const mostCompiling = 8 << 30
 
 // compile runs a compiler in folder and gives its combined output.
