@@ -30,8 +30,15 @@ func TestDerivedMutants(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
-			score, right := truthtest.Derived(t, name, list)
+			score, right, complaints := truthtest.Derived(t, name, list)
 			total.Add(score)
+			for _, c := range complaints {
+				if *update {
+					t.Logf("%s | %s", name, c)
+				} else {
+					t.Errorf("%s | %s", name, c)
+				}
+			}
 			if *update {
 				err := os.WriteFile(file, []byte(truthtest.Text(right)), 0o644)
 				if len(right) == 0 {
