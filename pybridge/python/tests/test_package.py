@@ -86,8 +86,9 @@ class Catalogue(unittest.TestCase):
 class BadInput(unittest.TestCase):
     def test_sentences(self):
         for want, words, call in (
-            (triad.UsageError, 'unknown operator "softmx": want one of', lambda: triad.op("softmx")),
-            (triad.UsageError, 'unknown operator "softmx": want one of', lambda: triad.compare("softmx")),
+            (triad.UsageError, 'unknown operator "softmx": do you mean softmax?', lambda: triad.op("softmx")),
+            (triad.UsageError, 'unknown operator "softmx": do you mean softmax?',
+             lambda: triad.compare("softmx")),
             (triad.UsageError, "operator 3: want its name", lambda: triad.compare([3])),
             (triad.UsageError, "operator '--help': want its name", lambda: triad.compare("--help")),
             (triad.UsageError, "operator 3: want its name", lambda: triad.compare(3)),
@@ -121,8 +122,8 @@ class BadInput(unittest.TestCase):
 class Keywords(unittest.TestCase):
     def test_they_are_the_flags(self):
         """Every flag of the command line is a keyword. Python itself sets --json and --yes; what --sanitize,
-        --plan and --against print are no records, --shard, --on, --gpus, --junit, --github and --no-sandbox
-        are for commands, and what Python prints is as with --verbose."""
+        --plan and --against print are no records, --shard, --on, --gpus, --junit, --github, --no-sandbox and
+        --write are for commands, and what Python prints is as with --verbose."""
         import inspect
         for verb in ("compare", "gradcheck"):
             said = subprocess.run([triad.binary(), verb, "--help"], capture_output=True, text=True,
@@ -130,7 +131,7 @@ class Keywords(unittest.TestCase):
             listed = {m.replace("-", "_") for m in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said,
                 re.MULTILINE)} - {"help", "json", "yes", "sanitize", "verbose", "plan", "against",
                                      "shard", "junit", "github", "no_sandbox", "on", "shards", "slurm",
-                                     "parts", "gpus"}
+                                     "parts", "gpus", "write"}
             # which times nothing
             known = (set(inspect.signature(triad.start).parameters) - {"op", "verb"}
                      - ({"no_timing"} if verb == "gradcheck" else set()))

@@ -72,7 +72,7 @@ def compare(op: Words, **flags: Any) -> Comparison:
     dims, attr    sizes and attributes: {"rows": 8, "cols": 1000}, {"causal": True}; what is not named keeps
                   the level's values
     pass_         "forward", "backward" or "both"
-    quick, full   at most 12 cases for each operator, dtype and pass; every case
+    quick, full   at most 13 cases for each operator, dtype and pass; every case
     distribution, layout, upstream, saved    only these kinds of data
     device, gpu   "cpu" or "gpu"; which GPU
     seed          of the inputs: a number or "random"
