@@ -206,7 +206,8 @@ var badInputs = map[string]badInput{
 		nil,
 	},
 	"too much shared": {
-		with("twice<<<1, 32, 1 << 20>>>(x, 0);"), "1048576 bytes of dynamic shared memory", 1, nil,
+		with("twice<<<1, 32, 1 << 20>>>(x, 0);"),
+		"1048576 bytes of shared memory, of them 1048576 dynamic", 1, nil,
 	},
 	"crashes on the host": {
 		with("volatile int *p = nullptr; *p = 1;"),

@@ -145,6 +145,8 @@ __global__ void __launch_bounds__(Threads)
 // takes what it takes.
 template <class T, int Group> constexpr int vec_blocks = sizeof(T) == 4 ? 1 : (Group <= 32 ? 896 : 1024) / triad::group_block<Group>;
 
+TRIAD_SPILLS(layernorm_fwd_vec_kernel, 116, "rows of fp16 with 32 values a thread, for sm_90a");
+
 // Group threads share a row and keep all of it in registers, Items values each, as it lies in memory, in runs of 16 bytes: one read, one write.
 // In 16 bits weight and bias are asked for along with the row: little else hides that they come late. Plain loads and stores: streaming ones are 1 %
 // slower at 8192 x 8192, and as fast elsewhere.
