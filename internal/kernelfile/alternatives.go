@@ -184,12 +184,9 @@ func (b *Binding) mayBeFlat() bool {
 // eachAlike says whether all tensors of an operator have the same sizes.
 func (b *Binding) eachAlike() bool {
 	first := b.shape(b.inputs[0])
-	for _, t := range slices.Concat(b.inputs, b.outputs) {
-		if !slices.Equal(b.shape(t), first) && !t.Optional {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(slices.Concat(b.inputs, b.outputs), func(t op.TensorSpec) bool {
+		return !slices.Equal(b.shape(t), first) && !t.Optional
+	})
 }
 
 // withoutSizes is the reading in which tensors do not have some sizes, which are 1.

@@ -61,12 +61,7 @@ func (b *Binding) required() []int {
 
 // inPlace says whether the function changes its input where it lies.
 func (b *Binding) inPlace() bool {
-	for _, a := range b.Args {
-		if a.Over != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Over != "" })
 }
 
 // inPlaceOf is the input in whose place an output is written; "" where it has a buffer of its own.

@@ -174,12 +174,7 @@ func (b *Binding) isGiven(t op.TensorSpec) bool {
 
 // fills says whether outputs are parameters of the function.
 func (b *Binding) fills() bool {
-	for _, a := range b.Args {
-		if a.Role == Output {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Output })
 }
 
 // pythonCode is the function that the worker calls for a pass, and what it is not judged on.

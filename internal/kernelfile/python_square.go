@@ -56,10 +56,7 @@ func (b *Binding) squareSizes() (names []string) {
 
 // isShown says whether a size is one of a tensor that the operator always has.
 func (b *Binding) isShown(dim string) bool {
-	for _, t := range slices.Concat(b.inputs, b.outputs) {
-		if !t.Optional && !b.leftOut(t) && slices.Contains(b.shape(t), any(dim)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(b.inputs, b.outputs), func(t op.TensorSpec) bool {
+		return !t.Optional && !b.leftOut(t) && slices.Contains(b.shape(t), any(dim))
+	})
 }
