@@ -21,7 +21,7 @@ out_dtype=tl.int32)`.
 * libdevice has no functions: here it has those that NumPy and torch have;
 * `tl.maximum`, `tl.minimum` and `tl.clamp` keep NaN: here they drop it, as on a GPU, unless `propagate_nan`
   asks for it, and so does a maximum with its index, in the order of the row;
-* memory: interpreter_memory.py; autotune: interpreter_tuning.py.
+* memory: interpreter_memory.py; autotune: interpreter_tuning.py; multiply-adds: interpreter_fused.py.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ import torch
 import triton.language as tl
 from triton.runtime import interpreter
 
+import interpreter_fused
 import interpreter_memory
 import interpreter_once
 import interpreter_short
@@ -350,6 +351,7 @@ _CORRECTIONS = (
     (interpreter, "_implicit_cvt", _implicit(interpreter._implicit_cvt)),
     (interpreter.FunctionRewriter, "ast_transformer", _Numbers()), *interpreter_once.CORRECTIONS,
     *interpreter_short.CORRECTIONS, *interpreter_memory.CORRECTIONS, *interpreter_tuning.CORRECTIONS,
+    *interpreter_fused.CORRECTIONS,
 )
 _ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTIONS]
 

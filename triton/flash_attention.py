@@ -41,6 +41,9 @@ from library_attention import blind_queries, visible
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 
+LARGE_SCORE = tl.constexpr(2.0**20)
+"""Above this size of an exponent one multiply-add no longer gives the distance to the largest score."""
+
 
 @triton.jit
 def _in_twos(x):
@@ -133,6 +136,14 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
                                  k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
     acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, all_see, end, seq_kv, shift, head_dim, scale,
                                  k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
+    # s * scale - base is one multiply-add where every query sees every key: of large scores it leaves the rounding of
+    # base in the exponent, 2^29 where they are 2^53. Where keys are hidden the product is rounded first.
+    if tl.max(tl.where(m == float("-inf"), 0.0, tl.abs(m))) > LARGE_SCORE:
+        m = tl.full([M], float("-inf"), tl.float32)
+        l = tl.zeros([M], tl.float32)
+        acc = tl.zeros([M, D], tl.float32)
+        acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, 0, end, seq_kv, shift, head_dim, scale,
+                                     k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
     sees = (i >= 0) & (seq_kv > 0)
     if CAUSAL:
         sees = i + shift >= 0

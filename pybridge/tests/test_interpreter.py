@@ -54,6 +54,15 @@ def _shapes_kernel(x_ptr, y_ptr, n, ROWS: tl.constexpr, COLS: tl.constexpr):
     tl.store(y_ptr + i[:, None] * COLS + j[None, :], y)
 
 
+@triton.jit
+def _multiply_add_kernel(x_ptr, y_ptr, z_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y, z = tl.load(x_ptr + i), tl.load(y_ptr + i), tl.load(z_ptr + i)
+    tl.store(out_ptr + i, x * y + z)
+    tl.store(out_ptr + N + i, x * y - z)
+    tl.store(out_ptr + 2 * N + i, z - x * y)
+
+
 def bits(x: torch.Tensor) -> torch.Tensor:
     return x.view({1: torch.uint8, 2: torch.int16, 4: torch.int32}[x.element_size()])
 
@@ -310,6 +319,20 @@ class Interpreter(unittest.TestCase):
             half = want.shape[1] // 2
             want = want[:, :half] + want[:, half:]
         self.assertTrue(same(y, want[:, 0].contiguous()))
+
+    def test_a_product_that_is_added_to_is_not_rounded(self):
+        for dtype in (torch.float32, torch.float16):
+            x = torch.linspace(1.1, 7.3, 8).to(dtype)
+            y = torch.linspace(-3.7, 9.9, 8).to(dtype)
+            z = -(x * y)
+            exact = x.double() * y.double()
+            for fuses in (True, False):
+                out = torch.empty(24, dtype=dtype)
+                _multiply_add_kernel[(1,)](x, y, z, out, N=8, enable_fp_fusion=fuses)
+                product = exact if fuses else (x * y).double()
+                want = torch.cat((product + z.double(), product - z.double(), z.double() - product)).to(dtype)
+                torch.testing.assert_close(out, want, rtol=0, atol=0)
+            self.assertTrue((exact + z.double()).any())
 
     def test_a_float_is_a_scalar_of_fp32(self):
         x = torch.randn(64, generator=torch.Generator().manual_seed(4)).to(torch.float16)
