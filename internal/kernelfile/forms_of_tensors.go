@@ -226,6 +226,6 @@ func (b *Binding) packedTensorCode(a Argument, at int) string {
 	if a.lies == wholeTensors {
 		side = "0"
 	}
-	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.parts[0]), b.workPointer(at), side,
-		len(a.parts))
+	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.parts[0]),
+		b.placeCode("void", a, at), side, len(a.parts))
 }

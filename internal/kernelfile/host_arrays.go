@@ -96,20 +96,17 @@ func hostName(at int) string { return fmt.Sprintf("triad_own_host_%d", at) }
 // hostBytes is how many bytes an argument has, in C++.
 func (b *Binding) hostBytes(a Argument) string {
 	if a.Form != AsItLies {
-		return b.roomOf(a)
+		return b.roomCode(a)
 	}
 	return "triad_own::bytes_of(" + b.tensorAt(a) + ")"
 }
 
 // hostPlace is where an argument lies on the device, in C++.
 func (b *Binding) hostPlace(a Argument, at int) string {
-	switch a.Form {
-	case AsItLies:
-		return b.tensorAt(a) + ".data"
-	case Doubles:
+	if a.Form == Doubles {
 		return doublesName(at)
 	}
-	return b.workPointer(at)
+	return b.placeCode("void", a, at)
 }
 
 // hostBefore gives a function of host arrays copies of what it takes, and of its outputs as they are.

@@ -25,15 +25,15 @@ func (b *Binding) narrowIntegers() {
 }
 
 // narrowBefore converts an input, from 64 bits into the room that the function reads.
-func (b *Binding) narrowBefore(a Argument, place string) string {
-	return b.convertCode(a, fmt.Sprintf("reinterpret_cast<int32_t *>(%s)", place),
+func (b *Binding) narrowBefore(a Argument, at int) string {
+	return b.convertCode(a, b.placeCode("int32_t", a, at),
 		fmt.Sprintf("static_cast<const int64_t *>(%s.data)", b.tensorAt(a)))
 }
 
 // narrowAfter converts an output, from the room that the function wrote.
-func (b *Binding) narrowAfter(a Argument, place string) string {
+func (b *Binding) narrowAfter(a Argument, at int) string {
 	return b.convertCode(a, fmt.Sprintf("static_cast<int64_t *>(%s.data)", b.tensorAt(a)),
-		fmt.Sprintf("reinterpret_cast<const int32_t *>(%s)", place))
+		b.placeCode("const int32_t", a, at))
 }
 
 func (b *Binding) convertCode(a Argument, to, from string) string {

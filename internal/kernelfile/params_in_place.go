@@ -144,30 +144,6 @@ func (b *Binding) pairsInPlace() map[string]string {
 	return pairs
 }
 
-// beforeCode prepares outputs before a call: those in the place of an input get its values, those that are
-// added to are zeroed.
-func (b *Binding) beforeCode(args []Argument) string {
-	var code strings.Builder
-	for i, a := range args {
-		switch at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == a.Over }); {
-		case a.Over != "":
-			fmt.Fprintf(&code, "\tif (const int status = triad_own::copy_to_output(triad_own_call, %d, %d)) "+
-				"return status;\n", a.Index, at)
-		case b.accumulates(a) && a.Form == Doubles:
-			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
-				"triad::stream_of(triad_own_call)))", doublesName(i), b.roomOf(a))))
-		case a.Form == BlockTotals && b.Launch == nil,
-			b.accumulates(a) && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals):
-			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
-				"triad::stream_of(triad_own_call)))", b.workPointer(i), b.roomOf(a))))
-		case b.accumulates(a):
-			fmt.Fprintf(&code, "\tif (const int status = triad_own::zero_output(triad_own_call, %d)) "+
-				"return status;\n", a.Index)
-		}
-	}
-	return code.String()
-}
-
 // accumulates says whether a function adds to an output without writing it first, so that its caller zeroes
 // it: by atomic additions, or in a backward, as training loops do, or in a kernel whose launch the file does
 // not have.
