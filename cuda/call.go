@@ -4,7 +4,7 @@ package cuda
 #include <stdlib.h>
 #include <string.h>
 #include "abi.h"
-#include "include/own_calls.h"
+#include "include/own_words.h"
 
 static int triad_call_accepts(const triad_kernel *k, const triad_call *c, char *why, int32_t n) {
 	return k->accepts ? k->accepts(c, why, n) : TRIAD_OK;

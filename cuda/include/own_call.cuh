@@ -8,7 +8,7 @@
 #include "arguments.cuh"
 #include "call.cuh"
 #include "own_calls.cuh"
-#include "own_calls.h"
+#include "own_words.h"
 #include "watched_launch.cuh"
 #include <cmath>
 #include <cstring>

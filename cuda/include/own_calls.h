@@ -4,11 +4,6 @@
 #define TRIAD_OWN_CALLS_H
 #include <stdint.h>
 
-#include "abi.h"
-
-/* A call of a function of a user's file. words say what it is given: own_call.cuh reads them. */
-typedef struct { triad_call call; const int64_t *words; } triad_own_call_t;
-
 typedef struct {
 	int32_t size;         /* of this struct */
 	int32_t timed;        /* set by the worker: how many arms of a timing are open. Scratch memory is kept while there is one */

@@ -125,7 +125,7 @@ inline int run(Call &c, const triad_kernel *k) {
 		cudaMemcpy(t.storage, c.contents.data() + at, static_cast<size_t>(t.bytes), cudaMemcpyHostToDevice);
 		at += static_cast<size_t>(t.bytes);
 	}
-#ifdef TRIAD_OWN_CALLS_H
+#ifdef TRIAD_OWN_WORDS_H
 	triad_own_call_t own = {};
 	own.words = c.words.data();
 	triad_call &call = own.call;
