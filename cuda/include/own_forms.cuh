@@ -12,20 +12,30 @@ inline __device__ size_t thread_of_all() {
 	return blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x;
 }
 inline __device__ size_t all_threads() { return static_cast<size_t>(gridDim.x) * blockDim.x; }
-template <typename T> __host__ __device__ T lowest() {
-	if constexpr (std::is_integral<T>::value) {
-		return std::numeric_limits<T>::min();
-	} else {
-		return T(-INFINITY);
-	}
-}
 template <typename T> __global__ void fill_lowest(T *to, size_t n) {
-	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = lowest<T>();
+	for (size_t i = thread_of_all(); i < n; i += all_threads()) {
+		if constexpr (std::is_integral<T>::value) {
+			to[i] = std::numeric_limits<T>::min();
+		} else {
+			to[i] = T(-INFINITY);
+		}
+	}
 }
 // The positions of the tokens of each sequence.
 template <typename T> __global__ void fill_positions(T *to, size_t n, size_t sequence) {
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) {
 		to[i] = static_cast<T>(sequence > 0 ? i % sequence : 0);
+	}
+}
+// fill fills room to work in: with nothing, the lowest number or positions.
+template <typename T> void fill(const triad_call *c, T *to, size_t n, int64_t what, int64_t sequence) {
+	if constexpr (std::is_integral<T>::value || std::is_convertible<float, T>::value) {
+		if (what == 1) fill_lowest<<<64, 256, 0, triad::stream_of(c)>>>(to, n);
+	}
+	if constexpr (std::is_integral<T>::value) {
+		if (what == 2) {
+			fill_positions<<<64, 256, 0, triad::stream_of(c)>>>(to, n, static_cast<size_t>(sequence));
+		}
 	}
 }
 template <typename To, typename From> __global__ void convert(To *to, const From *from, size_t n) {

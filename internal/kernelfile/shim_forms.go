@@ -47,25 +47,27 @@ func (b *Binding) formsBefore(args []Argument) string {
 	return code.String()
 }
 
-// fillRooms fills the room to work in that is to hold something before a call, in its own type. Zeros are
-// the same in each.
+// fillRooms fills the room to work in that is to hold something before a call, in its own type: what, the
+// call says, since readings differ in it. Zeros are the same in each type.
 func (b *Binding) fillRooms() string {
 	var code strings.Builder
 	for _, c := range b.byMain() {
 		var fills strings.Builder
 		for i, a := range b.Args {
-			if a.Form != Scratch || a.fill == "" || a.fill == fillZero {
+			if a.Form != Scratch {
 				continue
 			}
-			base := a.instantiate(c.types).Base
-			place := b.placeCode(base, a, i)
-			many := b.numberCode(func(e *evaluation) int64 { return e.room(a) })
-			name, more := "fill_lowest", ""
-			if a.fill == fillPositions {
-				name, more = "fill_positions", ", static_cast<size_t>("+b.sizeCode(b.Spec.Own.Positions)+")"
-			}
-			fmt.Fprintf(&fills, "\t\ttriad_own::%s<<<64, 256, 0, triad::stream_of(triad_own_call)>>>(%s, "+
-				"static_cast<size_t>(%s) / sizeof(%s)%s);\n", name, place, many, base, more)
+			base := strings.Replace(a.instantiate(c.types).Base, "void", "char", 1)
+			what := b.numberCode(func(*evaluation) int64 {
+				return int64(slices.Index([]string{"", fillInfinity, fillPositions}, a.fill))
+			})
+			fmt.Fprintf(&fills, "\t\ttriad_own::fill(triad_own_call, %s, %s / sizeof(%s), %s, %s);\n",
+				b.placeCode(base, a, i), b.roomCode(a), base, what, b.numberCode(func(e *evaluation) int64 {
+					if a.fill != fillPositions {
+						return 0
+					}
+					return e.whole(b.Spec.Own.Positions)
+				}))
 		}
 		if fills.Len() > 0 {
 			fmt.Fprintf(&code, "\tif (triad_own::dtype(triad_own_call) == %s) {\n%s\t}\n", abiNames[c.Main],
