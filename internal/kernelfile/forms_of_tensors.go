@@ -66,7 +66,7 @@ func (b *Binding) packTensor() {
 	at := slices.IndexFunc(b.Args, func(a Argument) bool {
 		return a.Role == Input && slices.Contains(parts, a.Target) || b.freeTensor(a)
 	})
-	first := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == parts[0] })
+	first := named(b.inputs, parts[0])
 	if at < 0 || slices.Contains(parts, b.Args[at].Name) || len(b.shape(b.inputs[first])) != 2 {
 		return
 	}

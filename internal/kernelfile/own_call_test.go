@@ -127,7 +127,11 @@ func TestOneShimServesAllReadings(t *testing.T) {
 		if now := CUDAShim("mine.cu", "mine", []*Binding{b}); now != text {
 			t.Errorf("%s is another library:\n%s", other.Flags, now)
 		}
-		ways[givenIn(t, b)] = true
+		way := givenIn(t, b)
+		ways[way] = true
+		if first.SameAs(b) && way != givenIn(t, first) {
+			t.Errorf("%s is taken for the first reading", other.Flags)
+		}
 	}
 	if readings < 10 || len(ways) < 8 {
 		t.Errorf("%d readings, called in %d ways", readings, len(ways))

@@ -92,14 +92,14 @@ func (b *Binding) pairInPlace() {
 	pairs := b.pairsInPlace()
 	for _, output := range slices.Sorted(maps.Keys(pairs)) {
 		input := pairs[output]
-		at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool { return t.Name == output })
+		at := named(b.outputs, output)
 		if b.has(Input, input) == b.has(Output, output) {
 			continue
 		}
 		for i := range b.Args {
 			a := &b.Args[i]
 			tensor := a.Role == Input && a.Target == input || a.Role == Output && a.Target == output
-			from := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == input })
+			from := named(b.inputs, input)
 			// An input that a switch leaves out is there where the lines make the output of what was in it.
 			optional := b.switchOf(b.inputs[from]) != ""
 			if optional && !a.reread || !optional && b.Function.mayReturn() {

@@ -1,23 +1,20 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"triad/internal/op"
 )
 
 // inputAt and outputAt are the C++ of a tensor of the call.
 func (b *Binding) inputAt(name string) string {
-	at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == name })
-	return fmt.Sprintf("triad_own::in(triad_own_call, %d)", at)
+	return fmt.Sprintf("triad_own::in(triad_own_call, %d)", named(b.inputs, name))
 }
 
 func (b *Binding) outputAt(name string) string {
-	at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool { return t.Name == name })
-	return fmt.Sprintf("triad_own::out(triad_own_call, %d)", at)
+	return fmt.Sprintf("triad_own::out(triad_own_call, %d)", named(b.outputs, name))
 }
 
 // tensorAt is the C++ of the tensor that an argument stands for.
@@ -33,18 +30,20 @@ func checked(code string) string {
 	return "\tif (const int triad_own_status = " + code + ") return triad_own_status;\n"
 }
 
-// formsBefore converts, for a call, what has other types than the operator has.
-func (b *Binding) formsBefore(args []Argument) string {
-	var code strings.Builder
+// formsCode converts, before or after a call, what has other types than the operator has.
+func (b *Binding) formsCode(args []Argument, after bool) string {
+	code := ""
 	for i, a := range args {
-		if a.Form == Doubles {
-			code.WriteString(b.doublesBefore(a, i))
-		}
-		if a.Form == Narrow && a.Role == Input {
-			code.WriteString(b.narrowBefore(a, i))
+		switch {
+		case a.Form == Doubles && after:
+			code += b.doublesAfter(a, i)
+		case a.Form == Doubles:
+			code += b.doublesBefore(a, i)
+		case a.Form == Narrow && after == (a.Role == Output):
+			code += b.narrowCode(a, i)
 		}
 	}
-	return code.String()
+	return code
 }
 
 // fillRooms fills the room to work in that is to hold something before a call, in its own type: what, the
@@ -77,21 +76,6 @@ func (b *Binding) fillRooms() string {
 	return code.String()
 }
 
-// formsAfter converts what a call wrote to what the operator has.
-func (b *Binding) formsAfter(args []Argument) string {
-	var code strings.Builder
-	for i, a := range args {
-		if a.Form == Doubles {
-			code.WriteString(b.doublesAfter(a, i))
-		}
-		if a.Form == Narrow && a.Role == Output {
-			code.WriteString(b.narrowAfter(a, i))
-		}
-	}
-	code.WriteString(b.addTotals(args))
-	return code.String()
-}
-
 // scaleCode multiplies by the factor and adds the addend that the function does without.
 func (b *Binding) scaleCode() string {
 	var code strings.Builder
@@ -121,33 +105,19 @@ func (b *Binding) required1() string { return b.outputs[b.required()[0]].Name }
 
 // second are the arguments of the second call, where a function of one tensor is called for each of a pair.
 func (b *Binding) second() []Argument {
+	others := map[string]string{}
+	for name, of := range b.Spec.Own.Each {
+		others[of] = name
+	}
 	args := slices.Clone(b.Args)
 	for i := range args {
 		a := &args[i]
-		for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Each)) {
-			if a.Target != b.Spec.Own.Each[name] {
-				if a.Over == b.Spec.Own.Each[name] {
-					a.Over = name
-				}
-				continue
-			}
-			a.Target = name
-			list := b.inputs
-			if a.Role == Output {
-				list = b.outputs
-			}
-			if at := slices.IndexFunc(list, func(t op.TensorSpec) bool { return t.Name == name }); at >= 0 &&
-				a.Role != Size {
-				a.Index = at
-			}
-		}
-	}
-	for i := range args { // in the place of an input: both names change
-		a := &args[i]
-		for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Each)) {
-			if a.Over == b.Spec.Own.Each[name] {
-				a.Over = name
-			}
+		a.Target, a.Over = cmp.Or(others[a.Target], a.Target), cmp.Or(others[a.Over], a.Over)
+		switch a.Role {
+		case Input:
+			a.Index = named(b.inputs, a.Target)
+		case Output:
+			a.Index = named(b.outputs, a.Target)
 		}
 	}
 	return args
