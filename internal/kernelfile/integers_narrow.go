@@ -23,8 +23,8 @@ func (b *Binding) narrowIntegers() {
 	}
 }
 
-// narrowCode converts an input, from 64 bits into the room that the function reads, or an output from the room
-// that it wrote.
+// narrowCode converts an input, from 64 bits into the room that the function reads, or an output from the
+// room that it wrote.
 func (b *Binding) narrowCode(a Argument, at int) string {
 	data := b.tensorAt(a) + ".data)"
 	if a.Role == Output {

@@ -11,7 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// Call is one call of a pass of an operator.
+// Call is one call of a pass of an operator. What the function is given in it are words: numbers, so that the
+// library of a file serves every reading of its functions.
 type Call struct {
 	Inputs, Outputs []op.TensorType
 	Gaps            []string // the inputs that are not contiguous
@@ -298,7 +299,7 @@ func rows(to location, toStep int64, from location, fromStep, bytes, many int64)
 	}
 }
 
-// roomCode is the C++ of how many bytes of the workspace an argument points to.
+// roomCode is the C++ of how many bytes an argument points to.
 func (b *Binding) roomCode(a Argument) string {
 	return "static_cast<size_t>(" + b.numberCode(func(e *evaluation) int64 { return e.room(a) }) + ")"
 }
@@ -428,7 +429,7 @@ func (e *evaluation) after(args []Argument) (all []copied) {
 // leastScratch is the least room to work in, in bytes, as callers give a fixed number of partial results.
 const leastScratch = 1 << 20
 
-// room is how many bytes of the workspace an argument points to.
+// room is how many bytes an argument points to.
 func (e *evaluation) room(a Argument) int64 {
 	switch a.Form {
 	case Scratch: // eight bytes for each element of the largest tensor
@@ -450,8 +451,6 @@ func (e *evaluation) room(a Argument) int64 {
 		return 2 * bytesOf(e.typeOf(a))
 	case BlockTotals: // no value is larger than eight bytes
 		return 8 * e.blocksOf()
-	case Narrow:
-		return bytesOf(e.typeOf(a))
 	case ByToken:
 		bytes := bytesOf(e.typeOf(a))
 		for _, name := range slices.Sorted(maps.Keys(e.Spec.Own.Each)) {
@@ -463,7 +462,7 @@ func (e *evaluation) room(a Argument) int64 {
 		}
 		return bytes
 	}
-	return 0
+	return bytesOf(e.typeOf(a))
 }
 
 // workBefore is how many bytes of the workspace the first n arguments take.
