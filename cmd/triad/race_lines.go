@@ -56,13 +56,13 @@ func cudaFileOf(b backend.Backend, job backend.Job) string {
 // calledIn is a job as the library of its file is given it; false where the file declines it.
 func calledIn(b backend.Backend, job backend.Job) (backend.Job, bool) {
 	own, is := backend.As[interface {
-		Called(job backend.Job) (called backend.Job, declined string, err error)
+		Called(job backend.Job) (called backend.Job, declined string)
 	}](b)
 	if !is {
 		return job, true
 	}
-	called, declined, err := own.Called(job)
-	return called, declined == "" && err == nil
+	called, declined := own.Called(job)
+	return called, declined == ""
 }
 
 // find gives the race of an implementation, which is looked for on the first of its calls that had one; nil:

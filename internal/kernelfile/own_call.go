@@ -59,7 +59,7 @@ type plan struct {
 type evaluation struct {
 	*Binding
 	Call
-	err error
+	unknown string // the first expression that is none, and why
 }
 
 // slotCode adds a slot, and is the C++ that reads it.
@@ -91,10 +91,10 @@ func (b *Binding) copiesCode(list func(*evaluation) []copied) string {
 
 // Words are how the function is called for one call of the operator, as cuda/include/own_call.cuh reads them;
 // or why it is not judged on that. CUDAShim comes before.
-func (b *Binding) Words(c Call) (words []int64, why string, err error) {
+func (b *Binding) Words(c Call) (words []int64, why string) {
 	e := &evaluation{Binding: b, Call: c}
-	if why = e.declines(); why != "" || e.err != nil {
-		return nil, why, e.err
+	if why = e.declines(); why != "" {
+		return nil, why
 	}
 	taken := int64(0)
 	for i, t := range b.inputs {
@@ -118,7 +118,7 @@ func (b *Binding) Words(c Call) (words []int64, why string, err error) {
 			words = append(slices.Concat(words, c.many[:], c.toStep[:], c.fromStep[:]), c.bytes)
 		}
 	}
-	return words, "", e.err
+	return words, e.unknown
 }
 
 // takes says whether the function is given an input, or is judged without it.
@@ -202,8 +202,8 @@ func (e *evaluation) number(name string) float64 {
 
 func (e *evaluation) parsed(text string, float bool) op.Expression {
 	x, err := op.ParseExpression(text, func(string) bool { return true }, float)
-	if err != nil && e.err == nil {
-		e.err = fmt.Errorf("call %s: %w", e.Function.Name, err)
+	if err != nil && e.unknown == "" {
+		e.unknown = fmt.Sprintf("triad cannot call %s: %v", e.Function.Name, err)
 	}
 	return x
 }

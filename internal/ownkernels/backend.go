@@ -200,9 +200,9 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if most := f.wantsWhole(job); most > 0 && !areWhole(job.Inputs, most) {
 		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole(most)}, nil
 	}
-	job, declined, err := b.Called(job)
-	if err != nil || declined != "" {
-		return backend.Outcome{Status: op.StatusUnsupported, Sentence: declined}, err
+	job, declined := b.Called(job)
+	if declined != "" {
+		return backend.Outcome{Status: op.StatusUnsupported, Sentence: declined}, nil
 	}
 	outcome, err := f.runJob(ctx, job, b.Trial)
 	if err == nil && emptyOutputs(job) {
@@ -238,14 +238,14 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 
 // Called is a job with what the library of its file is to give the function, where that is CUDA; or why the
 // function is not judged on it.
-func (b *Backend) Called(job backend.Job) (called backend.Job, declined string, err error) {
+func (b *Backend) Called(job backend.Job) (called backend.Job, declined string) {
 	f := b.File(job.Implementation.Name)
 	if f == nil || f.IsPython() {
-		return job, "", nil
+		return job, ""
 	}
 	function := f.binding(job.Implementation.Pass)
 	if function == nil {
-		return job, "", fmt.Errorf("%s has no %v", f.Name, job.Implementation.Pass)
+		return job, fmt.Sprintf("%s has no %v", f.Name, job.Implementation.Pass)
 	}
 	call := kernelfile.Call{Outputs: job.Outputs}
 	for _, t := range job.Inputs {
@@ -257,8 +257,8 @@ func (b *Backend) Called(job backend.Job) (called backend.Job, declined string, 
 	for _, a := range job.Attrs {
 		call.Attributes = append(call.Attributes, a.Number)
 	}
-	job.Words, declined, err = function.Words(call)
-	return job, declined, err
+	job.Words, declined = function.Words(call)
+	return job, declined
 }
 
 // binding is the function that is judged in a pass; nil where there is none.
@@ -336,11 +336,10 @@ func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 		return nil, backend.Outcome{}, fmt.Errorf("time %s: no file of that name was added",
 			job.Implementation.Name)
 	}
-	called, declined, err := b.Called(job.Job)
-	if err != nil || declined != "" {
-		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: declined}, err
+	var declined string
+	if job.Job, declined = b.Called(job.Job); declined != "" {
+		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: declined}, nil
 	}
-	job.Job = called
 	return f.adapter.Measure(ctx, job)
 }
 
