@@ -60,7 +60,7 @@ func TestSolveIsFoundAndMatched(t *testing.T) {
 	code := CUDAShim("../x.cu", "mine/softmax", all)
 	for _, want := range []string{
 		"#include \"../x.cu\"", "#define main ",
-		`"softmax", "mine/softmax", "forward"`, "::solve(static_cast<const float *>",
+		`"softmax", "mine/softmax", "forward"`, "::solve(triad_own::pointer<const float>(",
 	} {
 		if !strings.Contains(code, want) {
 			t.Errorf("the code that calls it lacks %s:\n%s", want, code)

@@ -66,7 +66,7 @@ func (b *Binding) packTensor() {
 	at := slices.IndexFunc(b.Args, func(a Argument) bool {
 		return a.Role == Input && slices.Contains(parts, a.Target) || b.freeTensor(a)
 	})
-	first := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == parts[0] })
+	first := named(b.inputs, parts[0])
 	if at < 0 || slices.Contains(parts, b.Args[at].Name) || len(b.shape(b.inputs[first])) != 2 {
 		return
 	}
@@ -226,6 +226,6 @@ func (b *Binding) packedTensorCode(a Argument, at int) string {
 	if a.lies == wholeTensors {
 		side = "0"
 	}
-	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.parts[0]), b.workPointer(at), side,
-		len(a.parts))
+	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.parts[0]),
+		b.placeCode("void", a, at), side, len(a.parts))
 }

@@ -169,7 +169,7 @@ func (b *Binding) halvedSizes() []condition {
 func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition {
 	var all []condition
 	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
-		code := b.dimCode(dim)
+		code := dim
 		if b.Function.Kind == Python {
 			code = pythonName(dim)
 		}

@@ -10,12 +10,12 @@ import (
 )
 
 // formCases are the functions of testdata/forms.toml, with what their shims must hold and must not.
-type formCases struct {
-	Forms []struct {
-		Name, Operator, Pass, Text string
-		Said                       string // the contract that the user says
-		Has, Lacks                 []string
-	}
+type formCases struct{ Forms []form }
+
+type form struct {
+	Name, Operator, Pass, Text string
+	Said                       string // the contract that the user says
+	Has, Lacks                 []string
 }
 
 func TestForms(t *testing.T) {
@@ -31,7 +31,7 @@ func TestForms(t *testing.T) {
 			continue
 		}
 		shim := CUDAShim("mine.cu", "mine/mine", all)
-		shim = shim[strings.Index(shim, "#include \"mine.cu\""):]
+		shim = shim[strings.Index(shim, "#include \"mine.cu\""):] + givenIn(t, all[0])
 		for _, words := range c.Has {
 			if !strings.Contains(shim, words) {
 				t.Errorf("%s: no %q in\n%s", c.Name, words, shim)

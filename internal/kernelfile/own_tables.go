@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"triad/internal/op"
 )
 
 // ofAngles matches what makes cosines and sines of angles.
@@ -51,8 +49,7 @@ func (b *Binding) namesCalled() (all []string) {
 
 // refuseOwnTables says what to do with a function that makes tables itself which the operator is given.
 func (b *Binding) refuseOwnTables(tables []string) error {
-	at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == tables[0] })
-	shape := shapeWords(b.shape(b.inputs[at]))
+	shape := shapeWords(b.shape(b.inputs[named(b.inputs, tables[0])]))
 	return b.errorf("it makes %[1]s itself, and made in 32 bits they are others than those that %[2]s is "+
 		"given: write a function beside it that takes %[1]s, %[3]s, and calls what rotates, and "+
 		"judge that: --add FILE:FUNCTION", strings.Join(tables, " and "), b.Spec.Name, shape)
