@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triad/internal/declaration"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // Kind says how a function is called.
@@ -64,15 +65,12 @@ type Function struct {
 
 // python is what is more to know of what a Python file defines.
 type python struct {
+	said      pyfacts.Function
 	form      pythonForm
 	call      string // what is called: softmax, Softmax.apply
-	defaults  string // what has its signature, where that is another one
 	text      string // from its first line to its last
-	kernels   string // the kernels of Triton that it launches
-	autograd  bool   // its backward is that of an autograd function of the file
+	kernels   string // the kernels of Triton that it launches, without comments
 	givesBack string // the tensor that it was handed and returns
-	packs     bool   // its one parameter is a tuple
-	nested    []int  // of such a tuple, how many things each element holds that is a tuple too; 0 for others
 	grid      string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"
 }
 

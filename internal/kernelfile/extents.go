@@ -182,12 +182,11 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 		if b.Function.form == appliedTo {
 			text = ownLines(methodText(b.Function.text, "forward"))
 		}
-		names := returned.FindAllStringSubmatch(text, -1)
-		if len(names) != 1 || len(returns.FindAllString(text, -1)) != 1 ||
+		name := b.Function.said.Result
+		if name == "" || b.Function.said.Returns != 1 ||
 			!slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool { return o.Name == t.Name }) {
 			continue
 		}
-		name := names[0][1]
 		many := extentOf(text, name) == extentMany || b.madeLikeRows(text, name)
 		if many && !givenOtherValue(text, name) {
 			return true

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"triad/internal/op"
 )
@@ -56,10 +55,7 @@ func (b *Binding) returnsWhatItChanges(text string, over map[int]int) bool {
 		}
 		names = append(names, a.Name)
 	}
-	every := returns.FindAllString(text, -1)
-	these := regexp.MustCompile(`(?m)^[ \t]*return[ \t]+\(?[ \t]*` + strings.Join(names, `[ \t]*,[ \t]*`) +
-		`[ \t]*\)?[ \t]*(?:#.*)?$`)
-	return len(every) > 0 && len(these.FindAllString(text, -1)) == len(every)
+	return len(names) > 0 && slices.Equal(names, b.Function.said.GivesBack)
 }
 
 // changedLike is the argument in whose place an output may be written; -1 where there is none.
