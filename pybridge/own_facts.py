@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from own_inline import inline_sources
 from own_returns import Data, given, has_backward
 from own_syntax import (
     Definition,
@@ -215,7 +216,7 @@ def main() -> None:
     try:
         file = File(text)
         found = {"functions": file.functions, "dtypes": asked_dtypes(file.tree),
-                 "text": "\n".join(file.source.plain)}
+                 "text": "\n".join(file.source.plain), **inline_sources(file.tree, text)}
     except (RecursionError, MemoryError, ValueError) as e:
         found = {"error": f"{type(e).__name__}: {e}"}
     json.dump(found, sys.stdout)

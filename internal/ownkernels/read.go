@@ -287,7 +287,7 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 		}
 		return content, nil
 	}
-	code, ok, err := kernelfile.InlineSources(string(content))
+	code, ok, err := kernelfile.InlineSources(f.reading.Workers.Parse(string(content)))
 	if err != nil || !ok {
 		return content, err
 	}

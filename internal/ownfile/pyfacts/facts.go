@@ -12,6 +12,14 @@ type File struct {
 	DTypes    []string   // the dtypes that its lines ask for
 	Text      string     // definitions below a condition that a GPU or Triton is there stand at its left
 	Error     string     // why there are no facts; "" where there are
+	Inline    []Source   // what it hands to load_inline, by lines
+	Bound     []string   // the functions that load_inline binds
+}
+
+// Source is a string of C++ or CUDA.
+type Source struct {
+	Line       int
+	Text, Made string // Made is what makes it while the file runs; "" where it is written out
 }
 
 // The forms of what a file defines.

@@ -67,7 +67,7 @@ sys.modules[name].main()
 `
 
 // modules are the programs that find the facts, in the order in which they use each other.
-var modules = []string{"own_syntax", "own_returns", "own_uses", "own_facts"}
+var modules = []string{"own_syntax", "own_returns", "own_uses", "own_inline", "own_facts"}
 
 func parse(path, text string) (*pyfacts.File, error) {
 	args := []string{"-I", "-S", "-c", loader}
