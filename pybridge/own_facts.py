@@ -49,6 +49,12 @@ def method(source: Source, node: ast.ClassDef, name: str) -> tuple[ast.FunctionD
     return None
 
 
+def code(node: ast.stmt) -> str:
+    """The text of a definition without its decorators, each statement in a line."""
+    text = ast.unparse(node)
+    return text[re.search(r"(?m)^(?:def|class) ", text).start():] + "\n"
+
+
 def weights(node: ast.ClassDef, init: list[dict]) -> Iterator[str]:
     """The paths of the parameters that a module makes, and of those of its layers."""
     made = [(t.attr, v) for t, v, _ in assignments([node])
@@ -92,6 +98,10 @@ class File:
     def __init__(self, text: str):
         self.tree = parsed(text)
         self.source = Source(text, self.tree)
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+                node.body[0] = ast.copy_location(ast.Pass(), node.body[0])
+                node.body = node.body[1:] or node.body
         self.top = self.source.top
         self.kernels = {n.name: n for n in self.top if isinstance(n, ast.FunctionDef) and is_kernel(n)}
         self.cast = [ast.unparse(c.func.value) for c in all_of([self.tree], ast.Call)
@@ -181,7 +191,10 @@ class File:
             "signature": f"def custom_kernel({data.node.args.args[0].arg}), which holds {taken}" if data
             else f"{words}({taken})",
             "defaults": node.name + ".forward" if form == "applied" else "",
-            "text": self.source.block(node), "kernels": "".join(self.source.block(k) for k in kernels),
+            "text": self.source.block(node), "code": code(node),
+            "asking": "\n".join(map(ast.unparse, asking)),
+            "own": re.sub(r"(?m)^( +)def .*\n(?:\1 .*\n|\n)*", "", code(body)),
+            "kernels": "".join(map(code, kernels)),
             "gridWords": self.words_above(node) if form == "kernel" else "",
             "calls": sorted({c[i:] for c in calls for i in [0, *(m.end() for m in re.finditer(r"\.", c))]}),
             "launches": [launched(c) for c in uses.launches],

@@ -68,8 +68,8 @@ type python struct {
 	said      pyfacts.Function
 	form      pythonForm
 	call      string // what is called: softmax, Softmax.apply
-	text      string // from its first line to its last
-	kernels   string // the kernels of Triton that it launches, without comments
+	text      string // said.Code
+	kernels   string // said.Kernels
 	givesBack string // the tensor that it was handed and returns
 	grid      string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"
 }

@@ -46,7 +46,7 @@ func (b *Binding) UsesNothingOfItsFile() bool {
 	if b.Function.Kind != Python || b.Function.form != plainForm {
 		return false
 	}
-	_, lines, _ := strings.Cut(pythonComment.ReplaceAllString(b.Function.text, ""), "\n")
+	_, lines, _ := strings.Cut(b.Function.text, "\n")
 	for _, m := range definesName.FindAllStringSubmatch(b.file.text, -1) {
 		name := m[1] + m[2]
 		if name != b.Function.Name && regexp.MustCompile(`\b`+name+`\b`).MatchString(lines) {

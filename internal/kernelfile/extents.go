@@ -80,7 +80,7 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 	}
 	one, _ := b.oneElement(b.outputs[at], a.Name)
 	ofRows, ofAll, others := 0, 0, 0
-	for _, arguments := range extremes(ownLines(b.Function.text)) {
+	for _, arguments := range extremes(b.Function.said.Own) {
 		switch {
 		case lastSize.MatchString(arguments):
 			ofRows++
@@ -115,7 +115,7 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 	if place < 0 {
 		return extentUnsaid
 	}
-	return extentOf(ownLines(b.Function.text), names[place])
+	return extentOf(b.Function.said.Own, names[place])
 }
 
 // extentOf says how many elements a tensor is made with that lines give a name.
@@ -167,7 +167,7 @@ func (b *Binding) dependingOn(a op.AttributeSpec) (all []op.TensorSpec) {
 // enumeration has an element for each row: a kernel addresses it by its program id alone, "loss_ptr + row",
 // or it is made so, "loss = torch.empty(rows)", and returned as it is.
 func (b *Binding) givesMany(a op.AttributeSpec) bool {
-	lines := pythonComment.ReplaceAllString(b.Function.text, "")
+	lines := b.Function.text
 	for _, t := range b.dependingOn(a) {
 		if b.Function.form == kernelForm {
 			at := slices.IndexFunc(b.Args, func(a Argument) bool {
@@ -178,10 +178,7 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 			}
 			continue
 		}
-		text := ownLines(b.Function.text)
-		if b.Function.form == appliedTo {
-			text = ownLines(methodText(b.Function.text, "forward"))
-		}
+		text := b.Function.said.Own
 		name := b.Function.said.Result
 		if name == "" || b.Function.said.Returns != 1 ||
 			!slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool { return o.Name == t.Name }) {
@@ -207,25 +204,6 @@ func (b *Binding) madeLikeRows(text, name string) bool {
 		shape := b.shape(b.inputs[a.Index])
 		return len(shape) == 1 && shape[0] != any("1")
 	})
-}
-
-// methodText is the text of a method of a class; "" where it has none.
-func methodText(class, name string) string {
-	defines := regexp.MustCompile(`(?m)^([ \t]+)def[ \t]+` + regexp.QuoteMeta(name) + `\b`)
-	head := defines.FindStringSubmatchIndex(class)
-	if head == nil {
-		return ""
-	}
-	var lines []string
-	deep := head[3] - head[2]
-	for line := range strings.Lines(class[head[0]:]) {
-		text := strings.TrimSpace(line)
-		if len(lines) > 0 && text != "" && text[0] != ')' && len(indent.FindString(line)) <= deep {
-			break
-		}
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "")
 }
 
 // addressedByProgram says whether a kernel loads or stores an element of a pointer for each of its programs.

@@ -110,7 +110,7 @@ var givenNumber = regexp.MustCompile(
 // namedInPython lists the numbers that are given to names of a kind in the lines of a function and of its
 // kernels, and at the top of the file to those that these use.
 func (f *File) namedInPython(fn Function, says func(string) bool) (all []string) {
-	lines := pythonComment.ReplaceAllString(docstring.ReplaceAllString(fn.text, ""), "") + fn.kernels
+	lines := fn.text + fn.kernels
 	for _, m := range givenNumber.FindAllStringSubmatch(lines, -1) {
 		if says(m[1]) {
 			all = append(all, plainValue(m[2]))

@@ -34,7 +34,7 @@ var calledName = regexp.MustCompile(`(\w+)[ \t]*\(`)
 func (b *Binding) namesCalled() (all []string) {
 	for _, fn := range append([]Function{b.Function}, b.others...) {
 		if fn.Kind == Python {
-			text := pythonComment.ReplaceAllString(fn.text+"\n"+fn.kernels, "")
+			text := fn.text + "\n" + fn.kernels
 			for _, m := range calledName.FindAllStringSubmatch(text, -1) {
 				all = append(all, m[1])
 			}

@@ -45,7 +45,7 @@ var returnsSomething = regexp.MustCompile(`\breturn[ \t]*(?:[^\s;N]|N[^o]|No[^n]
 // nothing back.
 func (b *Binding) fillsInPlace() bool {
 	return b.Function.Kind == Python && b.Function.form == plainForm && b.takesSizes() &&
-		!returnsSomething.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
+		!returnsSomething.MatchString(b.Function.text)
 }
 
 // required lists the required outputs.

@@ -11,9 +11,6 @@ import (
 // asksDepth is how many functions of a file a tensor is followed through.
 const asksDepth = 3
 
-// nextMethod matches the head of a method.
-var nextMethod = regexp.MustCompile(`(?m)^[ \t]+def[ \t]+\w+`)
-
 // pythonAsks says whether the lines of a function of Python may learn the sizes of a tensor that it takes:
 // they ask it, or hand it to something other than the launch of a kernel. Functions of the file that get it
 // are looked into.
@@ -46,20 +43,6 @@ func (b *Binding) handedTo(fn Function, h pyfacts.Handed) (other *Function, para
 	return nil, ""
 }
 
-// askingLines are the lines in which a function may ask a tensor for its sizes: what follows its parameters,
-// of an autograd function those of its forward.
-func askingLines(fn Function) string {
-	text := docstring.ReplaceAllString(pythonComment.ReplaceAllString(fn.text, ""), "")
-	if fn.form == appliedTo {
-		_, text, _ = strings.Cut(text, "def forward")
-		if end := nextMethod.FindStringIndex(text); end != nil {
-			text = text[:end[0]]
-		}
-	}
-	_, text, _ = strings.Cut(text, "(")
-	return text[min(len(text), len(strings.Join(argumentList(text), ","))):]
-}
-
 // maskedAlways says whether the kernels that a function launches have no parameter for a switch and make what
 // is called like it of a comparison: "causal = rows >= cols".
 func (fn *Function) maskedAlways(name string) bool {
@@ -89,7 +72,7 @@ var (
 // lines of a function of Python or of its kernels take in pairs.
 func (b *Binding) showsPairs(other Alternative) bool {
 	name := b.Spec.Own.Pairs
-	lines := askingLines(b.Function) + b.Function.kernels
+	lines := b.Function.said.Asking + b.Function.kernels
 	return name != "" && other.Attribute == name && other.Options.Attrs[name] == "true" &&
 		b.Function.Kind == Python && (everySecond.MatchString(lines) ||
 		doubled.MatchString(b.Function.kernels) && oneBehind.MatchString(b.Function.kernels))
@@ -103,7 +86,7 @@ func (b *Binding) checkTables() error {
 			continue
 		}
 		again := regexp.MustCompile(`\.` + a.Target + `\(\s*` + regexp.QuoteMeta(a.Name) + `\s*\)`)
-		if again.MatchString(askingLines(b.Function)) {
+		if again.MatchString(b.Function.said.Asking) {
 			return b.errorf("%[1]s is no table of %[2]s: its lines take the %[2]s of it, so it wants the "+
 				"angles. Write a function that takes %[3]s, and judge that: --add FILE:FUNCTION", a.Name,
 				a.Target, tensorNames(b.inputs))

@@ -14,7 +14,7 @@ import (
 // sizes and dtype, which the function's lines change where it lies. It gets the output, into which the input
 // is copied before each call.
 func (b *Binding) writesOver() {
-	text := ownLines(docstring.ReplaceAllString(b.Function.text, ""))
+	text := b.Function.said.Own
 	if b.Function.Kind != Python || b.Function.form != plainForm || b.Pass != op.Forward || b.fills() ||
 		b.each {
 		return

@@ -63,7 +63,7 @@ func (l *tritonLaunch) String() string {
 
 // proposeTriton finds the grid and the tiles of a kernel of Triton.
 func (b *Binding) proposeTriton() error {
-	text := programID.ReplaceAllString(pythonComment.ReplaceAllString(b.Function.text, ""), "pid_axis_$1")
+	text := programID.ReplaceAllString(b.Function.text, "pid_axis_$1")
 	l := &tritonLaunch{tiles: map[string]string{}}
 	axes := 0
 	for axis := range 3 {

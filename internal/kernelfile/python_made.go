@@ -1,9 +1,7 @@
 package kernelfile
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 
 	"triad/internal/op"
 )
@@ -22,31 +20,6 @@ func (b *Binding) givesDType() string {
 		return "fp32"
 	}
 	return ""
-}
-
-var (
-	innerHead = regexp.MustCompile(`^([ \t]+)def[ \t]`)
-	indent    = regexp.MustCompile(`^[ \t]*`)
-)
-
-// ownLines are the lines of a function without comments and without the functions that it defines, such as
-// the grid of a launch, def grid(meta).
-func ownLines(text string) string {
-	var own []string
-	inner := -1 // the indent of a function within
-	for line := range strings.Lines(pythonComment.ReplaceAllString(text, "")) {
-		deep := len(indent.FindString(line))
-		if strings.TrimSpace(line) != "" && deep <= inner {
-			inner = -1
-		}
-		if m := innerHead.FindStringSubmatch(line); m != nil && inner < 0 && len(own) > 0 {
-			inner = len(m[1])
-		}
-		if inner < 0 {
-			own = append(own, line)
-		}
-	}
-	return strings.Join(own, "")
 }
 
 // returnsItself says whether an input is what a function of Python returns: it gets a copy.

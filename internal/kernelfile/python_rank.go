@@ -113,7 +113,7 @@ func (b *Binding) withoutHeads() []string {
 
 // unpacksHeads says whether the lines call a size of a tensor a number of heads: "seq, heads, d = q.shape".
 func (b *Binding) unpacksHeads() bool {
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	text := b.Function.text
 	for _, m := range unpacksShape.FindAllStringSubmatch(text, -1) {
 		for _, name := range strings.Split(m[1], ",") {
 			if namesHeads.MatchString(strings.TrimSpace(name)) {

@@ -39,8 +39,8 @@ func pythonFunction(fact pyfacts.Function) Function {
 		Name: fact.Name, Kind: Python, Line: fact.Line, Text: fact.Signature, Params: pythonParams(fact),
 		returns: fact.MakesResult && (fact.Form == pyfacts.Plain || fact.Form == pyfacts.Packed),
 		python: python{
-			said: fact, form: formsByName[fact.Form], call: fact.Call, text: fact.Text,
-			kernels: pythonComment.ReplaceAllString(fact.Kernels, ""),
+			said: fact, form: formsByName[fact.Form], call: fact.Call, text: fact.Code,
+			kernels: fact.Kernels,
 		},
 	}
 	for _, words := range []string{fact.GridWords, fact.Text} {

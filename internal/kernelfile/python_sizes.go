@@ -83,7 +83,7 @@ func (b *Binding) whereFactorsAre() []condition {
 // pythonSquares are the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".
 func (fn *Function) pythonSquares() map[string]bool {
 	all := map[string]bool{}
-	text := pythonComment.ReplaceAllString(fn.text, "")
+	text := fn.text
 	for _, p := range fn.said.Params {
 		all[p.Name] = all[p.Name] || p.Squared
 	}

@@ -22,7 +22,7 @@ func (b *Binding) stacked(a Argument) bool {
 	if slices.ContainsFunc(b.Args, func(o Argument) bool { return o.Role == Input && o.Form == ByToken }) {
 		heads = "1"
 	}
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	text := b.Function.text
 	for _, m := range unsqueezes.FindAllStringSubmatch(text, -1) {
 		if m[1] == a.Name && b.presetOf(m[2]) == heads {
 			return true

@@ -124,8 +124,8 @@ func (b *Binding) whereRowsSee() []condition {
 
 // maskingTexts are the lines of a function, without words, and of the kernels that it launches.
 func (b *Binding) maskingTexts() []string {
-	own := docstring.ReplaceAllString(pythonComment.ReplaceAllString(b.Function.text, ""), "")
-	return []string{own, docstring.ReplaceAllString(b.Function.kernels, "")}
+	own := b.Function.text
+	return []string{own, b.Function.kernels}
 }
 
 // saysSwitch says whether a parameter is one for a switch, or for a mask.

@@ -39,8 +39,11 @@ type Function struct {
 	Signature  string // in one line
 	Line       int
 	Params     []Param
-	Text       string // of the whole definition
-	Kernels    string // the text of the kernels that it launches, and of those that these call
+	Text       string // of the whole definition, as it is written
+	Code       string // of it without words, each statement in a line
+	Own        string // of that without the functions within; of an autograd function its forward alone
+	Asking     string // where it may ask tensors for sizes: what follows its head, or that of its forward
+	Kernels    string // the code of the kernels that it launches, and of those that these call
 	GridWords  string // of a kernel: the comments and decorators above it
 	Calls      []string
 	Launches   []string // the names of kernels
