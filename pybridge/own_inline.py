@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from own_syntax import all_of, assignments, called, keyword
+from own_syntax import all_of, assigned, called, keyword
 
 CODE = re.compile(r"\b__(?:global|device)__|\b(?:torch|at)::Tensor\b|PYBIND11_MODULE|"
                   r"(?m:^\s*#\s*(?:include|define)\b)")
@@ -24,7 +24,7 @@ def inline_sources(tree: ast.Module, text: str) -> dict[str, Any]:
     if not any(called(call).endswith("load_inline") for call in calls):
         return {}
     values: dict[str, ast.expr] = {}
-    for target, value, _ in assignments([tree]):
+    for target, value, _ in assigned([tree]):
         values.setdefault(ast.unparse(target), value)
     sources, within = [], set()
     for parent in ast.walk(tree):

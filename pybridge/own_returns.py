@@ -6,20 +6,7 @@ import ast
 import re
 from typing import Any
 
-from own_syntax import (
-    all_of,
-    assignments,
-    called,
-    dtype_of,
-    is_name,
-    kept,
-    keyword,
-    listed,
-    number,
-    place,
-    same,
-    stores_name,
-)
+from own_syntax import all_of, assigned, called, dtype_of, is_name, kept, keyword, listed, number, place, same
 
 CREATES = r"torch\.(?:empty|zeros|ones|full)\w*"
 
@@ -47,6 +34,9 @@ def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
         if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value:
             for target in n.targets if isinstance(n, ast.Assign) else [n.target]:
                 made.setdefault(ast.unparse(target), []).append(n.value)
+    extents = {name: extent(values, len(values) + sum(
+        isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name for n in nodes))
+        for name, values in made.items()}
     creates = [c for c in nodes if isinstance(c, ast.Call)
                and re.search(r"(?:empty|zeros|ones|full)\w*$", called(c))]
     other = any(isinstance(n, ast.Attribute) and n.attr in ("dtype", "type_as", "half", "bfloat16", "to")
@@ -56,10 +46,15 @@ def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
               for v in made.get(first, [])]
     back = [n.id for n in lists[0] if isinstance(n, ast.Name)] if lists else []
     whole = lists and all([ast.unparse(n) for n in v] == back for v in lists) and not any(
-        stores_name(t, name) and kept(v) != name for t, v, _ in assignments([node]) for name in back)
+        any(is_name(n, name) and isinstance(n.ctx, ast.Store) for n in ast.walk(t)) and kept(v) != name
+        for t, v, _ in assigned([node]) for name in back)
     tuples = [[plain(n) for n in v.elts] if isinstance(v, ast.Tuple) else [] for v in values]
     return {
         "result": first if re.fullmatch(r"\w+", first) else "",
+        "made": extents, "extremes": [extreme(n) for n in nodes if isinstance(n, ast.Call)
+                                      and re.search(r"\.(?:amax|amin|max|min|aminmax)$", called(n))],
+        "gives": any(v and ast.unparse(v) != "None" for v in values) or any(
+            isinstance(n, (ast.Yield, ast.YieldFrom)) for n in nodes),
         "returns": len(values), "madeAs": same(dtypes),
         "makesFP32": not other and any(dtype_of(keyword(c, "dtype")) == "fp32" for c in creates),
         "makesResult": bool(firsts) and all(
@@ -67,6 +62,23 @@ def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
             for name in firsts),
         "givesBack": back if whole and set(back) <= set(taken) else [],
         "tuple": tuples[0] if tuples and len(tuples[0]) > 1 and all(t == tuples[0] for t in tuples) else []}
+
+
+def extent(values: list[ast.expr], times: int) -> dict[str, Any]:
+    """With how many elements a tensor is made, like which other, and how often its name is given a value."""
+    makes = [v for v in values if re.fullmatch(r"torch\.(?:empty|zeros|ones)|\w+\.new_(?:empty|zeros|ones)",
+                                               called(v))]
+    many = len(makes) == 1 and any(re.search(r"[a-zA-Z]", ast.unparse(a)) for a in makes[0].args)
+    like = [ast.unparse(v.args[0]) for v in values if called(v) in ("torch.empty_like", "torch.zeros_like")]
+    return {"many": many, "one": len(makes) == 1 and not many, "like": like[0] if like else "",
+            "times": times}
+
+
+def extreme(call: ast.Call) -> str:
+    """The arguments of a largest or smallest element, without the tensor and the one that it is put into."""
+    args = call.args[1 if called(call).startswith("torch.") else 0:]
+    named = [f"{k.arg}={ast.unparse(k.value)}" for k in call.keywords if k.arg not in ("out", "input")]
+    return ", ".join([*map(ast.unparse, args), *named])
 
 
 def plain(node: ast.expr) -> str:
@@ -100,7 +112,7 @@ class Data:
     def __init__(self, node: ast.FunctionDef, data: str):
         self.node, self.names, self.nested = node, [], []
         self.assigned = []
-        for target, value, _ in assignments([node]):
+        for target, value, _ in assigned([node]):
             targets, values = listed(target), listed(value)
             if isinstance(value, ast.Tuple) and len(targets) == len(values):
                 self.assigned += zip(targets, values)
@@ -166,12 +178,6 @@ class Data:
 
     def writes(self, element: str) -> bool:
         """Whether an element is returned, or written where it lies."""
-        for node in ast.walk(self.node):
-            if isinstance(node, ast.Return) and node.value and ast.unparse(node.value) == element or \
-                    isinstance(node, ast.Call) and (keyword(node, "out") and ast.unparse(
-                        keyword(node, "out")) == element or re.fullmatch(
-                            re.escape(element) + r"\.(?:copy_|fill_|zero_)", called(node))) or \
-                    isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and ast.unparse(
-                        node.value) == element:
-                return True
-        return False
+        e = re.escape(element)
+        return re.search(rf"(?m)return {e}$|{e}(?:\[.*\] [-+*/]?= |\.(?:copy_|fill_|zero_)\()|out={e}",
+                         ast.unparse(self.node)) is not None

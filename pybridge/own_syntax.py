@@ -10,7 +10,7 @@ from typing import Any
 DTYPES = {"float64": "fp64", "double": "fp64", "float32": "fp32", "float": "fp32", "float16": "fp16",
           "half": "fp16", "bfloat16": "bf16"}
 KEEPS_SHAPE = {"contiguous", "to", "float", "half", "cuda", "detach", "clone", "type_as"}
-Definition = ast.FunctionDef | ast.ClassDef
+Definition = (ast.FunctionDef, ast.ClassDef)
 
 
 def parsed(text: str) -> ast.Module:
@@ -64,11 +64,10 @@ class Source:
                     line = self.lines[i]
                     self.plain[i] = line[min(node.col_offset, len(line) - len(line.lstrip())):]
 
-    def block(self, node: Definition) -> str:
+    def block(self, node: ast.stmt) -> str:
         """The text of a definition up to what follows it, without its decorators."""
         end = next((n - 1 for n in self.starts if n > node.lineno), len(self.plain))
-        return "\n".join([*self.plain[node.lineno - 1:end], ""] if end < len(self.plain)
-                         else self.plain[node.lineno - 1:])
+        return "\n".join(self.plain[node.lineno - 1:end]) + "\n"
 
     def span(self, first: ast.AST, last: ast.AST) -> str:
         """The text from the beginning of a node to the end of another, in one line."""
@@ -113,7 +112,7 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((k.value for k in call.keywords if k.arg == name), None)
 
 
-def assignments(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr, ast.stmt]]:
+def assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr, ast.stmt]]:
     """Each assignment as target, value and statement."""
     for node in all_of(nodes, ast.Assign, ast.AnnAssign):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:

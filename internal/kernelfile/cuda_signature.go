@@ -65,8 +65,8 @@ type Function struct {
 
 // python is what is more to know of what a Python file defines.
 type python struct {
-	said      pyfacts.Function
-	form      pythonForm
+	facts     *pyfacts.Function
+	form      string
 	call      string // what is called: softmax, Softmax.apply
 	text      string // said.Code
 	kernels   string // said.Kernels
@@ -97,6 +97,7 @@ type File struct {
 	// of a Python file whose lines ask for them: the dtypes that it takes; none where it asks for none
 	dtypes    []string
 	text      string              // of a Python file
+	unpacked  []pyfacts.Unpacked  // of a Python file
 	extension bool                // it includes torch/extension.h
 	narrow    bool                // it names a type of 16 bits, or the dtype of its tensors
 	launchers []*File             // files near it that launch its kernels, where it launches none

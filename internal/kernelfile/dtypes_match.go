@@ -23,7 +23,7 @@ func (b *Binding) takeFP32(file *File) {
 	if made := b.givesDType(); !said && made != "" {
 		b.asked = []string{made}
 	}
-	stored := cmp.Or(b.Function.said.Stores, b.Function.said.Loads)
+	stored := cmp.Or(b.Function.said().Stores, b.Function.said().Loads)
 	switch {
 	case b.untold && stored == "":
 		b.asked = []string{op.FP32.String()}

@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	"triad/internal/ownfile/pyfacts"
 )
@@ -43,25 +42,6 @@ func (b *Binding) handedTo(fn Function, h pyfacts.Handed) (other *Function, para
 	return nil, ""
 }
 
-// maskedAlways says whether the kernels that a function launches have no parameter for a switch and make what
-// is called like it of a comparison: "causal = rows >= cols".
-func (fn *Function) maskedAlways(name string) bool {
-	if fn.kernels == "" {
-		return false
-	}
-	word := regexp.QuoteMeta(name)
-	made := regexp.MustCompile(`(?mi)^[ \t]*\w*` + word + `\w*[ \t]*=[^=\n]*[^<>=\n][<>]=?[^<>]`)
-	chosen := regexp.MustCompile(`(?i)\b(?:if|not|non|no)[ _(]+\w*` + word)
-	for _, at := range definition.FindAllStringIndex(fn.kernels, -1) {
-		for _, p := range argumentList(fn.kernels[at[1]:]) {
-			if strings.Contains(strings.ToLower(p), name) {
-				return false
-			}
-		}
-	}
-	return made.MatchString(fn.kernels) && !chosen.MatchString(fn.kernels)
-}
-
 var (
 	everySecond = regexp.MustCompile(`\[[^\]\n]*\b[01]?[ \t]*::[ \t]*2[ \t]*\]`) // x[..., 1::2]
 	doubled     = regexp.MustCompile(`\*[ \t]*2\b|\b2[ \t]*\*`)
@@ -72,7 +52,7 @@ var (
 // lines of a function of Python or of its kernels take in pairs.
 func (b *Binding) showsPairs(other Alternative) bool {
 	name := b.Spec.Own.Pairs
-	lines := b.Function.said.Asking + b.Function.kernels
+	lines := b.Function.said().Asking + b.Function.kernels
 	return name != "" && other.Attribute == name && other.Options.Attrs[name] == "true" &&
 		b.Function.Kind == Python && (everySecond.MatchString(lines) ||
 		doubled.MatchString(b.Function.kernels) && oneBehind.MatchString(b.Function.kernels))
@@ -86,7 +66,7 @@ func (b *Binding) checkTables() error {
 			continue
 		}
 		again := regexp.MustCompile(`\.` + a.Target + `\(\s*` + regexp.QuoteMeta(a.Name) + `\s*\)`)
-		if again.MatchString(b.Function.said.Asking) {
+		if again.MatchString(b.Function.said().Asking) {
 			return b.errorf("%[1]s is no table of %[2]s: its lines take the %[2]s of it, so it wants the "+
 				"angles. Write a function that takes %[3]s, and judge that: --add FILE:FUNCTION", a.Name,
 				a.Target, tensorNames(b.inputs))

@@ -5,18 +5,16 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/pyfacts"
 )
-
-// pythonForm says how what a Python file defines is called.
-type pythonForm uint8
 
 // The forms of what a Python file defines.
 const (
-	plainForm  pythonForm = iota // NAME(a=..., b=...)
-	appliedTo                    // a torch.autograd.Function: its apply takes its arguments by position
-	moduleForm                   // a class, mostly a torch.nn.Module: it is made, and called with our weights
-	packedForm                   // custom_kernel(data), where data holds all tensors
-	kernelForm                   // a kernel of Triton, which we launch
+	plainForm  = pyfacts.Plain   // NAME(a=..., b=...)
+	appliedTo  = pyfacts.Applied // its apply takes its arguments by position
+	moduleForm = pyfacts.Module  // it is made, and called with our weights
+	packedForm = pyfacts.Packed  // custom_kernel(data), where data holds all tensors
+	kernelForm = pyfacts.Kernel  // we launch it
 )
 
 // place is where the argument of a Python function goes.
@@ -37,9 +35,9 @@ func pythonRanks(list []Function) [][]Function {
 	calls := func(fn Function) bool {
 		return slices.ContainsFunc(list, func(other Function) bool {
 			return other.Name != fn.Name && other.form != kernelForm && other.call != fn.call &&
-				slices.Contains(other.said.Calls, fn.call) ||
+				slices.Contains(other.said().Calls, fn.call) ||
 				fn.form == appliedTo && other.form == appliedTo && other.Name != fn.Name &&
-					other.said.Defaults == fn.said.Defaults && fn.call != fn.Name
+					other.said().Defaults == fn.said().Defaults && fn.call != fn.Name
 		})
 	}
 	var ranks [][]Function
@@ -61,7 +59,7 @@ func pythonRanks(list []Function) [][]Function {
 
 // throughAutograd is the backward of a forward that goes through an autograd function.
 func (b *Binding) throughAutograd() *Binding {
-	if !b.Function.said.Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
+	if !b.Function.said().Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
 		return nil
 	}
 	back := *b

@@ -92,7 +92,7 @@ func (b *Binding) proposeTriton() error {
 		if a.place != inTile || a.Role != Nothing {
 			continue
 		}
-		guessed = guessed || !hasDefault(a.Param)
+		guessed = guessed || !b.Function.saidOf(a.Name).Optional
 		value := b.tile(text, a, moved)
 		if value == "" {
 			return b.errorf("what %s stands for is not clear: add a function that launches the kernel",
@@ -149,7 +149,7 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 	}
 	switch {
 	case axes <= 1 && len(rows) == 1 && slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Role == Output && addressedByProgram(text, a.Name)
+		return a.Role == Output && b.Function.saidOf(a.Name).ByProgram
 	}):
 		return rows[0]
 	case axes <= 1 && len(rows) > 1:
@@ -223,26 +223,17 @@ func dimsOrProduct(target string) string {
 	return target
 }
 
-// numberByDefault matches the number that a constexpr parameter has where nothing says another one.
-var numberByDefault = regexp.MustCompile(`constexpr\s*=\s*(\d+)\s*$`)
-
-// hasDefault says whether a constexpr parameter has a value of its own: "BLOCK: tl.constexpr = 64".
-func hasDefault(p Param) bool {
-	_, after, found := strings.Cut(p.Text, "constexpr")
-	return found && strings.Contains(after, "=")
-}
-
 // tile is the value of a constexpr parameter, in Python; "" where nothing says it.
 func (b *Binding) tile(text string, a Argument, moved map[string]string) string {
-	name := regexp.QuoteMeta(a.Name)
+	name, preset := regexp.QuoteMeta(a.Name), b.Function.saidOf(a.Name)
 	ranges := regexp.MustCompile(`(\w+)\s*=\s*tl\.arange\(0,\s*` + name + `\)`)
 	steps := regexp.MustCompile(`range\([^\n]*(?:,|//)\s*` + name + `\s*[),]`)
 	switch {
 	case moved[a.Name] != "":
 		return moved[a.Name]
-	case numberByDefault.MatchString(a.Text):
-		return numberByDefault.FindStringSubmatch(a.Text)[1]
-	case hasDefault(a.Param):
+	case preset.Optional && strings.Trim(preset.Default, "0123456789") == "":
+		return preset.Default
+	case preset.Optional:
 		return fmt.Sprintf("default(_MODULE.%s.fn, %q)", b.Function.call, a.Name)
 	case strings.EqualFold(a.Name, "num_stages"):
 		return "2"

@@ -3,13 +3,9 @@ package kernelfile
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	"triad/internal/ownfile/pyfacts"
 )
-
-var unpacksShape = regexp.MustCompile(`(?m)^[ \t]*\(?(\w+(?:[ \t]*,[ \t]*\w+)+)[ \t]*,?\)?` +
-	`[ \t]*=[ \t]*(\w+)\.(?:shape|size\(\))[ \t]*$`)
 
 // takeRank gives a Python function tensors of as many sizes as its lines say: without those that have no
 // parameter and are 1 by default, or with one more in front, which is 1.
@@ -113,15 +109,9 @@ func (b *Binding) withoutHeads() []string {
 
 // unpacksHeads says whether the lines call a size of a tensor a number of heads: "seq, heads, d = q.shape".
 func (b *Binding) unpacksHeads() bool {
-	text := b.Function.text
-	for _, m := range unpacksShape.FindAllStringSubmatch(text, -1) {
-		for _, name := range strings.Split(m[1], ",") {
-			if namesHeads.MatchString(strings.TrimSpace(name)) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Function.said().Unpacked, func(u pyfacts.Unpacked) bool {
+		return slices.ContainsFunc(u.Names, namesHeads.MatchString)
+	})
 }
 
 // namesHeads matches what people call a number of heads, and not the size of one.

@@ -142,7 +142,8 @@ func TestMaskThatIsAlwaysThere(t *testing.T) {
 
 // People write casual for causal.
 func TestMisspelledSwitch(t *testing.T) {
-	fn := Function{python: python{kernels: "def k(q):\n    casual_mask = rows >= columns\n"}}
+	text := "@triton.jit\ndef k(q):\n    casual_mask = rows >= columns\n\n\ndef f(q):\n    k[(1,)](q)\n"
+	fn := ReadPython(text, parsed).Functions[0]
 	found := ""
 	for _, word := range spellings("causal") {
 		if fn.maskedAlways(word) {

@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"cmp"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +16,7 @@ func ReadPython(text string, parse pyfacts.Parser) *File {
 	f := &File{
 		literals: literals(pythonComment, text), dtypes: facts.DTypes, text: cmp.Or(facts.Text, text),
 		Adds: strings.Contains(text, "atomic_add("), narrow: namesNarrow(pythonComment, text),
-		words: strings.ToLower(text),
+		words: strings.ToLower(text), unpacked: facts.Unpacked,
 	}
 	if facts.Error != "" {
 		f.badLine = errors.New(facts.Error)
@@ -28,18 +27,12 @@ func ReadPython(text string, parse pyfacts.Parser) *File {
 	return f
 }
 
-// formsByName are the forms by the names that facts have for them.
-var formsByName = map[string]pythonForm{
-	pyfacts.Plain: plainForm, pyfacts.Applied: appliedTo, pyfacts.Module: moduleForm,
-	pyfacts.Packed: packedForm, pyfacts.Kernel: kernelForm,
-}
-
 func pythonFunction(fact pyfacts.Function) Function {
 	fn := Function{
 		Name: fact.Name, Kind: Python, Line: fact.Line, Text: fact.Signature, Params: pythonParams(fact),
 		returns: fact.MakesResult && (fact.Form == pyfacts.Plain || fact.Form == pyfacts.Packed),
 		python: python{
-			said: fact, form: formsByName[fact.Form], call: fact.Call, text: fact.Code,
+			facts: &fact, form: fact.Form, call: fact.Call, text: fact.Code,
 			kernels: fact.Kernels,
 		},
 	}
@@ -52,9 +45,17 @@ func pythonFunction(fact pyfacts.Function) Function {
 	return fn
 }
 
+// said are the facts of a function of Python; none of another one.
+func (fn *Function) said() *pyfacts.Function {
+	if fn.facts == nil {
+		return &pyfacts.Function{}
+	}
+	return fn.facts
+}
+
 // saidOf is what the lines of a function say of a parameter.
 func (fn *Function) saidOf(name string) pyfacts.Param {
-	for _, p := range fn.said.Params {
+	for _, p := range fn.said().Params {
 		if p.Name == name {
 			return p
 		}
@@ -79,7 +80,7 @@ func pythonParams(fn pyfacts.Function) (params []Param) {
 		case fn.Form == pyfacts.Kernel:
 			p.takeUse(fact)
 		case fn.Form == pyfacts.Plain:
-			p.reread = fact.Rewritten || fact.Reloaded
+			p.reread = fact.Reread
 			if p.Base == "int" && fact.Address {
 				p.Base, p.Pointer, p.address = "void", true, true
 			}
@@ -107,9 +108,6 @@ func (p *Param) takeType(fact pyfacts.Param) {
 		p.Untyped = true
 	}
 }
-
-// definition matches the head of a function in the text of kernels.
-var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
 
 // argumentList cuts what follows an opening parenthesis at its commas, up to the closing one, without
 // comments.

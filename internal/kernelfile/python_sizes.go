@@ -2,7 +2,6 @@ package kernelfile
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -83,11 +82,10 @@ func (b *Binding) whereFactorsAre() []condition {
 // pythonSquares are the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".
 func (fn *Function) pythonSquares() map[string]bool {
 	all := map[string]bool{}
-	text := fn.text
-	for _, p := range fn.said.Params {
+	for _, p := range fn.said().Params {
 		all[p.Name] = all[p.Name] || p.Squared
 	}
-	if side := fn.sideOfSquare(text); side != "" {
+	if side := fn.sideOfSquare(); side != "" {
 		all[side] = true
 	}
 	return all
@@ -95,7 +93,7 @@ func (fn *Function) pythonSquares() map[string]bool {
 
 // sideOfSquare is the only size that a function takes, where the only size of a kernel that it launches is
 // the length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with.
-func (fn *Function) sideOfSquare(text string) string {
+func (fn *Function) sideOfSquare() string {
 	sizes := func(params []Param) (names []string) {
 		for _, p := range params {
 			if p.isInteger() && !p.Optional && p.place == inCall {
@@ -105,21 +103,11 @@ func (fn *Function) sideOfSquare(text string) string {
 		return names
 	}
 	mine := sizes(fn.Params)
-	of := sizes(pythonParams(pyfacts.Function{Form: pyfacts.Kernel, Params: fn.said.OnlyKernel}))
-	if len(mine) != 1 || len(of) != 1 {
+	of := sizes(pythonParams(pyfacts.Function{Form: pyfacts.Kernel, Params: fn.said().OnlyKernel}))
+	side := func(p pyfacts.Param) bool { return p.Side && p.Name == of[0] }
+	if len(mine) != 1 || len(of) != 1 || !slices.ContainsFunc(fn.said().OnlyKernel, side) ||
+		strings.Contains(fn.text, "//") {
 		return ""
-	}
-	n := regexp.QuoteMeta(of[0])
-	rows := regexp.MustCompile(`(\w+)\[:,[ \t]*None\][ \t]*\*[ \t]*` + n +
-		`[ \t]*\+[ \t]*(\w+)\[None,[ \t]*:\]`).FindStringSubmatch(fn.kernels)
-	if rows == nil || strings.Contains(text, "//") {
-		return ""
-	}
-	for _, side := range rows[1:] {
-		below := regexp.MustCompile(`\b` + side + `(?:\[[^\]\n]*\])?[ \t]*<[ \t]*` + n + `\b`)
-		if !below.MatchString(fn.kernels) {
-			return ""
-		}
 	}
 	return mine[0]
 }

@@ -15,7 +15,7 @@ func (b *Binding) mayBeSquare() bool {
 	}
 	gives := b.shape(b.outputs[b.required()[0]])
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && slices.Contains(b.Function.said.Like, a.Name) &&
+		return a.Role == Input && slices.Contains(b.Function.said().Like, a.Name) &&
 			!slices.Equal(b.shape(b.inputs[a.Index]), gives)
 	})
 }

@@ -71,8 +71,8 @@ func comparesShapes(text, one, other string) bool {
 // saidSizes are the names that the words of a function give the sizes of the operator, each once.
 func (b *Binding) saidSizes() map[string][]string {
 	all := map[string][]string{}
-	words := slices.Concat(docstring.FindAllString(b.Function.said.Text, -1),
-		pythonComment.FindAllString(b.Function.said.Text, -1))
+	words := slices.Concat(docstring.FindAllString(b.Function.said().Text, -1),
+		pythonComment.FindAllString(b.Function.said().Text, -1))
 	for _, line := range strings.Split(strings.Join(words, "\n"), "\n") {
 		at := sizesOfTensor.FindStringSubmatchIndex(line)
 		if at == nil {

@@ -3,26 +3,25 @@
 package pyparser
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"triad"
 	"triad/internal/ownfile/pyfacts"
 	"triad/internal/subprocess"
 )
 
-// What the parser may take for one file.
+// What the parser may take for one file. own_facts.py limits its memory itself.
 const (
-	longest    = 20 * time.Second
-	mostMemory = 2 << 30
+	longest    = time.Minute
 	mostOutput = 64 << 20
 )
 
@@ -38,24 +37,48 @@ var OfPATH = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(path), nil
 })
 
-// New gives a parser that starts an interpreter once for each text.
+// New gives a parser that asks each text once. Its interpreter waits two seconds for another text, and then
+// ends.
 func New(interpreter func() (path string, err error)) pyfacts.Parser {
-	var known sync.Map
-	return func(text string) *pyfacts.File {
-		if found, ok := known.Load(text); ok {
-			return found.(*pyfacts.File)
-		}
-		path, err := interpreter()
-		if err != nil {
-			return &pyfacts.File{Error: err.Error()}
-		}
-		file, err := parse(path, text)
-		if err != nil {
-			return &pyfacts.File{Error: fmt.Sprintf("%s cannot parse it: %v", path, err)}
-		}
-		known.Store(text, file)
+	p := &parser{interpreter: interpreter, known: map[string]*pyfacts.File{}}
+	return p.parse
+}
+
+// parser asks an interpreter that waits for texts.
+type parser struct {
+	interpreter func() (path string, err error)
+
+	mu       sync.Mutex
+	known    map[string]*pyfacts.File
+	process  *subprocess.Process // nil: none waits
+	texts    *os.File
+	answers  *os.File
+	answered *bufio.Reader
+	failed   *strings.Builder // what it says on stderr
+}
+
+func (p *parser) parse(text string) *pyfacts.File {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if file := p.known[text]; file != nil {
 		return file
 	}
+	path, err := p.interpreter()
+	if err != nil {
+		return &pyfacts.File{Error: err.Error()}
+	}
+	file, waited := &pyfacts.File{}, p.process != nil
+	if err = p.ask(path, text, file); err != nil && waited { // it may have ended just before
+		err = p.ask(path, text, file)
+	}
+	if err == nil && file.Error != "" {
+		err = errors.New(file.Error)
+	}
+	if err != nil {
+		return &pyfacts.File{Error: fmt.Sprintf("%s cannot parse it: %v", path, err)}
+	}
+	p.known[text] = file
+	return file
 }
 
 // loader runs the modules that follow it, each a name and its text: the last one is the program.
@@ -67,51 +90,60 @@ sys.modules[name].main()
 `
 
 // modules are the programs that find the facts, in the order in which they use each other.
-var modules = []string{"own_syntax", "own_returns", "own_uses", "own_inline", "own_facts"}
+var modules = []string{"own_syntax", "own_returns", "own_uses", "own_inline", "own_masks", "own_facts"}
 
-func parse(path, text string) (*pyfacts.File, error) {
+func (p *parser) start(path string) error {
 	args := []string{"-I", "-S", "-c", loader}
 	for _, name := range modules {
 		program, err := triad.Files.ReadFile("pybridge/" + name + ".py")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		args = append(args, name, string(program))
 	}
-	fd, err := unix.MemfdCreate("text", unix.MFD_CLOEXEC)
+	stdin, texts, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("make a file in memory: %w", err)
+		return err
 	}
-	in := os.NewFile(uintptr(fd), "text")
-	defer in.Close()
-	if _, err := in.WriteAt([]byte(text), 0); err != nil {
-		return nil, err
+	defer stdin.Close()
+	answers, stdout, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, texts.Close())
 	}
-	out, failed := &bounded{}, &bounded{}
-	_, err = subprocess.Run(context.Background(), subprocess.Command{
-		Path: path, Args: args, Stdin: in, Stdout: out, Stderr: failed, Deadline: longest,
-		Most: subprocess.Usage{Bytes: mostMemory},
+	defer stdout.Close()
+	p.failed = &strings.Builder{}
+	p.process, err = subprocess.Start(subprocess.Command{
+		Path: path, Args: args, Stdin: stdin, Stdout: stdout, Stderr: p.failed,
 	})
 	if err != nil {
-		lines := strings.Split(strings.TrimSpace(failed.String()), "\n")
-		return nil, fmt.Errorf("%w: %s", err, lines[len(lines)-1])
+		return errors.Join(err, texts.Close(), answers.Close())
 	}
-	file := &pyfacts.File{}
-	if err := json.Unmarshal([]byte(out.String()), file); err != nil {
-		return nil, fmt.Errorf("read what own_facts.py printed: %w", err)
-	}
-	if file.Error != "" {
-		return nil, errors.New(file.Error)
-	}
-	return file, nil
+	p.texts, p.answers, p.answered = texts, answers, bufio.NewReader(io.LimitReader(answers, mostOutput))
+	return nil
 }
 
-// bounded keeps what is written, up to mostOutput.
-type bounded struct{ strings.Builder }
-
-func (b *bounded) Write(data []byte) (int, error) {
-	if b.Len()+len(data) > mostOutput {
-		return 0, errors.New("it prints too much")
+// ask has the interpreter parse a text. One that fails, or takes too long or too much, is ended.
+func (p *parser) ask(path, text string, file *pyfacts.File) error {
+	if p.process == nil {
+		if err := p.start(path); err != nil {
+			return err
+		}
 	}
-	return b.Builder.Write(data)
+	late := time.Now().Add(longest)
+	err := errors.Join(p.texts.SetWriteDeadline(late), p.answers.SetReadDeadline(late))
+	if err == nil {
+		_, err = fmt.Fprintf(p.texts, "%d\n%s", len(text), text)
+	}
+	var line []byte
+	if err == nil {
+		line, err = p.answered.ReadBytes('\n')
+	}
+	if err == nil {
+		p.answered.Reset(io.LimitReader(p.answers, mostOutput))
+		return json.Unmarshal(line, file)
+	}
+	p.process.End()
+	p.process = nil
+	lines := strings.Split(strings.TrimSpace(p.failed.String()), "\n")
+	return errors.Join(fmt.Errorf("%w: %s", err, lines[len(lines)-1]), p.texts.Close(), p.answers.Close())
 }

@@ -3,6 +3,8 @@ package pyparser
 import (
 	"strings"
 	"testing"
+
+	"triad/internal/ownfile/pyfacts"
 )
 
 // Nothing of a file runs. A definition with an error keeps its head, what stands behind it is read, and lines
@@ -46,13 +48,13 @@ func TestParseFails(t *testing.T) {
 	}
 }
 
-// The program is held to what it may print.
-func TestOutputIsBounded(t *testing.T) {
-	b := &bounded{}
-	if _, err := b.Write(make([]byte, mostOutput)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Write([]byte("x")); err == nil || b.Len() != mostOutput {
-		t.Errorf("%d bytes are kept, error %v", b.Len(), err)
+// An interpreter that ended is started again.
+func TestParserStartsAgain(t *testing.T) {
+	p := &parser{interpreter: OfPATH, known: map[string]*pyfacts.File{}}
+	for _, text := range []string{"def f(x):\n    return x\n", "def g(x):\n    return x\n"} {
+		if got := p.parse(text); len(got.Functions) != 1 || got.Error != "" {
+			t.Errorf("%q: %+v", text, got)
+		}
+		p.process.End()
 	}
 }
