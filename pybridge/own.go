@@ -2,6 +2,7 @@ package pybridge
 
 import (
 	"context"
+	"os/exec"
 	"time"
 
 	"triad/internal/ownfile/pyparser"
@@ -36,7 +37,7 @@ func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 // Parses is an interpreter whose parser reads a file of the user's: the likely one, else the python3 of the
 // PATH, which needs no package, else the one that runs the file.
 func (e *Environment) Parses() (string, error) {
-	if python := e.likely(); python != "" {
+	if python, err := exec.LookPath(e.likely()); err == nil {
 		return python, nil
 	}
 	if python, err := pyparser.OfPATH(); err == nil {

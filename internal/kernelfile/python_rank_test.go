@@ -25,6 +25,8 @@ func TestRankThatTheLinesSay(t *testing.T) {
 		{"x = x.contiguous().to(torch.float32)\n    a, b, c = x.shape", true},
 		{"x = x.unsqueeze(0)\n    a, b, c = x.shape", false},
 		{"a, b, c = w.shape", false},
+		{"(a, b,\n     c) = x.shape", true},
+		{"s = \"\"\"\n    a, b, c = x.shape\n    \"\"\"", false},
 		{"if x.ndim != 3:\n        raise ValueError(x)", true},
 		{"if x.dtype != torch.float32 or len(x.shape) != 3: raise ValueError(x)", true},
 		{"if x.ndim != 3 and x.is_contiguous():\n        raise ValueError(x)", false},
