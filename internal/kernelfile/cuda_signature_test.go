@@ -37,7 +37,8 @@ func FuzzReadCUDA(f *testing.F) {
 			Options{}); err == nil {
 			CUDAShim("x.cu", "mine/x", all)
 		}
-		if all, err := Bind(ReadPython(text), Request{Path: "x.py"}, s, []op.Pass{op.Forward, op.Backward},
+		python := ReadPython(text, parsed)
+		if all, err := Bind(python, Request{Path: "x.py"}, s, []op.Pass{op.Forward, op.Backward},
 			Options{}); err == nil {
 			PythonShim("x.py", "mine/x", all)
 		}

@@ -91,7 +91,7 @@ func (b *Binding) flat() bool {
 // halvesRows says whether the lines of a function halve a size.
 func (b *Binding) halvesRows() bool {
 	if b.Function.Kind == Python {
-		return halves.MatchString(pythonComment.ReplaceAllString(b.Function.text, "") + b.Function.kernels)
+		return halves.MatchString(b.Function.text + b.Function.kernels)
 	}
 	body := b.Function.body
 	for i := 0; i+1 < len(body); i++ {
@@ -127,7 +127,7 @@ func (b *Binding) eachTensor() {
 // widenTensors notes the tables that the lines of Python multiply by beside a tensor whose halves were
 // exchanged: rotate_half(q) * sin.
 func (b *Binding) widenTensors() {
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	text := b.Function.text
 	for i := range b.Args {
 		a := &b.Args[i]
 		if a.Role != Input || a.told || !slices.Contains(b.Spec.Own.Wide, a.Target) {

@@ -112,7 +112,7 @@ func (fn *Function) halvesInPython(names []string) bool {
 	}
 	return fn.Kind == Python && slices.ContainsFunc(names, func(name string) bool {
 		halved := `\b` + regexp.QuoteMeta(name) + `\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*1)\b`
-		return regexp.MustCompile(halved).MatchString(askingLines(*fn) + fn.kernels)
+		return regexp.MustCompile(halved).MatchString(fn.said().Asking + fn.kernels)
 	})
 }
 

@@ -108,7 +108,7 @@ func TestReturnsWhatItChanges(t *testing.T) {
 		"q.mul_(2)\nreturn q, k":                                                   false,
 	} {
 		text := "def rotate(q, k, cos, sin):\n    " + strings.ReplaceAll(lines, "\n", "\n    ") + "\n"
-		r, s := Request{Path: "mine.py"}, paired(t, "q", "k")
+		r, s := Request{Path: "mine.py", Parse: parsed}, paired(t, "q", "k")
 		all, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestReturnsWhatItChanges(t *testing.T) {
 		}
 	}
 	const over = "def f(x):\n    x.mul_(2)\n    return x\n"
-	r := Request{Path: "mine.py"}
+	r := Request{Path: "mine.py", Parse: parsed}
 	all, err := Bind(r.Read(over, nil), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 	if err != nil || all[0].inPlace() {
 		t.Errorf("an output that the definition does not pair with its input: in place, or %v", err)

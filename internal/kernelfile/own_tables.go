@@ -26,17 +26,11 @@ func (b *Binding) makesTables() (tables []string) {
 	return tables
 }
 
-var calledName = regexp.MustCompile(`(\w+)[ \t]*\(`)
-
 // namesCalled are the names that the function calls, and the other functions of its file do.
 func (b *Binding) namesCalled() (all []string) {
 	for _, fn := range append([]Function{b.Function}, b.others...) {
 		if fn.Kind == Python {
-			text := pythonComment.ReplaceAllString(fn.text+"\n"+fn.kernels, "")
-			for _, m := range calledName.FindAllStringSubmatch(text, -1) {
-				all = append(all, m[1])
-			}
-			continue
+			all = slices.Concat(all, fn.said().Calls, fn.said().KernelCalls)
 		}
 		for i := 0; i+1 < len(fn.body); i++ {
 			if fn.body[i+1].text == "(" {

@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -38,14 +37,11 @@ func (b *Binding) matchInPlace() {
 	a.Role, a.Target, a.Index, a.Over = Output, out.Name, outputs[0], in.Name
 }
 
-// returnsSomething finds a return of a value in a Python function.
-var returnsSomething = regexp.MustCompile(`\breturn[ \t]*(?:[^\s;N]|N[^o]|No[^n])|\byield\b`)
-
 // fillsInPlace says whether a Python function, called as an exercise is with sizes beside its tensors, gives
 // nothing back.
 func (b *Binding) fillsInPlace() bool {
 	return b.Function.Kind == Python && b.Function.form == plainForm && b.takesSizes() &&
-		!returnsSomething.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
+		!b.Function.said().Gives
 }
 
 // required lists the required outputs.
