@@ -28,7 +28,7 @@ var rules = []rule{
 		packages: []string{
 			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
 			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
-			"internal/asked",
+			"internal/asked", "internal/ownfile/pyfacts",
 		},
 		never: []string{
 			"os", "os/exec", "syscall", "net", "net/http", "database/sql",
@@ -89,6 +89,18 @@ var rules = []rule{
 			"triad/internal/judge",
 		},
 		reason: "a file is read and matched to the spec that is given: text goes in, text comes out",
+	},
+	{
+		packages: []string{"internal/ownfile/pyfacts"}, never: []string{"triad/..."},
+		reason: "facts are plain data, which every reader of a file may have",
+	},
+	{
+		packages: []string{"internal/ownfile/pyparser"},
+		never: []string{
+			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
+			"triad/internal/judge",
+		},
+		reason: "a file is parsed; what its facts mean for an operator is decided elsewhere",
 	},
 	{
 		packages: []string{"internal/ownkernels"},

@@ -41,13 +41,14 @@ const overBudget = "testdata/over_budget.txt"
 
 // mostUserFileLines is how many lines the code may have that reads users' files. It shrinks: a new form takes
 // the place of one that decides nothing.
-const mostUserFileLines = 24_023
+const mostUserFileLines = 23_796
 
 // TestUserFileLines: what reads users' files does not grow.
 func TestUserFileLines(t *testing.T) {
 	lines := 0
 	for _, pattern := range []string{
 		"internal/kernelfile/*.go", "internal/ownkernels/*.go", "pybridge/own_*.py", "cmd/triad/own_*.go",
+		"internal/ownfile/*/*.go",
 	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {

@@ -4,6 +4,7 @@ package cuda
 #include <stdlib.h>
 #include <string.h>
 #include "abi.h"
+#include "include/own_words.h"
 
 static int triad_call_accepts(const triad_kernel *k, const triad_call *c, char *why, int32_t n) {
 	return k->accepts ? k->accepts(c, why, n) : TRIAD_OK;
@@ -43,7 +44,7 @@ func (c *Call) Implementation() string { return c.kernel.Name }
 
 // newCall makes a call whose tensors have no memory yet. free gives it back.
 func newCall(k *kernel, attrs []backend.AttrRef, in, out []backend.TensorRef) *Call {
-	c := &Call{kernel: k, c: (*C.triad_call)(C.calloc(1, C.sizeof_triad_call))}
+	c := &Call{kernel: k, c: (*C.triad_call)(C.calloc(1, C.sizeof_triad_own_call_t))}
 	c.c.size = C.sizeof_triad_call
 	c.c.n_in, c.c.n_out, c.c.n_attr = C.int32_t(len(in)), C.int32_t(len(out)), C.int32_t(len(attrs))
 	c.c.in, c.in = describe(in)
@@ -54,6 +55,20 @@ func newCall(k *kernel, attrs []backend.AttrRef, in, out []backend.TensorRef) *C
 	}
 	c.c.attr = (*C.double)(numbers)
 	return c
+}
+
+// own is the call as the library of a user's file has it.
+func (c *Call) own() *C.triad_own_call_t { return (*C.triad_own_call_t)(unsafe.Pointer(c.c)) }
+
+// say gives the call what the function of a user's file is called with.
+func (c *Call) say(words []int64) {
+	if len(words) == 0 {
+		return
+	}
+	size := C.size_t(len(words)) * C.sizeof_int64_t
+	at := C.malloc(size)
+	copy(unsafe.Slice((*int64)(at), len(words)), words)
+	c.c.size, c.own().words = C.sizeof_triad_own_call_t, (*C.int64_t)(at)
 }
 
 // describe puts tensors without memory into C's form.
@@ -73,6 +88,7 @@ func (c *Call) free() {
 	C.free(unsafe.Pointer(c.c.in))
 	C.free(unsafe.Pointer(c.c.out))
 	C.free(unsafe.Pointer(c.c.attr))
+	C.free(unsafe.Pointer(c.own().words))
 	C.free(unsafe.Pointer(c.c))
 }
 

@@ -39,8 +39,8 @@ func (b *Builder) KernelProgram(ctx context.Context, file string, counts bool) (
 	return b.programOf(ctx, set, flags, kernelMain)
 }
 
-// WriteCall writes the call of a job for a program of KernelProgram: the names of the kernel, its attributes
-// and tensors as lines of text, then the bytes of the inputs.
+// WriteCall writes the call of a job for a program of KernelProgram: the names of the kernel, its attributes,
+// words and tensors as lines of text, then the bytes of the inputs.
 func WriteCall(w io.Writer, job backend.Job) error {
 	i := job.Implementation
 	var text strings.Builder
@@ -48,6 +48,10 @@ func WriteCall(w io.Writer, job backend.Job) error {
 		len(job.Attrs))
 	for _, a := range job.Attrs {
 		fmt.Fprintf(&text, " %.17g", a.Number)
+	}
+	fmt.Fprintf(&text, "\n%d", len(job.Words))
+	for _, word := range job.Words {
+		fmt.Fprintf(&text, " %d", word)
 	}
 	fmt.Fprintf(&text, "\n%d\n", len(job.Inputs))
 	for _, t := range job.Inputs {

@@ -79,6 +79,7 @@ func (a *arm) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error)
 		}
 		l := &launching{server: a.server, kernel: k, args: run, plan: plan, call: newCall(k, run.Attrs,
 			run.Inputs, plan.Outputs)}
+		l.call.say(run.Words)
 		if len(a.sets) > 0 {
 			l.copyOf = a.sets[0]
 		}

@@ -19,7 +19,7 @@ func TestPreludeIsRead(t *testing.T) {
 	usual := slices.Concat(b.common(), kernelFlags, []string{"-iquote", t.TempDir()})
 	flags := b.withPrelude(t.Context(), map[string][]byte{ownCall: nil}, usual)
 	unit := writeFile(t, filepath.Join(t.TempDir(), "k.cc"), "#include \""+filepath.Base(ownCall)+"\"\n"+
-		"int n = triad_own::ceildiv(7, 2);\n")
+		"unsigned n = triad_own::size_of_launch(7);\n")
 	files, err := b.emulatorTree()
 	if err != nil {
 		t.Fatal(err)

@@ -139,6 +139,7 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 		}
 	}
 	l.call = newCall(l.kernel, l.args.Attrs, l.args.Inputs, l.plan.Outputs)
+	l.call.say(l.args.Words)
 	defer l.call.free()
 	defer func() {
 		if !dirty { // a launch that was cut short may still hold its memory

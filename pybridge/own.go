@@ -2,8 +2,10 @@ package pybridge
 
 import (
 	"context"
+	"os/exec"
 	"time"
 
+	"triad/internal/ownfile/pyparser"
 	"triad/internal/worker"
 )
 
@@ -30,6 +32,19 @@ func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 		return c, err
 	}
 	return adapter
+}
+
+// Parses is an interpreter whose parser reads a file of the user's: the likely one, else the python3 of the
+// PATH, which needs no package, else the one that runs the file.
+func (e *Environment) Parses() (string, error) {
+	if python, err := exec.LookPath(e.likely()); err == nil {
+		return python, nil
+	}
+	if python, err := pyparser.OfPATH(); err == nil {
+		return python, nil
+	}
+	i, err := e.Ensure(context.Background())
+	return i.Path, err
 }
 
 // longestImport is how long the import of a user's own file may take where nobody asked for another limit.

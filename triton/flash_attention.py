@@ -86,12 +86,10 @@ def _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, begin, end, seq_kv, shift, h
             m_new = tl.maximum(m, tl.max(s, axis=1))
         else:
             m_new = tl.maximum(m, tl.max(s, axis=1) * scale)
+            s = s * scale
         # As long as a row has seen no key there is nothing to rescale, and -inf - -inf would be NaN.
         base = tl.where(m_new == float("-inf"), 0.0, m_new)
-        if EDGE:
-            p = tl.exp2(s - base[:, None])
-        else:
-            p = tl.exp2(s * scale - base[:, None])
+        p = tl.exp2(s - base[:, None])
         rescale = tl.exp2(m - base)
         l = l * rescale + tl.sum(p, axis=1)
         v = _load_rows(v_ptrs, d, j < seq_kv, head_dim, EDGE, WHOLE)
@@ -129,24 +127,19 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
     if CAUSAL:
         end = tl.minimum(seq_kv, (tile + 1) * M + shift)
         all_see = tl.minimum(all_see, tl.maximum(tile * M + shift + 1, 0) // N * N)
-    m = tl.full([M], float("-inf"), tl.float32)
-    l = tl.zeros([M], tl.float32)
-    acc = tl.zeros([M, D], tl.float32)
-    acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, 0, all_see, seq_kv, shift, head_dim, scale,
-                                 k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
+    no_m = tl.full([M], float("-inf"), tl.float32)
+    no_l = tl.zeros([M], tl.float32)
+    no_acc = tl.zeros([M, D], tl.float32)
+    acc, l, m = _attention_steps(no_acc, no_l, no_m, q, i, k_ptr, v_ptr, 0, all_see, seq_kv, shift, head_dim,
+                                 scale, k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
     acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, all_see, end, seq_kv, shift, head_dim, scale,
                                  k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
-    # s * scale - base is one multiply-add where every query sees every key: of large scores it leaves the rounding of
-    # base in the exponent, 2^29 where they are 2^53. Where keys are hidden the product is rounded first.
+    # Where every query sees every key, s * scale - base is one multiply-add: of large scores it leaves the rounding
+    # of base in the exponent, 2^29 where they are 2^53. Where keys are hidden, the product is rounded first.
     if tl.max(tl.where(m == float("-inf"), 0.0, tl.abs(m))) > LARGE_SCORE:
-        m = tl.full([M], float("-inf"), tl.float32)
-        l = tl.zeros([M], tl.float32)
-        acc = tl.zeros([M, D], tl.float32)
-        acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, 0, end, seq_kv, shift, head_dim, scale,
-                                     k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
-    sees = (i >= 0) & (seq_kv > 0)
-    if CAUSAL:
-        sees = i + shift >= 0
+        acc, l, m = _attention_steps(no_acc, no_l, no_m, q, i, k_ptr, v_ptr, 0, end, seq_kv, shift, head_dim,
+                                     scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
+    sees = i + shift >= 0 if CAUSAL else (i >= 0) & (seq_kv > 0)
     o = tl.where(sees[:, None], acc / l[:, None], 0.0)
     lse = tl.where(sees, (m + tl.log2(l)) / 1.4426950408889634, float("-inf"))
     row = bh * seq_q + i

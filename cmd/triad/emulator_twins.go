@@ -11,6 +11,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/ownfile/pyparser"
 	"triad/internal/ownkernels"
 	"triad/internal/record"
 	"triad/internal/run"
@@ -57,7 +58,9 @@ func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *ownFiles, o se
 		}
 		return adapter
 	}
-	workers := ownkernels.Workers{CUDA: kernels, Cache: cache, Confine: confine}
+	workers := ownkernels.Workers{
+		CUDA: kernels, Cache: cache, Confine: confine, Parse: pyparser.New(pyparser.OfPATH),
+	}
 	twins := &emulatorTwins{files: mine, workers: workers, twins: map[string]*emulatorTwin{}}
 	r.Twins = twins
 	return twins, nil

@@ -10,6 +10,7 @@ import (
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/ownfile/pyparser"
 	"triad/internal/truth"
 	"triad/internal/userfile"
 )
@@ -70,6 +71,7 @@ func fileForOperator(word string, beside ...string) error {
 		for _, o := range catalog.All() {
 			specs = append(specs, o.Spec)
 		}
+		r.Parse = pyparser.New(pyparser.OfPATH)
 		operators = kernelfile.GuessOperators(r.Read(string(text), nil), r, specs)
 	}
 	if len(operators) == 1 {

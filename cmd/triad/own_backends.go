@@ -14,6 +14,7 @@ import (
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/ownfile/pyparser"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
 	"triad/internal/run"
@@ -102,6 +103,7 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 	}
 	workers := ownkernels.Workers{
 		CUDA: kernels, Python: python, Cache: cache, GPU: g != nil, Accepts: a.nvccAccepts(e),
+		Parse: pyparser.New(environment.Parses),
 	}
 	return ownWorkers{workers, truth}, nil
 }

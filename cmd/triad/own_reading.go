@@ -168,7 +168,8 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 }
 
 // readingTime is until when readings are tried. What building them takes does not count, up to mostBuilding:
-// nvcc takes ten seconds a reading, and a wrong function is called wrong only when all have been tried.
+// nvcc takes ten seconds where a reading has other template arguments, and a wrong function is called wrong
+// only when all have been tried.
 type readingTime struct {
 	until  time.Time
 	builds time.Duration // that may still be given for building

@@ -53,11 +53,24 @@ func cudaFileOf(b backend.Backend, job backend.Job) string {
 	return job.Implementation.Op
 }
 
+// calledIn is a job as the library of its file is given it; false where the file declines it.
+func calledIn(b backend.Backend, job backend.Job) (backend.Job, bool) {
+	own, is := backend.As[interface {
+		Called(job backend.Job) (called backend.Job, declined string)
+	}](b)
+	if !is {
+		return job, true
+	}
+	called, declined := own.Called(job)
+	return called, declined == ""
+}
+
 // find gives the race of an implementation, which is looked for on the first of its calls that had one; nil:
 // none is found, such as where sums by atomic operations differ. It costs a build, and is no reason to fail.
 func (l *raceLines) find(ctx context.Context, b backend.Backend, job backend.Job) *run.Race {
 	file := cudaFileOf(b, job)
-	if job.Implementation.Device != "emulator" || file == "" {
+	job, takes := calledIn(b, job)
+	if job.Implementation.Device != "emulator" || file == "" || !takes {
 		return nil
 	}
 	l.mutex.Lock()

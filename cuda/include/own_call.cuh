@@ -8,6 +8,7 @@
 #include "arguments.cuh"
 #include "call.cuh"
 #include "own_calls.cuh"
+#include "own_words.h"
 #include "watched_launch.cuh"
 #include <cmath>
 #include <cstring>
@@ -23,19 +24,65 @@
 
 namespace triad_own {
 
-inline bool is_empty(const triad_call *call, int i) {
-	for (int d = 0; d < call->out[i].rank; d++) {
-		if (call->out[i].shape[d] == 0) return true;
-	}
-	return false;
+// What a reading of the function decides comes with each call, as words that the driver computes
+// (internal/kernelfile/own_call.go): the bytes of the workspace, the bits of the inputs that are taken, the number
+// of slots, the slots, and lists of copies, each behind its length.
+struct Location { int64_t of, index, bytes; };               // so many bytes behind the begin of what `of` says
+struct Slot { Location location; double real; };             // nowhere: bytes and real are a number
+struct Copy {                                                // rows in three loops; from nowhere: zeros
+	Location to, from;
+	int64_t many[3], to_step[3], from_step[3], bytes;
+};
+enum { nowhere, in_input, in_output, in_workspace };
+constexpr int header_words = 3, slot_words = sizeof(Slot) / 8, copy_words = sizeof(Copy) / 8;
+
+inline const int64_t *words_of(const triad_call *c) { return reinterpret_cast<const triad_own_call_t *>(c)->words; }
+inline bool has_words(const triad_call *c) { return c->size >= sizeof(triad_own_call_t) && words_of(c) != nullptr; }
+inline bool takes(const triad_call *c, int i) { return words_of(c)[1] >> i & 1; }
+inline int64_t workspace(const triad_call *c) { return words_of(c)[0]; }
+inline const Slot &slot(const triad_call *c, int i) {
+	return reinterpret_cast<const Slot *>(words_of(c) + header_words)[i];
 }
-inline int64_t ceildiv(int64_t a, int64_t b) { return b == 0 ? 0 : (a + b - 1) / b; }
-inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-inline int64_t factor(int64_t n, int which) { // the two factors of n that are nearest to each other
-	int64_t small = 1;
-	for (int64_t i = 1; i * i <= n; i++) small = n % i == 0 ? i : small;
-	return which == 1 ? small : n / small;
+inline int64_t whole(const triad_call *c, int i) { return slot(c, i).location.bytes; }
+inline double real(const triad_call *c, int i) { return slot(c, i).real; }
+inline const triad_tensor &tensor_at(const triad_call *c, const Location &l) {
+	return l.of == in_output ? c->out[l.index] : c->in[l.index];
+}
+inline const triad_tensor &tensor_of(const triad_call *c, int i) { return tensor_at(c, slot(c, i).location); }
+inline char *address(const triad_call *c, const Location &l) {
+	return static_cast<char *>(l.of == in_workspace ? c->workspace : tensor_at(c, l).data) + l.bytes;
+}
+template <typename T> T *pointer(const triad_call *c, int i) {
+	return reinterpret_cast<T *>(address(c, slot(c, i).location));
+}
+// copies makes those of a list, on the stream of the call.
+inline int copies(const triad_call *c, int list) {
+	const int64_t *at = words_of(c) + header_words + words_of(c)[2] * slot_words;
+	for (; list > 0; list--) at += 1 + at[0] * copy_words;
+	const cudaStream_t stream = triad::stream_of(c);
+	for (int64_t n = at[0]; n > 0; n--) {
+		const Copy &y = reinterpret_cast<const Copy *>(at + 1)[at[0] - n];
+		if (y.bytes == 0 || y.many[2] == 0) continue;
+		for (int64_t i = 0; i < y.many[0]; i++) {
+			for (int64_t j = 0; j < y.many[1]; j++) {
+				char *to = address(c, y.to) + i * y.to_step[0] + j * y.to_step[1];
+				const size_t bytes = static_cast<size_t>(y.bytes);
+				cudaError_t status = cudaSuccess;
+				if (y.from.of == nowhere) {
+					status = cudaMemsetAsync(to, 0, bytes, stream);
+				} else {
+					const char *from = address(c, y.from) + i * y.from_step[0] + j * y.from_step[1];
+					status = y.many[2] == 1
+					             ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream)
+					             : cudaMemcpy2DAsync(to, static_cast<size_t>(y.to_step[2]), from,
+					                                 static_cast<size_t>(y.from_step[2]), bytes,
+					                                 static_cast<size_t>(y.many[2]), cudaMemcpyDeviceToDevice, stream);
+				}
+				if (status != cudaSuccess) return static_cast<int>(status);
+			}
+		}
+	}
+	return 0;
 }
 // unread is a place for a number of the host's that a function writes and nobody reads: the time that it took.
 template <class T> T *unread() {
@@ -47,34 +94,21 @@ inline unsigned size_of_launch(int64_t n) {
 }
 inline const triad_tensor &in(const triad_call *c, int i) { return c->in[i]; }
 inline const triad_tensor &out(const triad_call *c, int i) { return c->out[i]; }
-inline void *data_in(const triad_call *c, int i) { return c->in[i].data; }
-inline void *data_out(const triad_call *c, int i) { return c->out[i].data; }
 inline size_t bytes_of(const triad_tensor &t) {
 	return static_cast<size_t>(triad::elements(t) * triad::element_bytes(t.dtype));
 }
-inline int zero_output(const triad_call *c, int i) {
-	return static_cast<int>(cudaMemsetAsync(c->out[i].data, 0, bytes_of(c->out[i]), triad::stream_of(c)));
-}
-inline int copy_to_output(const triad_call *c, int i, int from) {
-	return static_cast<int>(cudaMemcpyAsync(c->out[i].data, c->in[from].data, bytes_of(c->out[i]),
-	                                        cudaMemcpyDeviceToDevice, triad::stream_of(c)));
-}
-inline double attribute(const triad_call *c, int i) { return c->attr[i]; }
 inline int dtype(const triad_call *c) { return c->in[0].dtype; }
-inline bool close(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::fabs(b) + 1e-30; }
 
-// kernel_of is an entry of the list of kernels; workspace may be null.
+// kernel_of is an entry of the list of kernels. What the function is not judged on the driver says.
 inline triad_kernel kernel_of(const char *op, const char *variant, const char *pass, const char *contract, uint32_t dtypes,
                               uint32_t outputs, uint32_t nondeterministic, int (*accepts)(const triad_call *, char *, int32_t),
-                              int64_t (*workspace)(const triad_call *), int (*launch)(const triad_call *),
-                              const char *constraint) {
+                              int (*launch)(const triad_call *)) {
 	triad_kernel k = {};
 	k.size = sizeof k;
 	k.op = op;
 	k.variant = variant;
 	k.pass = pass;
 	k.contract = contract;
-	k.constraint = constraint;
 	k.dtypes = dtypes;
 	k.outputs = outputs;
 	k.nondeterministic = nondeterministic;

@@ -89,6 +89,7 @@ type Job struct {
 	// SizesAlone asks torch.compile for a function of these sizes alone, as a call is timed: what is judged
 	// is then what is timed, and compiled once.
 	SizesAlone bool
+	Words      []int64 // how a function of a user's CUDA file is called: see RunArgs
 }
 
 // LaunchPlan is one launch of a job; see Launch.

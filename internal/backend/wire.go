@@ -192,6 +192,8 @@ type RunArgs struct {
 	Launches       []Launch    `json:"launches"`
 	// what is compiled for the call is for its sizes alone
 	SizesAlone bool `json:"sizes_alone,omitempty"`
+	// what a function of a user's CUDA file is given, as its library reads it (cuda/include/own_call.cuh)
+	Words []int64 `json:"words,omitempty"`
 }
 
 // Launch is one launch: which poison fills outputs and workspace before it (see tensor.Poison), the schedule

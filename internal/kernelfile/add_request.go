@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/declaration"
 	"triad/internal/op"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // Request is what `--add FILE[:function[#number]][@pass]` says.
@@ -18,7 +19,8 @@ type Request struct {
 	Arguments      []string // of a template
 	Pass           op.Pass  // PassUnknown: every pass the file has a function for
 	Inline         bool     // the text is the CUDA of a Python file, as InlineSources gives it
-	operator       string   // that is asked for
+	Parse          pyfacts.Parser
+	operator       string // that is asked for
 }
 
 // ParseRequest reads FILE[:function[<arguments>][#number]][@pass].
@@ -73,7 +75,7 @@ func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" && !r.In
 // compiler.
 func (r Request) Read(text string, flags []string) *File {
 	if r.IsPython() {
-		f := ReadPython(declaration.Without(text, PythonSign))
+		f := ReadPython(declaration.Without(text, PythonSign), r.Parse)
 		f.takeLines(text, PythonSign)
 		return f
 	}

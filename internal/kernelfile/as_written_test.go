@@ -41,7 +41,7 @@ func TestPublishedSignatures(t *testing.T) {
 		if err := pass.UnmarshalText([]byte(c.Pass)); err != nil {
 			t.Fatal(err)
 		}
-		r := Request{Path: c.File}
+		r := Request{Path: c.File, Parse: parsed}
 		all, err := Bind(r.Read(c.Text, nil), r, spec(t, c.Operator), []op.Pass{pass}, Options{})
 		switch {
 		case c.Want == "" && err == nil:
@@ -75,7 +75,7 @@ func TestFlagsDecideBranches(t *testing.T) {
 
 // A function of Python that takes sizes gets tensors without those that it has no parameter for.
 func TestPythonGetsWhatItsSizesSay(t *testing.T) {
-	r := Request{Path: "mine.py"}
+	r := Request{Path: "mine.py", Parse: parsed}
 	text := "def solve(input: torch.Tensor, output: torch.Tensor, N: int):\n    pass\n"
 	all, err := Bind(r.Read(text, nil), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 	if err != nil {
@@ -143,7 +143,7 @@ func TestAlternativesAreFlags(t *testing.T) {
 	}
 	tried := 0
 	for _, text := range texts {
-		r := Request{Path: text[0]}
+		r := Request{Path: text[0], Parse: parsed}
 		for _, name := range catalog.Names() {
 			s := spec(t, name)
 			bound, err := Bind(r.Read(text[1], nil), r, s, s.Passes(), Options{})

@@ -36,7 +36,7 @@ func TestAtomicsMayVary(t *testing.T) {
 		{false, "def f(x):\n    tl.atomic_add(y, x)\n    return y\n", true},
 		{false, "def f(x):\n    return x\n", false},
 	} {
-		file := ReadPython(c.text)
+		file := ReadPython(c.text, parsed)
 		if c.cuda {
 			file = ReadCUDA(c.text)
 		}

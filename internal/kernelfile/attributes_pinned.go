@@ -170,8 +170,8 @@ func (b *Binding) DTypes() []string {
 // Parameters are the names of the function's parameters.
 func (b *Binding) Parameters() []string { return b.Function.parameterNames() }
 
-// attributeValue is the value of an attribute without a parameter, as C++ and in words: what --attr says,
-// else the default. An enumeration that decides an output's dtype is said by the output's type.
+// attributeValue is the value of an attribute without a parameter, as an expression and in words: what --attr
+// says, else the default. An enumeration that decides an output's dtype is said by the output's type.
 func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 	words = b.Options.Attrs[a.Name]
 	if words == "" {
@@ -203,5 +203,5 @@ func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 	case "bool":
 		return map[bool]string{true: "1", false: "0"}[words == "true"], words
 	}
-	return b.expressionCode(words, true), words
+	return words, words
 }

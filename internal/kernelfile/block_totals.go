@@ -173,19 +173,6 @@ func (b *Binding) assumedTotals() []Assumption {
 	}}
 }
 
-// totalsRoom is how many bytes the values of all blocks take, in C++. None is larger than eight bytes.
-func (b *Binding) totalsRoom() string {
-	return "8 * static_cast<size_t>(" + b.blocksCode() + ")"
-}
-
-// blocksCode is the number of blocks that the kernel is launched with, in C++.
-func (b *Binding) blocksCode() string {
-	if b.Launch == nil {
-		return b.expressionCode(b.blocks, false)
-	}
-	return b.expressionCode(product(b.Launch.Grid), false)
-}
-
 // addTotals adds up what the blocks wrote.
 func (b *Binding) addTotals(args []Argument) string {
 	code := ""
@@ -195,9 +182,8 @@ func (b *Binding) addTotals(args []Argument) string {
 		}
 		types := b.Cases[0].types
 		code += fmt.Sprintf("\ttriad_own::add_up<<<1, 256, 0, triad::stream_of(triad_own_call)>>>(\n"+
-			"\t\tstatic_cast<float *>(%s.data), reinterpret_cast<const %s *>(%s), "+
-			"static_cast<size_t>(%s));\n",
-			b.tensorAt(a), a.instantiate(types).Base, b.workPointer(i), b.blocksCode())
+			"\t\tstatic_cast<float *>(%s.data), %s, static_cast<size_t>(%s));\n", b.tensorAt(a),
+			b.placeCode("const "+a.instantiate(types).Base, a, i), b.numberCode((*evaluation).blocksOf))
 	}
 	return code
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triad/internal/declaration"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // Kind says how a function is called.
@@ -64,15 +65,12 @@ type Function struct {
 
 // python is what is more to know of what a Python file defines.
 type python struct {
-	form      pythonForm
+	facts     *pyfacts.Function
+	form      string
 	call      string // what is called: softmax, Softmax.apply
-	defaults  string // what has its signature, where that is another one
-	text      string // from its first line to its last
-	kernels   string // the kernels of Triton that it launches
-	autograd  bool   // its backward is that of an autograd function of the file
+	text      string // said.Code
+	kernels   string // said.Kernels
 	givesBack string // the tensor that it was handed and returns
-	packs     bool   // its one parameter is a tuple
-	nested    []int  // of such a tuple, how many things each element holds that is a tuple too; 0 for others
 	grid      string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"
 }
 
@@ -99,6 +97,7 @@ type File struct {
 	// of a Python file whose lines ask for them: the dtypes that it takes; none where it asks for none
 	dtypes    []string
 	text      string              // of a Python file
+	unpacked  []pyfacts.Unpacked  // of a Python file
 	extension bool                // it includes torch/extension.h
 	narrow    bool                // it names a type of 16 bits, or the dtype of its tensors
 	launchers []*File             // files near it that launch its kernels, where it launches none

@@ -37,7 +37,8 @@ func FuzzReadCUDA(f *testing.F) {
 			Options{}); err == nil {
 			CUDAShim("x.cu", "mine/x", all)
 		}
-		if all, err := Bind(ReadPython(text), Request{Path: "x.py"}, s, []op.Pass{op.Forward, op.Backward},
+		python := ReadPython(text, parsed)
+		if all, err := Bind(python, Request{Path: "x.py"}, s, []op.Pass{op.Forward, op.Backward},
 			Options{}); err == nil {
 			PythonShim("x.py", "mine/x", all)
 		}
@@ -60,7 +61,7 @@ func TestSolveIsFoundAndMatched(t *testing.T) {
 	code := CUDAShim("../x.cu", "mine/softmax", all)
 	for _, want := range []string{
 		"#include \"../x.cu\"", "#define main ",
-		`"softmax", "mine/softmax", "forward"`, "::solve(static_cast<const float *>",
+		`"softmax", "mine/softmax", "forward"`, "::solve(triad_own::pointer<const float>(",
 	} {
 		if !strings.Contains(code, want) {
 			t.Errorf("the code that calls it lacks %s:\n%s", want, code)

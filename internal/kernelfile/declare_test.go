@@ -33,7 +33,7 @@ func TestLinesReadTheSame(t *testing.T) {
 			continue
 		}
 		seen[m[0]] = true
-		r, s := Request{Path: m[1]}, spec(t, m[2])
+		r, s := Request{Path: m[1], Parse: parsed}, spec(t, m[2])
 		bound, err := Bind(r.Read(string(content), nil), r, s, s.Passes(), Options{})
 		if err != nil {
 			continue
@@ -58,7 +58,7 @@ func TestLinesReadTheSame(t *testing.T) {
 func readsTheSame(t *testing.T, file, text string, b *Binding, line string) {
 	t.Helper()
 	lines := slices.Insert(strings.Split(text, "\n"), b.Function.Line-1, line)
-	r := Request{Path: file}
+	r := Request{Path: file, Parse: parsed}
 	again, err := Bind(r.Read(strings.Join(lines, "\n"), nil), r, b.Spec, b.Spec.Passes(), Options{})
 	if err != nil {
 		t.Errorf("%s: with %s: %v", file, line, err)
@@ -143,7 +143,7 @@ func TestLinesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
-	f := Request{Path: "a.py"}.Read("def f(x):\n    return x\n# triad: softmax()\n", nil)
+	f := Request{Path: "a.py", Parse: parsed}.Read("def f(x):\n    return x\n# triad: softmax()\n", nil)
 	if f.badLine == nil {
 		t.Error("a line above nothing is not refused")
 	}

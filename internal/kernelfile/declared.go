@@ -42,6 +42,9 @@ type said struct {
 // takeLines gives each function the lines above it. One that is indented in a file of Python, such as above a
 // method, is of what it stands in.
 func (f *File) takeLines(text, sign string) {
+	if f.badLine != nil {
+		return
+	}
 	lines, err := declaration.Find(text, sign)
 	if f.badLine = err; err != nil {
 		return

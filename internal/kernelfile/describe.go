@@ -71,7 +71,11 @@ func (b *Binding) Describe() string {
 func (b *Binding) limits() []string {
 	var all []string
 	seen := map[string]bool{}
-	for _, c := range b.conditions() {
+	conditions := b.conditions()
+	for _, p := range b.pinned() {
+		conditions = append(conditions, condition{sentence: p.sentence})
+	}
+	for _, c := range conditions {
 		if !strings.HasPrefix(c.sentence, "files added") && !seen[c.sentence] {
 			seen[c.sentence] = true
 			all = append(all, c.sentence)

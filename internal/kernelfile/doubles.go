@@ -40,9 +40,13 @@ func doublesName(at int) string { return fmt.Sprintf("triad_own_doubles_%d", at)
 // doublesBefore makes the doubles of an argument. In the emulator they have a buffer of their own, so
 // that what is beside it shows, which holds NaN before it is written.
 func (b *Binding) doublesBefore(a Argument, at int) string {
-	name, bytes := doublesName(at), b.roomOf(a)
+	name, bytes := doublesName(at), b.roomCode(a)
 	code := fmt.Sprintf("\tvoid *%s = %s;\n#ifdef __CUEMU__\n\tcudaMalloc(&%s, %s);\n"+
-		"\tcudaMemset(%s, 0xff, %s);\n#endif\n", name, b.workPointer(at), name, bytes, name, bytes)
+		"\tcudaMemset(%s, 0xff, %s);\n#endif\n", name, b.placeCode("void", a, at), name, bytes, name, bytes)
+	if b.accumulates(a) {
+		code += checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
+			"triad::stream_of(triad_own_call)))", name, bytes))
+	}
 	if a.Role == Input {
 		code += b.convertCode(a, fmt.Sprintf("static_cast<double *>(%s)", name),
 			fmt.Sprintf("static_cast<const float *>(%s.data)", b.tensorAt(a)))

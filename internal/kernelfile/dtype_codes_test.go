@@ -28,7 +28,7 @@ func TestNumbersThatChooseATypeGetTheirLabels(t *testing.T) {
 		{name: "unread, said", text: head + "go_on(x, y, dtype); }", said: "1", refused: "--dtype fp32"},
 		{
 			name: "unread, said in a dtype", text: head + "go_on(x, y, dtype); }", said: "1",
-			dtypes: []string{"fp32"}, has: "static_cast<int>(1)",
+			dtypes: []string{"fp32"}, has: "slot 4 is 1\n",
 		},
 	} {
 		options := Options{DTypes: c.dtypes, Map: map[string]string{}}
@@ -46,7 +46,7 @@ func TestNumbersThatChooseATypeGetTheirLabels(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		shim := CUDAShim("mine.cu", "mine/mine", all)
+		shim := CUDAShim("mine.cu", "mine/mine", all) + givenIn(t, all[0])
 		if !strings.Contains(shim, c.has) || c.said == "" && strings.Contains(shim, "TRIAD_BF16:\n\t\t::go") {
 			t.Errorf("%s: no %q in\n%s", c.name, c.has, shim)
 		}

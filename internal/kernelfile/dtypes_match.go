@@ -23,94 +23,13 @@ func (b *Binding) takeFP32(file *File) {
 	if made := b.givesDType(); !said && made != "" {
 		b.asked = []string{made}
 	}
-	stored := cmp.Or(storesIn(b.Function.kernels), loadsIn(b.Function.kernels))
+	stored := cmp.Or(b.Function.said().Stores, b.Function.said().Loads)
 	switch {
 	case b.untold && stored == "":
 		b.asked = []string{op.FP32.String()}
 	case stored != "" && !said && len(b.asked) == 0 || b.untold:
 		b.asked, b.sixteen, b.stores = []string{stored}, false, true
 	}
-}
-
-var (
-	storeHead = regexp.MustCompile(`\btl\.store\(`)
-	defHead   = regexp.MustCompile(`(?m)^[ \t]*def[ \t]`)
-	castTo    = regexp.MustCompile(`\.to\(\s*(?:dtype\s*=\s*)?tl\.(float16|bfloat16)\s*\)\s*$`)
-)
-
-// storesIn is the type of 16 bits to which kernels convert all that they store; "" where they do not.
-func storesIn(kernels string) string {
-	stored := ""
-	for _, at := range storeHead.FindAllStringIndex(kernels, -1) {
-		arguments := argumentList(kernels[at[1]:])
-		if len(arguments) < 2 {
-			return ""
-		}
-		m := castTo.FindStringSubmatch(assignedBefore(kernels[:at[0]], arguments[1]))
-		if m == nil || stored != "" && stored != torchDTypes[m[1]] {
-			return ""
-		}
-		stored = torchDTypes[m[1]]
-	}
-	return stored
-}
-
-var loaded = regexp.MustCompile(`(?m)^[ \t]*(\w+)[ \t]*=[ \t]*tl\.load\(`)
-
-// loadsIn is the type of 16 bits to which kernels of a product convert all that they load, as tensor cores
-// have it; "" where they do not.
-func loadsIn(kernels string) string {
-	kind := ""
-	found := loaded.FindAllStringSubmatchIndex(kernels, -1)
-	if !strings.Contains(kernels, "tl.dot(") || len(found) == 0 ||
-		len(found) != strings.Count(kernels, "tl.load(") {
-		return ""
-	}
-	for _, at := range found {
-		rest := kernels[at[1]:]
-		arguments := strings.Join(argumentList(rest), ",")
-		behind := rest[min(len(rest), len(arguments)+1):]
-		name := kernels[at[2]:at[3]]
-		cast := regexp.MustCompile(`^(?:\s*` + name + `[ \t]*=[ \t]*` + name + `)?` +
-			`\.to\(\s*(?:dtype\s*=\s*)?tl\.(float16|bfloat16)\s*\)[ \t]*(?:\n|$)`).FindStringSubmatch(behind)
-		if cast == nil || kind != "" && kind != torchDTypes[cast[1]] {
-			return ""
-		}
-		kind = torchDTypes[cast[1]]
-	}
-	return kind
-}
-
-// assignedBefore is what a name was last assigned in the lines of a kernel before a store; what is no name,
-// as it stands, and so a name that is not just assigned in the block of the store: under an if, or added to.
-func assignedBefore(lines, name string) string {
-	name = strings.TrimSpace(name)
-	if !regexp.MustCompile(`^\w+$`).MatchString(name) {
-		return name
-	}
-	if heads := defHead.FindAllStringIndex(lines, -1); len(heads) > 0 {
-		lines = lines[heads[len(heads)-1][0]:]
-	}
-	word := regexp.QuoteMeta(name)
-	assigned := regexp.MustCompile(`^[ \t]+` + word + `[ \t]*=[ \t]*([^=#\n][^#\n]*)`)
-	given := regexp.MustCompile(`^[^()=]*\b` + word + `\b[^()=]*(?:=|\bin\b)|^[ \t]*\([^()=]*\b` + word +
-		`\b[^()=]*\)[ \t]*=|\b` + word + `[ \t]*:=|;[ \t]*` + word + `\b`)
-	all := strings.Split(lines, "\n")
-	block := len(indent.FindString(all[len(all)-1]))
-	for _, line := range slices.Backward(all[:len(all)-1]) {
-		line = pythonComment.ReplaceAllString(line, "")
-		deep := len(indent.FindString(line))
-		m := assigned.FindStringSubmatch(line)
-		switch {
-		case strings.TrimSpace(line) == "":
-		case m != nil && deep == block && !strings.Contains(line, ";") &&
-			strings.Count(m[1], "(") == strings.Count(m[1], ")"): // all of it stands in this line
-			return m[1]
-		case deep < block || given.MatchString(line):
-			return name
-		}
-	}
-	return name
 }
 
 // narrowType matches what shows that an author thought of other dtypes than fp32.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"strings"
 )
 
 var (
@@ -37,23 +36,10 @@ func (f *File) KernelsAlone() (names []string) {
 	return names
 }
 
-// definesName matches what a Python file defines.
-var definesName = regexp.MustCompile(`(?m)^[ \t]*(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*=`)
-
 // UsesNothingOfItsFile says whether a function of Python names nothing else that its file defines: it is made
 // of the operations of libraries.
 func (b *Binding) UsesNothingOfItsFile() bool {
-	if b.Function.Kind != Python || b.Function.form != plainForm {
-		return false
-	}
-	_, lines, _ := strings.Cut(pythonComment.ReplaceAllString(b.Function.text, ""), "\n")
-	for _, m := range definesName.FindAllStringSubmatch(b.file.text, -1) {
-		name := m[1] + m[2]
-		if name != b.Function.Name && regexp.MustCompile(`\b`+name+`\b`).MatchString(lines) {
-			return false
-		}
-	}
-	return true
+	return b.Function.Kind == Python && b.Function.form == plainForm && !b.Function.said().UsesFile
 }
 
 // GuessesParameters says whether the names of some parameters do not say what they stand for.

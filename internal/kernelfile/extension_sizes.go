@@ -40,7 +40,7 @@ func (b *Binding) masksSquare(dim string) bool {
 	if b.Function.Kind != Python {
 		return false
 	}
-	lines := askingLines(b.Function)
+	lines := b.Function.said().Asking
 	sides := func(m []string) bool { return m[1] == m[2] }
 	return slices.ContainsFunc(square.FindAllStringSubmatch(lines, -1), sides) &&
 		!slices.ContainsFunc(b.Args, func(a Argument) bool {

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"triad/internal/op"
 )
@@ -42,30 +41,9 @@ func (b *Binding) readExtents() {
 	}
 }
 
-// extremes match how a largest or smallest element is taken.
-var (
-	extremeOf = regexp.MustCompile(`(\w*)\.(?:amax|amin|max|min|aminmax)\(`)
-	lastSize  = regexp.MustCompile(
-		`^(?:(?:dim|axis)\s*=\s*)?-?1(?:\s*,\s*(?:keepdim\s*=\s*)?(?:True|False))?$`)
-	outTensor = regexp.MustCompile(`^out\s*=`)
-)
-
-// extremes are the arguments of each extreme that lines take, without the tensor that it is of and the one
-// that it is put into.
-func extremes(text string) (all []string) {
-	for _, at := range extremeOf.FindAllStringSubmatchIndex(text, -1) {
-		var arguments []string
-		for i, argument := range argumentList(text[at[1]:]) {
-			argument = strings.TrimSpace(argument)
-			if i == 0 && text[at[2]:at[3]] == "torch" || argument == "" || outTensor.MatchString(argument) {
-				continue
-			}
-			arguments = append(arguments, argument)
-		}
-		all = append(all, strings.Join(arguments, ", "))
-	}
-	return all
-}
+// lastSize matches the arguments of an extreme that is taken of a row.
+var lastSize = regexp.MustCompile(
+	`^(?:(?:dim|axis)\s*=\s*)?-?1(?:\s*,\s*(?:keepdim\s*=\s*)?(?:True|False))?$`)
 
 // extentInPython keeps the value of an enumeration that the lines of a function of Python show: each extreme
 // is taken of a row, x.abs().amax(dim=-1), or each of the whole tensor, x.abs().max(). What takes others as
@@ -80,7 +58,7 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 	}
 	one, _ := b.oneElement(b.outputs[at], a.Name)
 	ofRows, ofAll, others := 0, 0, 0
-	for _, arguments := range extremes(ownLines(b.Function.text)) {
+	for _, arguments := range b.Function.said().Extremes {
 		switch {
 		case lastSize.MatchString(arguments):
 			ofRows++
@@ -115,23 +93,18 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 	if place < 0 {
 		return extentUnsaid
 	}
-	return extentOf(ownLines(b.Function.text), names[place])
+	return b.extentOf(names[place])
 }
 
 // extentOf says how many elements a tensor is made with that lines give a name.
-func extentOf(text, name string) int {
-	made := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) +
-		`[ \t]*=[ \t]*(?:torch\.(?:empty|zeros|ones)|\w+\.new_(?:empty|zeros|ones))\(`)
-	found := made.FindAllStringIndex(text, -1)
-	if len(found) != 1 {
-		return extentUnsaid
+func (b *Binding) extentOf(name string) int {
+	switch made := b.Function.said().Made[name]; {
+	case made.Many:
+		return extentMany
+	case made.One:
+		return extentOne
 	}
-	for _, argument := range argumentList(text[found[0][1]:]) {
-		if !strings.Contains(argument, "=") && strings.ContainsFunc(argument, unicode.IsLetter) {
-			return extentMany
-		}
-	}
-	return extentOne
+	return extentUnsaid
 }
 
 // valueOfMany is the one value of an enumeration under which the output that depends on it has more than one
@@ -167,29 +140,23 @@ func (b *Binding) dependingOn(a op.AttributeSpec) (all []op.TensorSpec) {
 // enumeration has an element for each row: a kernel addresses it by its program id alone, "loss_ptr + row",
 // or it is made so, "loss = torch.empty(rows)", and returned as it is.
 func (b *Binding) givesMany(a op.AttributeSpec) bool {
-	lines := pythonComment.ReplaceAllString(b.Function.text, "")
 	for _, t := range b.dependingOn(a) {
 		if b.Function.form == kernelForm {
 			at := slices.IndexFunc(b.Args, func(a Argument) bool {
 				return (a.Role == Input || a.Role == Output) && a.Target == t.Name
 			})
-			if at >= 0 && addressedByProgram(lines, b.Args[at].Name) {
+			if at >= 0 && b.Function.saidOf(b.Args[at].Name).ByProgram {
 				return true
 			}
 			continue
 		}
-		text := ownLines(b.Function.text)
-		if b.Function.form == appliedTo {
-			text = ownLines(methodText(b.Function.text, "forward"))
-		}
-		names := returned.FindAllStringSubmatch(text, -1)
-		if len(names) != 1 || len(returns.FindAllString(text, -1)) != 1 ||
+		name := b.Function.said().Result
+		if name == "" || b.Function.said().Returns != 1 ||
 			!slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool { return o.Name == t.Name }) {
 			continue
 		}
-		name := names[0][1]
-		many := extentOf(text, name) == extentMany || b.madeLikeRows(text, name)
-		if many && !givenOtherValue(text, name) {
+		many := b.extentOf(name) == extentMany || b.madeLikeRows(name)
+		if many && b.Function.said().Made[name].Times < 2 {
 			return true
 		}
 	}
@@ -198,53 +165,14 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 
 // madeLikeRows says whether lines make a tensor like an input that has one size, more than 1: "losses =
 // torch.empty_like(target)".
-func (b *Binding) madeLikeRows(text, name string) bool {
-	m := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) +
-		`[ \t]*=[ \t]*torch\.(?:empty|zeros)_like\([ \t]*(\w+)\b`).FindStringSubmatch(text)
-	return m != nil && slices.ContainsFunc(b.Args, func(a Argument) bool {
-		if a.Role != Input || a.Name != m[1] {
+func (b *Binding) madeLikeRows(name string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		if a.Role != Input || a.Name != b.Function.said().Made[name].Like {
 			return false
 		}
 		shape := b.shape(b.inputs[a.Index])
 		return len(shape) == 1 && shape[0] != any("1")
 	})
-}
-
-// methodText is the text of a method of a class; "" where it has none.
-func methodText(class, name string) string {
-	defines := regexp.MustCompile(`(?m)^([ \t]+)def[ \t]+` + regexp.QuoteMeta(name) + `\b`)
-	head := defines.FindStringSubmatchIndex(class)
-	if head == nil {
-		return ""
-	}
-	var lines []string
-	deep := head[3] - head[2]
-	for line := range strings.Lines(class[head[0]:]) {
-		text := strings.TrimSpace(line)
-		if len(lines) > 0 && text != "" && text[0] != ')' && len(indent.FindString(line)) <= deep {
-			break
-		}
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "")
-}
-
-// addressedByProgram says whether a kernel loads or stores an element of a pointer for each of its programs.
-func addressedByProgram(text, pointer string) bool {
-	text = programID.ReplaceAllString(text, "pid_axis_$1")
-	names := []string{"pid_axis_0"}
-	called := regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*pid_axis_0\s*$`)
-	for _, m := range called.FindAllStringSubmatch(text, -1) {
-		names = append(names, m[1])
-	}
-	return regexp.MustCompile(`\btl\.(?:load|store)\(\s*` + regexp.QuoteMeta(pointer) + `\s*\+\s*(?:` +
-		strings.Join(names, "|") + `)\s*[,)]`).MatchString(text)
-}
-
-// givenOtherValue says whether a name is assigned more than once.
-func givenOtherValue(text, name string) bool {
-	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*[-+*/]?=[^=]`)
-	return len(assigned.FindAllString(text, -1)) > 1
 }
 
 // indexed says whether a place of a tensor is used that is not its first.

@@ -198,7 +198,7 @@ func (b *Binding) halved(size string, n int) bool {
 	if b.Function.Kind == Python {
 		by := regexp.MustCompile(`\b` + regexp.QuoteMeta(size) + `[ \t]*//?[ \t]*` + strconv.Itoa(n) + `\b`)
 		chunks := n == 2 && chunked.MatchString(b.Function.text)
-		lines := pythonComment.ReplaceAllString(b.Function.text, "") + b.Function.kernels
+		lines := b.Function.text + b.Function.kernels
 		return chunks || by.MatchString(lines)
 	}
 	return b.speaksOf(func(t []token) bool {

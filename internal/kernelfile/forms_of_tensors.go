@@ -66,7 +66,7 @@ func (b *Binding) packTensor() {
 	at := slices.IndexFunc(b.Args, func(a Argument) bool {
 		return a.Role == Input && slices.Contains(parts, a.Target) || b.freeTensor(a)
 	})
-	first := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == parts[0] })
+	first := named(b.inputs, parts[0])
 	if at < 0 || slices.Contains(parts, b.Args[at].Name) || len(b.shape(b.inputs[first])) != 2 {
 		return
 	}
@@ -91,7 +91,7 @@ func (b *Binding) flat() bool {
 // halvesRows says whether the lines of a function halve a size.
 func (b *Binding) halvesRows() bool {
 	if b.Function.Kind == Python {
-		return halves.MatchString(pythonComment.ReplaceAllString(b.Function.text, "") + b.Function.kernels)
+		return halves.MatchString(b.Function.text + b.Function.kernels)
 	}
 	body := b.Function.body
 	for i := 0; i+1 < len(body); i++ {
@@ -127,7 +127,7 @@ func (b *Binding) eachTensor() {
 // widenTensors notes the tables that the lines of Python multiply by beside a tensor whose halves were
 // exchanged: rotate_half(q) * sin.
 func (b *Binding) widenTensors() {
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	text := b.Function.text
 	for i := range b.Args {
 		a := &b.Args[i]
 		if a.Role != Input || a.told || !slices.Contains(b.Spec.Own.Wide, a.Target) {
@@ -226,6 +226,6 @@ func (b *Binding) packedTensorCode(a Argument, at int) string {
 	if a.lies == wholeTensors {
 		side = "0"
 	}
-	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.parts[0]), b.workPointer(at), side,
-		len(a.parts))
+	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.parts[0]),
+		b.placeCode("void", a, at), side, len(a.parts))
 }

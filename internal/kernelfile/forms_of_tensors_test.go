@@ -36,7 +36,7 @@ func TestOneTensorForTwo(t *testing.T) {
 			"", "the module has weights of its own, w1.weight",
 		},
 	} {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		bindings, err := Bind(r.Read(c.text, nil), r, s, s.Passes(), Options{})
 		if err != nil {
 			if c.why == "" || !strings.Contains(err.Error(), c.why) {

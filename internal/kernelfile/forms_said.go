@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"triad/internal/op"
 )
 
 // Words of --map that stand for no tensor, size or attribute.
@@ -163,9 +161,9 @@ func (b *Binding) sayForms() {
 		case said.form.Form == Packed:
 			b.pack(a, said.form)
 		default:
-			at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == said.target })
+			at := named(b.inputs, said.target)
 			if a.Role == Output {
-				at = slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool { return t.Name == said.target })
+				at = named(b.outputs, said.target)
 			}
 			a.Target, a.Index, a.formOf = said.target, at, said.form
 		}

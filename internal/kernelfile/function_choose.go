@@ -137,7 +137,7 @@ const NoBackward = "its backward is not judged: "
 
 // autograd says whether something in the file goes through an autograd function of it.
 func (f *File) autograd() bool {
-	return slices.ContainsFunc(f.Functions, func(fn Function) bool { return fn.autograd })
+	return slices.ContainsFunc(f.Functions, func(fn Function) bool { return fn.said().Autograd })
 }
 
 // bindFirst matches the functions of the first rank of which one fits; the error is that of the first.

@@ -35,7 +35,7 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 		for _, name := range []string{first, "mean", fast} {
 			text += "def " + name + "(x):\n    return x\n"
 		}
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		var several *SeveralError
 		if _, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{}); !errors.As(err, &several) {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 			t.Errorf("judged %q, want %q", got, want)
 		}
 	}
-	r := Request{Path: "mine.py"}
+	r := Request{Path: "mine.py", Parse: parsed}
 	text := "def mean(x):\n    return x\n\ndef " + s.Name + "(x):\n    return x\n"
 	bindings, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{})
 	if err != nil {
@@ -60,7 +60,7 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 // are left out.
 func TestDriversAreNotJudged(t *testing.T) {
 	s := rowsAndCols(t)
-	r := Request{Path: "mine.py"}
+	r := Request{Path: "mine.py", Parse: parsed}
 	drivers := ""
 	for _, name := range []string{"run_benchmark", "softmax_test", "runDemo"} {
 		drivers += "def " + name + "(x, y):\n    return x\n\n"
@@ -98,7 +98,7 @@ func TestForwardBesideABackwardThatDoesNotFit(t *testing.T) {
 // What others of a file are compared with is not judged beside them; alone it is.
 func TestReferencesAreLeftOut(t *testing.T) {
 	s := rowsAndCols(t)
-	r := Request{Path: "mine.py"}
+	r := Request{Path: "mine.py", Parse: parsed}
 	const reference = "def torch_reference(x):\n    return x\n"
 	all, err := Bind(r.Read(reference+"\ndef mine(x):\n    return x\n", nil), r, s, s.Passes(), Options{})
 	if err != nil || all[0].Function.Name != "mine" ||
@@ -174,7 +174,7 @@ func TestOwnRandomNumbers(t *testing.T) {
 		forward:            false,
 		strings.ReplaceAll(forward+backward, ", seed", ""): false,
 	} {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		all, err := Bind(r.Read(text, nil), r, o.Spec, o.Spec.Passes(), Options{})
 		if (err == nil) != want || want && (len(all) != 2 || all[0].Draws != o.Spec.Own.Lacks) {
 			t.Errorf("%q: %v, error %v", text, all, err)

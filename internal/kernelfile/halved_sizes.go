@@ -112,7 +112,7 @@ func (fn *Function) halvesInPython(names []string) bool {
 	}
 	return fn.Kind == Python && slices.ContainsFunc(names, func(name string) bool {
 		halved := `\b` + regexp.QuoteMeta(name) + `\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*1)\b`
-		return regexp.MustCompile(halved).MatchString(askingLines(*fn) + fn.kernels)
+		return regexp.MustCompile(halved).MatchString(fn.said().Asking + fn.kernels)
 	})
 }
 
@@ -169,7 +169,7 @@ func (b *Binding) halvedSizes() []condition {
 func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition {
 	var all []condition
 	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
-		code := b.dimCode(dim)
+		code := dim
 		if b.Function.Kind == Python {
 			code = pythonName(dim)
 		}

@@ -16,9 +16,9 @@ func TestHalvesThatAreRoundedAway(t *testing.T) {
 		"y = torch.floor(x)  # + 0.5":                               false,
 	} {
 		for _, halves := range [][]string{nil, {"integers"}} {
-			s, r := rowsAndCols(t), Request{Path: "mine.py"}
+			s, r := rowsAndCols(t), Request{Path: "mine.py", Parse: parsed}
 			s.Own.Halves = halves
-			file := ReadPython("def f(x):\n    " + line + "\n    return y\n")
+			file := ReadPython("def f(x):\n    "+line+"\n    return y\n", parsed)
 			bindings, err := Bind(file, r, s, s.Passes(), Options{})
 			if err != nil {
 				t.Fatal(err)

@@ -93,23 +93,12 @@ func (fn *Function) handsToKernel(name string) bool {
 // hostName is the variable of the shim that points to the host's copy of the argument at a place.
 func hostName(at int) string { return fmt.Sprintf("triad_own_host_%d", at) }
 
-// hostBytes is how many bytes an argument has, in C++.
-func (b *Binding) hostBytes(a Argument) string {
-	if a.Form != AsItLies {
-		return b.roomOf(a)
-	}
-	return "triad_own::bytes_of(" + b.tensorAt(a) + ")"
-}
-
 // hostPlace is where an argument lies on the device, in C++.
 func (b *Binding) hostPlace(a Argument, at int) string {
-	switch a.Form {
-	case AsItLies:
-		return b.tensorAt(a) + ".data"
-	case Doubles:
+	if a.Form == Doubles {
 		return doublesName(at)
 	}
-	return b.workPointer(at)
+	return b.placeCode("void", a, at)
 }
 
 // hostBefore gives a function of host arrays copies of what it takes, and of its outputs as they are.
@@ -118,7 +107,7 @@ func (b *Binding) hostBefore(args []Argument) string {
 	for i, a := range args {
 		if a.host {
 			code += fmt.Sprintf("\tvoid *%[1]s = triad_own::to_host(%[2]s, %[3]s);\n"+
-				"\tif (%[1]s == nullptr) return 2;\n", hostName(i), b.hostPlace(a, i), b.hostBytes(a))
+				"\tif (%[1]s == nullptr) return 2;\n", hostName(i), b.hostPlace(a, i), b.roomCode(a))
 		}
 	}
 	return code
@@ -130,7 +119,7 @@ func (b *Binding) hostAfter(args []Argument) string {
 	for i, a := range args {
 		if a.host {
 			code += checked(fmt.Sprintf("triad_own::from_host(%s, %s, %s, %t)", hostName(i),
-				b.hostPlace(a, i), b.hostBytes(a), a.Role == Output))
+				b.hostPlace(a, i), b.roomCode(a), a.Role == Output))
 		}
 	}
 	return code

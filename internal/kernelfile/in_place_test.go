@@ -10,12 +10,12 @@ import (
 )
 
 // formCases are the functions of testdata/forms.toml, with what their shims must hold and must not.
-type formCases struct {
-	Forms []struct {
-		Name, Operator, Pass, Text string
-		Said                       string // the contract that the user says
-		Has, Lacks                 []string
-	}
+type formCases struct{ Forms []form }
+
+type form struct {
+	Name, Operator, Pass, Text string
+	Said                       string // the contract that the user says
+	Has, Lacks                 []string
 }
 
 func TestForms(t *testing.T) {
@@ -31,7 +31,7 @@ func TestForms(t *testing.T) {
 			continue
 		}
 		shim := CUDAShim("mine.cu", "mine/mine", all)
-		shim = shim[strings.Index(shim, "#include \"mine.cu\""):]
+		shim = shim[strings.Index(shim, "#include \"mine.cu\""):] + givenIn(t, all[0])
 		for _, words := range c.Has {
 			if !strings.Contains(shim, words) {
 				t.Errorf("%s: no %q in\n%s", c.Name, words, shim)
@@ -108,7 +108,7 @@ func TestReturnsWhatItChanges(t *testing.T) {
 		"q.mul_(2)\nreturn q, k":                                                   false,
 	} {
 		text := "def rotate(q, k, cos, sin):\n    " + strings.ReplaceAll(lines, "\n", "\n    ") + "\n"
-		r, s := Request{Path: "mine.py"}, paired(t, "q", "k")
+		r, s := Request{Path: "mine.py", Parse: parsed}, paired(t, "q", "k")
 		all, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestReturnsWhatItChanges(t *testing.T) {
 		}
 	}
 	const over = "def f(x):\n    x.mul_(2)\n    return x\n"
-	r := Request{Path: "mine.py"}
+	r := Request{Path: "mine.py", Parse: parsed}
 	all, err := Bind(r.Read(over, nil), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 	if err != nil || all[0].inPlace() {
 		t.Errorf("an output that the definition does not pair with its input: in place, or %v", err)

@@ -22,14 +22,15 @@ module = load_inline(name="k", cpp_sources=['torch::Tensor run('
 // What a Python file hands to load_inline is read as an extension on the same lines: an f-string filled in,
 // braces and escapes as Python means them, the functions bound that the call names, docstrings left out.
 func TestInlineSources(t *testing.T) {
-	code, ok, err := InlineSources(inlineFile)
+	code, ok, err := InlineSources(parsed(inlineFile))
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	lines := strings.Split(code, "\n")
 	for n, want := range map[int]string{
 		1: "#include <torch/extension.h>", 4: " #include <cuda.h>", 6: "#define TILE 32",
-		7: `__global__ void k(float *x) { printf("%d\n", TILE); }`, 11: " torch::Tensor run(",
+		7:  `__global__ void k(float *x) { printf("%d\n", TILE); }`,
+		11: " torch::Tensor run(torch::Tensor x);",
 	} {
 		if lines[n-1] != want {
 			t.Errorf("line %d is %q, want %q", n, lines[n-1], want)
@@ -50,11 +51,11 @@ func TestInlineSourcesMadeWhileItRuns(t *testing.T) {
 		{`return x; }}"""`, `return x; }}""".replace("a", "b")`, "by .replace("},
 	} {
 		text := strings.Replace(inlineFile, made.old, made.new, 1)
-		if _, _, err := InlineSources(text); err == nil || !strings.Contains(err.Error(), made.want) {
+		if _, _, err := InlineSources(parsed(text)); err == nil || !strings.Contains(err.Error(), made.want) {
 			t.Errorf("%v, want %q", err, made.want)
 		}
 	}
-	if _, ok, err := InlineSources("def softmax(x):\n    return x\n"); ok || err != nil {
+	if _, ok, err := InlineSources(parsed("def softmax(x):\n    return x\n")); ok || err != nil {
 		t.Error("a file without load_inline is plain Python", ok, err)
 	}
 }

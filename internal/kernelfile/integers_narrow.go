@@ -2,7 +2,6 @@ package kernelfile
 
 import (
 	"fmt"
-	"strings"
 
 	"triad/internal/op"
 )
@@ -24,22 +23,17 @@ func (b *Binding) narrowIntegers() {
 	}
 }
 
-// narrowBefore converts an input, from 64 bits into the room that the function reads.
-func (b *Binding) narrowBefore(a Argument, place string) string {
-	return b.convertCode(a, fmt.Sprintf("reinterpret_cast<int32_t *>(%s)", place),
-		fmt.Sprintf("static_cast<const int64_t *>(%s.data)", b.tensorAt(a)))
-}
-
-// narrowAfter converts an output, from the room that the function wrote.
-func (b *Binding) narrowAfter(a Argument, place string) string {
-	return b.convertCode(a, fmt.Sprintf("static_cast<int64_t *>(%s.data)", b.tensorAt(a)),
-		fmt.Sprintf("reinterpret_cast<const int32_t *>(%s)", place))
+// narrowCode converts an input, from 64 bits into the room that the function reads, or an output from the
+// room that it wrote.
+func (b *Binding) narrowCode(a Argument, at int) string {
+	data := b.tensorAt(a) + ".data)"
+	if a.Role == Output {
+		return b.convertCode(a, "static_cast<int64_t *>("+data, b.placeCode("const int32_t", a, at))
+	}
+	return b.convertCode(a, b.placeCode("int32_t", a, at), "static_cast<const int64_t *>("+data)
 }
 
 func (b *Binding) convertCode(a Argument, to, from string) string {
-	var code strings.Builder
-	fmt.Fprintf(&code,
-		"\ttriad_own::convert<<<64, 256, 0, triad::stream_of(triad_own_call)>>>(\n\t\t%s,\n\t\t%s, "+
-			"static_cast<size_t>(triad::elements(%s)));\n", to, from, b.tensorAt(a))
-	return code.String()
+	return fmt.Sprintf("\ttriad_own::convert<<<64, 256, 0, triad::stream_of(triad_own_call)>>>(\n"+
+		"\t\t%s,\n\t\t%s, static_cast<size_t>(triad::elements(%s)));\n", to, from, b.tensorAt(a))
 }

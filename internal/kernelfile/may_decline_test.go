@@ -24,7 +24,7 @@ func TestMayDecline(t *testing.T) {
 		"raise ValueError":              true,
 		"k[(1,)](x, tl.arange(0, n))":   true,
 	} {
-		file := ReadPython("def f(x, n):\n    " + body + "\n")
+		file := ReadPython("def f(x, n):\n    "+body+"\n", parsed)
 		if got := (&Binding{file: file, Function: file.Functions[0]}).MayDecline(); got != want {
 			t.Errorf("%s: may decline: %v", body, got)
 		}

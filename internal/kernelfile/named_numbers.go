@@ -2,7 +2,6 @@ package kernelfile
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,24 +102,12 @@ func (f *File) handedInCUDA(fn *Function, says func(string) bool, depth int) (al
 	return all
 }
 
-// givenNumber matches a name that is given a number.
-var givenNumber = regexp.MustCompile(
-	`\b([A-Za-z_]\w*)[ \t]*(?::[ \t]*[\w.]+[ \t]*)?=[ \t]*(\d[\d.]*(?:[eE][-+]?\d+)?)\b`)
-
 // namedInPython lists the numbers that are given to names of a kind in the lines of a function and of its
 // kernels, and at the top of the file to those that these use.
 func (f *File) namedInPython(fn Function, says func(string) bool) (all []string) {
-	lines := pythonComment.ReplaceAllString(docstring.ReplaceAllString(fn.text, ""), "") + fn.kernels
-	for _, m := range givenNumber.FindAllStringSubmatch(lines, -1) {
-		if says(m[1]) {
-			all = append(all, plainValue(m[2]))
-		}
-	}
-	for _, m := range givenNumber.FindAllStringSubmatchIndex(f.text, -1) {
-		name := f.text[m[2]:m[3]]
-		top := m[2] == 0 || f.text[m[2]-1] == '\n'
-		if top && says(name) && regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).MatchString(lines) {
-			all = append(all, plainValue(f.text[m[4]:m[5]]))
+	for _, n := range fn.said().Numbers {
+		if says(n.Name) {
+			all = append(all, plainValue(n.Value))
 		}
 	}
 	return all

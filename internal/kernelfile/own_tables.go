@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"triad/internal/op"
 )
 
 // ofAngles matches what makes cosines and sines of angles.
@@ -28,17 +26,11 @@ func (b *Binding) makesTables() (tables []string) {
 	return tables
 }
 
-var calledName = regexp.MustCompile(`(\w+)[ \t]*\(`)
-
 // namesCalled are the names that the function calls, and the other functions of its file do.
 func (b *Binding) namesCalled() (all []string) {
 	for _, fn := range append([]Function{b.Function}, b.others...) {
 		if fn.Kind == Python {
-			text := pythonComment.ReplaceAllString(fn.text+"\n"+fn.kernels, "")
-			for _, m := range calledName.FindAllStringSubmatch(text, -1) {
-				all = append(all, m[1])
-			}
-			continue
+			all = slices.Concat(all, fn.said().Calls, fn.said().KernelCalls)
 		}
 		for i := 0; i+1 < len(fn.body); i++ {
 			if fn.body[i+1].text == "(" {
@@ -51,8 +43,7 @@ func (b *Binding) namesCalled() (all []string) {
 
 // refuseOwnTables says what to do with a function that makes tables itself which the operator is given.
 func (b *Binding) refuseOwnTables(tables []string) error {
-	at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == tables[0] })
-	shape := shapeWords(b.shape(b.inputs[at]))
+	shape := shapeWords(b.shape(b.inputs[named(b.inputs, tables[0])]))
 	return b.errorf("it makes %[1]s itself, and made in 32 bits they are others than those that %[2]s is "+
 		"given: write a function beside it that takes %[1]s, %[3]s, and calls what rotates, and "+
 		"judge that: --add FILE:FUNCTION", strings.Join(tables, " and "), b.Spec.Name, shape)

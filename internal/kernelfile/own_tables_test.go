@@ -21,7 +21,7 @@ func TestMakesItsTables(t *testing.T) {
 		"mine.cu extern \"C\" " + plain:                    "what m, v stands for is not clear",
 	} {
 		path, code, _ := strings.Cut(text, " ")
-		r := Request{Path: path}
+		r := Request{Path: path, Parse: parsed}
 		_, err := Bind(r.Read(code, nil), r, s, s.Passes(), Options{})
 		if err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %q", text, err, why)

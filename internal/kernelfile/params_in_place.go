@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -38,14 +37,11 @@ func (b *Binding) matchInPlace() {
 	a.Role, a.Target, a.Index, a.Over = Output, out.Name, outputs[0], in.Name
 }
 
-// returnsSomething finds a return of a value in a Python function.
-var returnsSomething = regexp.MustCompile(`\breturn[ \t]*(?:[^\s;N]|N[^o]|No[^n])|\byield\b`)
-
 // fillsInPlace says whether a Python function, called as an exercise is with sizes beside its tensors, gives
 // nothing back.
 func (b *Binding) fillsInPlace() bool {
 	return b.Function.Kind == Python && b.Function.form == plainForm && b.takesSizes() &&
-		!returnsSomething.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
+		!b.Function.said().Gives
 }
 
 // required lists the required outputs.
@@ -87,14 +83,14 @@ func (b *Binding) pairInPlace() {
 	pairs := b.pairsInPlace()
 	for _, output := range slices.Sorted(maps.Keys(pairs)) {
 		input := pairs[output]
-		at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool { return t.Name == output })
+		at := named(b.outputs, output)
 		if b.has(Input, input) == b.has(Output, output) {
 			continue
 		}
 		for i := range b.Args {
 			a := &b.Args[i]
 			tensor := a.Role == Input && a.Target == input || a.Role == Output && a.Target == output
-			from := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == input })
+			from := named(b.inputs, input)
 			// An input that a switch leaves out is there where the lines make the output of what was in it.
 			optional := b.switchOf(b.inputs[from]) != ""
 			if optional && !a.reread || !optional && b.Function.mayReturn() {
@@ -137,30 +133,6 @@ func (b *Binding) pairsInPlace() map[string]string {
 		}
 	}
 	return pairs
-}
-
-// beforeCode prepares outputs before a call: those in the place of an input get its values, those that are
-// added to are zeroed.
-func (b *Binding) beforeCode(args []Argument) string {
-	var code strings.Builder
-	for i, a := range args {
-		switch at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == a.Over }); {
-		case a.Over != "":
-			fmt.Fprintf(&code, "\tif (const int status = triad_own::copy_to_output(triad_own_call, %d, %d)) "+
-				"return status;\n", a.Index, at)
-		case b.accumulates(a) && a.Form == Doubles:
-			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
-				"triad::stream_of(triad_own_call)))", doublesName(i), b.roomOf(a))))
-		case a.Form == BlockTotals && b.Launch == nil,
-			b.accumulates(a) && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals):
-			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
-				"triad::stream_of(triad_own_call)))", b.workPointer(i), b.roomOf(a))))
-		case b.accumulates(a):
-			fmt.Fprintf(&code, "\tif (const int status = triad_own::zero_output(triad_own_call, %d)) "+
-				"return status;\n", a.Index)
-		}
-	}
-	return code.String()
 }
 
 // accumulates says whether a function adds to an output without writing it first, so that its caller zeroes

@@ -131,14 +131,6 @@ func (b *Binding) handedArguments(at int) (all []string) {
 // isDim3 says whether a parameter is a dim3.
 func (p Param) isDim3() bool { return !p.Pointer && p.Base == "dim3" }
 
-// sidesCode is the C++ of the sides of a grid or a block that a parameter takes.
-func (b *Binding) sidesCode(a Argument) string {
-	if a.isDim3() {
-		return "dim3(" + b.dim3Code(a.sides) + ")"
-	}
-	return fmt.Sprintf("static_cast<%s>(%s)", a.Base, b.expressionCode(product(a.sides), false))
-}
-
 // blockNames are what people call the number of threads in a block.
 var blockNames = []string{
 	"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",

@@ -87,6 +87,7 @@ type Binding struct {
 	guessedSizes map[string]int64
 	constants    map[string]bool // of those, what a constant says that the kernel or its launch uses
 	extension    bool            // its file includes torch/extension.h
+	plan         *plan           // what the shim takes at run time
 	triton       *tritonLaunch   // of a kernel of Triton
 	forward      *Binding        // of a backward that goes through autograd: the function that it is of
 	literals     []float64       // the numbers in the file

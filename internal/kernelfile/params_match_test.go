@@ -187,8 +187,8 @@ func TestInPlace(t *testing.T) {
 			continue
 		}
 		inPlace := strings.Contains(want, " and ")
-		code := CUDAShim("x.cu", "mine/x", all)
-		if strings.Contains(code, "copy_to_output(triad_own_call, 0, 0)") != inPlace ||
+		code := CUDAShim("x.cu", "mine/x", all) + givenIn(t, all[0])
+		if strings.Contains(code, "in 0 to out 0,") != inPlace ||
 			strings.Contains(all[0].Constraint(), inPlaceSentence) != inPlace {
 			t.Errorf("%s: in place %t in\n%s\n%s", signature, !inPlace, all[0].Constraint(), code)
 		}

@@ -1,9 +1,6 @@
 package kernelfile
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // positionNames are what people call the tensor that has the position of each token; the first four say that
 // it has several.
@@ -27,11 +24,4 @@ func (b *Binding) takePositions() {
 		a.takeRoom(formOf{fill: fillPositions, told: slices.Contains(positionNames[:4], scratchWord(a.Name))})
 		a.Target = "the position of each token"
 	}
-}
-
-// positionsCode writes the positions of tokens to a place, in C++.
-func (b *Binding) positionsCode(base, place, bytes string) string {
-	return fmt.Sprintf("\t\ttriad_own::fill_positions<<<64, 256, 0, triad::stream_of(triad_own_call)>>>("+
-		"reinterpret_cast<%s *>(%s), (%s) / sizeof(%s), static_cast<size_t>(%s));\n",
-		base, place, bytes, base, b.expressionCode(b.Spec.Own.Positions, false))
 }

@@ -13,7 +13,7 @@ func (b *Binding) namesAxis(p Param) bool {
 	handed := regexp.MustCompile(`\b(?:dim|axis)\s*=\s*` + name + `\b|\.shape\[\s*` + name + `\s*\]|` +
 		`\.(?:size|stride|sum|max|amax|mean|softmax|log_softmax|cumsum|argmax|flip|transpose)\(\s*` +
 		`(?:\w+\s*,\s*)?` + name + `\b`)
-	return handed.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
+	return handed.MatchString(b.Function.text)
 }
 
 // axisName matches what people call the number of a size.

@@ -29,7 +29,7 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 			b.dictionary(args, inCall))
 	case packedForm:
 		data := strings.Join(fn.nest(b.byPosition(args)), ", ")
-		if fn.packs {
+		if fn.said().Packs {
 			data = "(" + data + ",)"
 		}
 		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, data)
@@ -125,7 +125,7 @@ func (b *Binding) byPosition(args []Argument) []string {
 		if value != "" {
 			last = len(words) + 1
 		} else {
-			value = fmt.Sprintf("default(_MODULE.%s, %q)", b.Function.defaults, a.Name)
+			value = fmt.Sprintf("default(_MODULE.%s, %q)", b.Function.said().Defaults, a.Name)
 		}
 		words = append(words, value)
 	}
@@ -180,4 +180,19 @@ func (b *Binding) autogradCode() string {
 	fmt.Fprintf(&code, "def _differ_backward(*tensors, **attributes):\n"+
 		"    return _differ_forward(*tensors[:%d], **attributes)\n\n\n", n)
 	return code.String()
+}
+
+// nest puts values of a tuple's elements that are tuples themselves between brackets.
+func (fn Function) nest(values []string) (all []string) {
+	for _, n := range fn.said().Nested {
+		switch {
+		case len(values) == 0:
+		case n == 0:
+			all, values = append(all, values[0]), values[1:]
+		default:
+			n = min(n, len(values))
+			all, values = append(all, "("+strings.Join(values[:n], ", ")+",)"), values[n:]
+		}
+	}
+	return append(all, values...)
 }

@@ -29,6 +29,7 @@ func bindPython(t *testing.T, inputs, request, text string) ([]*Binding, error) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Parse = parsed
 	var s *op.Spec
 	for _, o := range catalog.All() {
 		if s == nil && tensorNames(o.Spec.InputSpecs) == inputs {
@@ -286,16 +287,16 @@ func TestHasBackward(t *testing.T) {
 	} {
 		class := "class S(Function):\n    def forward(ctx, x):\n        return x\n\n    @staticmethod\n" +
 			"    def backward(ctx, dy):\n" + body
-		if got := hasBackward(class); got != want {
+		if got := ReadPython(class, parsed).Functions[0].said().Backward; got != want {
 			t.Errorf("%q: %v, want %v", body, got, want)
 		}
 	}
-	if hasBackward("class S(Function):\n    def forward(ctx, x):\n        return x\n") {
+	without := "class S(Function):\n    def forward(ctx, x):\n        return x\n"
+	if ReadPython(without, parsed).Functions[0].said().Backward {
 		t.Error("a class without a backward has one")
 	}
-	of := "class S:\n    @classmethod\n    def forward(cls, ctx, x, n):\n        return x\n"
-	params, ok := method(of, "forward")
-	if !ok || joinParams(params) != "x, n" {
-		t.Errorf("a class method takes %q", joinParams(params))
+	of := "class S(Function):\n    @classmethod\n    def forward(cls, ctx, x, n):\n        return x\n"
+	if params := joinParams(ReadPython(of, parsed).Functions[0].Params); params != "x, n" {
+		t.Errorf("a class method takes %q", params)
 	}
 }

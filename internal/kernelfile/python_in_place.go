@@ -3,9 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 
 	"triad/internal/op"
 )
@@ -15,7 +13,6 @@ import (
 // sizes and dtype, which the function's lines change where it lies. It gets the output, into which the input
 // is copied before each call.
 func (b *Binding) writesOver() {
-	text := ownLines(docstring.ReplaceAllString(b.Function.text, ""))
 	if b.Function.Kind != Python || b.Function.form != plainForm || b.Pass != op.Forward || b.fills() ||
 		b.each {
 		return
@@ -25,13 +22,13 @@ func (b *Binding) writesOver() {
 		if b.leftOut(b.outputs[i]) {
 			continue
 		}
-		at := b.changedLike(text, b.outputs[i], over)
+		at := b.changedLike(b.outputs[i], over)
 		if at < 0 {
 			return
 		}
 		over[at] = i
 	}
-	if returnsSomething.MatchString(text) && !b.returnsWhatItChanges(text, over) {
+	if b.Function.said().Gives && !b.returnsWhatItChanges(over) {
 		return
 	}
 	for at, i := range over {
@@ -44,33 +41,29 @@ func (b *Binding) writesOver() {
 // returnsWhatItChanges says whether a function that changes arguments where they lie returns just these, each
 // of them the one that the spec pairs with the output, and never another tensor of the name: a copy that it
 // makes where an input is not contiguous, say, is one in some calls alone.
-func (b *Binding) returnsWhatItChanges(text string, over map[int]int) bool {
+func (b *Binding) returnsWhatItChanges(over map[int]int) bool {
 	order := slices.SortedFunc(maps.Keys(over), func(x, y int) int { return over[x] - over[y] })
 	var names []string
 	for _, at := range order {
 		a := b.Args[at]
-		another := regexp.MustCompile(`(?m)^[ \t]*(?:\w+[ \t]*,[ \t]*)*` + regexp.QuoteMeta(a.Name) +
-			`[ \t]*(?:,[ \t]*\w+[ \t]*)*=[^=]|\b(?:for|as)[ \t]+` + regexp.QuoteMeta(a.Name) + `\b`)
-		if b.Spec.Own.InPlace[b.outputs[over[at]].Name] != a.Target || another.MatchString(text) {
+		if b.Spec.Own.InPlace[b.outputs[over[at]].Name] != a.Target || b.Function.saidOf(a.Name).Renamed {
 			return false
 		}
 		names = append(names, a.Name)
 	}
-	every := returns.FindAllString(text, -1)
-	these := regexp.MustCompile(`(?m)^[ \t]*return[ \t]+\(?[ \t]*` + strings.Join(names, `[ \t]*,[ \t]*`) +
-		`[ \t]*\)?[ \t]*(?:#.*)?$`)
-	return len(every) > 0 && len(these.FindAllString(text, -1)) == len(every)
+	return len(names) > 0 && slices.Equal(names, b.Function.said().GivesBack)
 }
 
 // changedLike is the argument in whose place an output may be written; -1 where there is none.
-func (b *Binding) changedLike(text string, out op.TensorSpec, taken map[int]int) int {
+func (b *Binding) changedLike(out op.TensorSpec, taken map[int]int) int {
 	like := func(a Argument, pairs bool) bool {
 		paired := b.Spec.Own.InPlace[out.Name] == a.Target
 		if a.Role != Input || a.Form != AsItLies || a.place != inCall || pairs != paired {
 			return false
 		}
 		in := b.inputs[a.Index]
-		return in.DType == out.DType && fmt.Sprint(in.Shape) == fmt.Sprint(out.Shape) && changes(text, a.Name)
+		return in.DType == out.DType && fmt.Sprint(in.Shape) == fmt.Sprint(out.Shape) &&
+			b.Function.saidOf(a.Name).Changed
 	}
 	for _, pairs := range []bool{true, false} {
 		for i, a := range b.Args {
@@ -80,21 +73,4 @@ func (b *Binding) changedLike(text string, out op.TensorSpec, taken map[int]int)
 		}
 	}
 	return -1
-}
-
-// changes says whether lines change a tensor where it lies: they assign to its elements, call a method of it
-// whose name ends with an underscore, or hand it to a kernel, and make no other tensor like it, which they
-// may have forgotten to return.
-func changes(text, name string) bool {
-	quoted := regexp.QuoteMeta(name)
-	another := regexp.MustCompile(`=\s*torch\.\w+_like\(\s*` + quoted + `\b|=\s*torch\.(?:empty|zeros)\(\s*` +
-		quoted + `\.(?:shape|size\(\))`)
-	if another.MatchString(text) {
-		return false
-	}
-	return slices.ContainsFunc([]string{
-		`(?m)^[ \t]*` + quoted + `(?:\[[^\n=]*\][ \t]*|[ \t]*[-+*/@]|[ \t]*\*\*)=[^=]`, // elements, or all
-		`\b` + quoted + `(?:\.\w+\([^()\n]*\))*(?:\[[^\n=]*\])?\.[a-z]\w*_\(`,
-		`\]\s*\((?:[^()]|\([^()]*\))*\b` + quoted + `\b`, // kernel[grid](x)
-	}, func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(text) })
 }

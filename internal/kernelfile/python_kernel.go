@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // Threads do not count in a kernel of Triton: it is launched with a grid, and its constexpr parameters that
@@ -26,110 +27,22 @@ var (
 	isStride   = regexp.MustCompile(`(?i)stride`)
 )
 
-// readKernels adds the kernels of Triton that no function of the file launches.
-func (f *File) readKernels(text string) {
-	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
-		name := text[at[2]:at[3]]
-		launches := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\[`)
-		launched := slices.ContainsFunc(f.Functions, func(fn Function) bool {
-			return launches.MatchString(fn.text)
-		})
-		block := pythonComment.ReplaceAllString(pythonBlock(text, at[0]), "")
-		if !decoratedKernel(text[:at[0]]) || launched || !strings.Contains(block, "tl.store(") {
-			continue
-		}
-		fn := Function{
-			Name: name, Kind: Python, Line: 1 + strings.Count(text[:at[0]], "\n"),
-			Params: kernelParams(pythonParams(argumentList(text[at[1]:])), block),
-			python: python{form: kernelForm, call: name, text: pythonBlock(text, at[0])},
-		}
-		for _, words := range []string{fn.text, wordsAbove(text[:at[0]], f.oneKernel(text))} {
-			if m := gridInText.FindAllStringSubmatch(words, -1); len(m) > 0 && fn.grid == "" {
-				fn.grid = m[len(m)-1][1]
-			}
-		}
-		fn.Text = "@triton.jit def " + name + "(" + joinParams(fn.Params) + ")"
-		f.Functions = append(f.Functions, fn)
-	}
-}
-
-// oneKernel says whether a file defines a single kernel of Triton.
-func (f *File) oneKernel(text string) bool {
-	kernels := 0
-	for _, at := range definition.FindAllStringIndex(text, -1) {
-		if decoratedKernel(text[:at[0]]) {
-			kernels++
-		}
-	}
-	return kernels == 1
-}
-
-// wordsAbove are the comments and decorators right above a definition; where all words of the file speak of
-// it, what stands before it.
-func wordsAbove(before string, all bool) string {
-	if all {
-		return before
-	}
-	lines := strings.Split(strings.TrimRight(before, "\n"), "\n")
-	first := len(lines)
-	for first > 0 && (lines[first-1] == "" || strings.ContainsAny(lines[first-1][:1], "#@ )]")) {
-		first--
-	}
-	for first < len(lines) && !strings.HasPrefix(lines[first], "#") && !strings.HasPrefix(lines[first], "@") {
-		first++ // the end of a function above
-	}
-	return strings.Join(lines[first:], "\n")
-}
-
-// kernelParams tells pointers, strides, tiles and numbers apart by what the kernel does with them.
-func kernelParams(params []Param, block string) []Param {
-	written := storedTo(block)
-	for i := range params {
-		p := &params[i]
-		p.Untyped, p.Pointer = false, false
-		name := regexp.QuoteMeta(p.Name)
-		uses := func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(block) }
-		switch {
-		case strings.Contains(p.Text, "constexpr"):
-			p.Base, p.Optional, p.place = "int", true, inTile
-			if namesReal.MatchString(p.Name) {
-				p.Base = "float"
-			}
-		case isStride.MatchString(p.Name):
-			p.Base, p.place = "int", inStride
-		case written[p.Name],
-			uses(`(?:tl\.(?:load|atomic_\w+|make_block_ptr)\(\s*(?:base\s*=\s*)?)` + name + `\b`),
-			uses(`(?m)^\s*(?:\w+\s*=\s*)?`+name+`\s*\+=?`) && !uses(`<\s*`+name+`\b`):
-			p.Base, p.Pointer, p.Const = "void", true, !written[p.Name]
-		case namesReal.MatchString(p.Name):
+// takeUse tells pointers, strides, tiles and numbers of a kernel apart by what it does with them.
+func (p *Param) takeUse(fact pyfacts.Param) {
+	p.Untyped, p.Pointer, p.Base = false, false, "int"
+	switch {
+	case strings.Contains(p.Text, "constexpr"):
+		p.Optional, p.place = true, inTile
+		if namesReal.MatchString(p.Name) {
 			p.Base = "float"
-		default:
-			p.Base = "int"
 		}
+	case isStride.MatchString(p.Name):
+		p.place = inStride
+	case fact.Tensor:
+		p.Base, p.Pointer, p.Const = "void", true, !fact.Written
+	case namesReal.MatchString(p.Name):
+		p.Base = "float"
 	}
-	return params
-}
-
-// storedTo are the parameters whose memory a kernel writes, through variables too.
-func storedTo(block string) map[string]bool {
-	stands := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*(?:tl\.make_block_ptr\()?(\w+)\s*[+,)]`).
-		FindAllStringSubmatch(block, -1) {
-		stands[m[1]] = m[2]
-	}
-	written := map[string]bool{}
-	stores := regexp.MustCompile(`tl\.(?:store|atomic_\w+)\(\s*(\w+)`)
-	for _, m := range stores.FindAllStringSubmatch(block, -1) {
-		name := m[1]
-		for range 4 {
-			written[name] = true
-			if stands[name] == "" || stands[name] == name {
-				break
-			}
-			name = stands[name]
-		}
-	}
-	return written
 }
 
 // tritonLaunch is how a kernel of Triton is launched: its grid in the operator's sizes, and a value, in
@@ -150,7 +63,7 @@ func (l *tritonLaunch) String() string {
 
 // proposeTriton finds the grid and the tiles of a kernel of Triton.
 func (b *Binding) proposeTriton() error {
-	text := programID.ReplaceAllString(pythonComment.ReplaceAllString(b.Function.text, ""), "pid_axis_$1")
+	text := programID.ReplaceAllString(b.Function.text, "pid_axis_$1")
 	l := &tritonLaunch{tiles: map[string]string{}}
 	axes := 0
 	for axis := range 3 {
@@ -179,7 +92,7 @@ func (b *Binding) proposeTriton() error {
 		if a.place != inTile || a.Role != Nothing {
 			continue
 		}
-		guessed = guessed || !hasDefault(a.Param)
+		guessed = guessed || !b.Function.saidOf(a.Name).Optional
 		value := b.tile(text, a, moved)
 		if value == "" {
 			return b.errorf("what %s stands for is not clear: add a function that launches the kernel",
@@ -236,7 +149,7 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 	}
 	switch {
 	case axes <= 1 && len(rows) == 1 && slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Role == Output && addressedByProgram(text, a.Name)
+		return a.Role == Output && b.Function.saidOf(a.Name).ByProgram
 	}):
 		return rows[0]
 	case axes <= 1 && len(rows) > 1:
@@ -310,26 +223,17 @@ func dimsOrProduct(target string) string {
 	return target
 }
 
-// numberByDefault matches the number that a constexpr parameter has where nothing says another one.
-var numberByDefault = regexp.MustCompile(`constexpr\s*=\s*(\d+)\s*$`)
-
-// hasDefault says whether a constexpr parameter has a value of its own: "BLOCK: tl.constexpr = 64".
-func hasDefault(p Param) bool {
-	_, after, found := strings.Cut(p.Text, "constexpr")
-	return found && strings.Contains(after, "=")
-}
-
 // tile is the value of a constexpr parameter, in Python; "" where nothing says it.
 func (b *Binding) tile(text string, a Argument, moved map[string]string) string {
-	name := regexp.QuoteMeta(a.Name)
+	name, preset := regexp.QuoteMeta(a.Name), b.Function.saidOf(a.Name)
 	ranges := regexp.MustCompile(`(\w+)\s*=\s*tl\.arange\(0,\s*` + name + `\)`)
 	steps := regexp.MustCompile(`range\([^\n]*(?:,|//)\s*` + name + `\s*[),]`)
 	switch {
 	case moved[a.Name] != "":
 		return moved[a.Name]
-	case numberByDefault.MatchString(a.Text):
-		return numberByDefault.FindStringSubmatch(a.Text)[1]
-	case hasDefault(a.Param):
+	case preset.Optional && strings.Trim(preset.Default, "0123456789") == "":
+		return preset.Default
+	case preset.Optional:
 		return fmt.Sprintf("default(_MODULE.%s.fn, %q)", b.Function.call, a.Name)
 	case strings.EqualFold(a.Name, "num_stages"):
 		return "2"

@@ -10,7 +10,7 @@ import (
 // pythonOf binds the one function of a Python file, of rows and columns.
 func pythonOf(t *testing.T, text string, options Options) *Binding {
 	t.Helper()
-	r := Request{Path: "mine.py"}
+	r := Request{Path: "mine.py", Parse: parsed}
 	s := rowsAndCols(t)
 	all, err := Bind(r.Read(text, nil), r, s, []op.Pass{op.Forward}, options)
 	if err != nil || len(all) != 1 {

@@ -3,21 +3,8 @@ package kernelfile
 import (
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
-)
 
-var (
-	unpacksShape = regexp.MustCompile(`(?m)^[ \t]*\(?(\w+(?:[ \t]*,[ \t]*\w+)+)[ \t]*,?\)?` +
-		`[ \t]*=[ \t]*(\w+)\.(?:shape|size\(\))[ \t]*$`)
-	assertsRank = regexp.MustCompile(
-		`\bassert\b.*?\b(\w+)\.(?:ndim|dim\(\))\s*==\s*(\d)|\bassert\b.*?\blen\((\w+)\.shape\)\s*==\s*(\d)`)
-	indexesShape = regexp.MustCompile(
-		`\b(\w+)\.(?:shape\[[ \t]*(\d)[ \t]*\]|(?:size|stride)\([ \t]*(\d)[ \t]*\))`)
-	raisesIf   = regexp.MustCompile(`(?m)^[ \t]*if\b([^:]*):\s*raise\b`)
-	otherRank  = regexp.MustCompile(`\b(\w+)\.(?:ndim|dim\(\))\s*!=\s*(\d)|\blen\((\w+)\.shape\)\s*!=\s*(\d)`)
-	chainsRank = regexp.MustCompile(
-		`\bassert\b.*?\b(\w+)\.(?:ndim|dim\(\))\s*==\s*\w+\.(?:ndim|dim\(\))\s*==\s*(\d)`)
+	"triad/internal/ownfile/pyfacts"
 )
 
 // takeRank gives a Python function tensors of as many sizes as its lines say: without those that have no
@@ -122,15 +109,9 @@ func (b *Binding) withoutHeads() []string {
 
 // unpacksHeads says whether the lines call a size of a tensor a number of heads: "seq, heads, d = q.shape".
 func (b *Binding) unpacksHeads() bool {
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
-	for _, m := range unpacksShape.FindAllStringSubmatch(text, -1) {
-		for _, name := range strings.Split(m[1], ",") {
-			if namesHeads.MatchString(strings.TrimSpace(name)) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Function.said().Unpacked, func(u pyfacts.Unpacked) bool {
+		return slices.ContainsFunc(u.Names, namesHeads.MatchString)
+	})
 }
 
 // namesHeads matches what people call a number of heads, and not the size of one.
@@ -188,109 +169,28 @@ func (b *Binding) rankOfOthers(rank int) (said int) {
 // where they say two things. Functions of the file that get the tensor are looked into where it says nothing
 // itself.
 func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said int) {
-	text := untilRenamed(pythonComment.ReplaceAllString(fn.text, ""), name)
-	add := func(n int) {
-		if said != 0 && said != n {
-			n = -1
-		}
-		said = n
+	asked := fn.saidOf(name)
+	if said = asked.Rank; said == 0 && depth > 0 {
+		said = b.rankSaidInside(fn, asked.Handed, rank, depth)
 	}
-	for _, m := range unpacksShape.FindAllStringSubmatch(text, -1) {
-		if m[2] == name {
-			add(strings.Count(m[1], ",") + 1)
-		}
-	}
-	for _, m := range slices.Concat(assertsRank.FindAllStringSubmatch(text, -1),
-		chainsRank.FindAllStringSubmatch(text, -1), raisesForRank(text)) {
-		for i := 1; i+1 < len(m); i += 2 {
-			if n, err := strconv.Atoi(m[i+1]); err == nil && m[i] == name {
-				add(n)
-			}
-		}
-	}
-	quoted := regexp.QuoteMeta(name)
-	ofMatrix := regexp.MustCompile(`\btorch\.mm\(\s*` + quoted + `\b|\b` + quoted + `\.(?:mm\(|t\(\))`)
-	if ofMatrix.MatchString(text) { // torch takes nothing else there
-		add(2)
-	}
-	inner := regexp.MustCompile(`\b` + quoted +
-		`\.(?:shape\[1\]|size\(1\))\s*[!=]=\s*\w+\.(?:shape\[0\]|size\(0\))`)
-	if said == 0 && inner.MatchString(text) { // the inner sizes of two matrices
-		add(2)
-	}
-	if n := passesStrides(text, quoted); said == 0 && n > 0 {
-		add(n)
-	}
-	if said == 0 && depth > 0 {
-		said = b.rankSaidInside(fn, name, rank, depth)
-	}
-	asks := regexp.MustCompile(`\b` + quoted + `\.(?:ndim\b|dim\(\))|len\(` + quoted + `\.shape\)`)
-	if said == 0 && !asks.MatchString(text) { // a size beyond the operator's is asked for, whatever is given
-		for _, m := range indexesShape.FindAllStringSubmatch(text, -1) {
-			if n, err := strconv.Atoi(m[2] + m[3]); err == nil && m[1] == name && n >= rank {
-				said = max(said, n+1)
-			}
-		}
+	if said == 0 && asked.Reach > rank { // a size beyond the operator's is asked for, whatever is given
+		return asked.Reach
 	}
 	return said
 }
 
 // rankSaidInside is what the functions of the file say of a tensor that a function hands to them.
-func (b *Binding) rankSaidInside(fn Function, name string, rank, depth int) int {
-	lines := askingLines(fn)
-	for _, other := range b.others {
-		if other.Name == fn.Name || other.call == "" || other.form == kernelForm || other.form == moduleForm {
+func (b *Binding) rankSaidInside(fn Function, handed []pyfacts.Handed, rank, depth int) int {
+	for _, h := range handed {
+		other, param := b.handedTo(fn, h)
+		if other == nil || other.form == kernelForm || other.form == moduleForm {
 			continue
 		}
-		called := regexp.MustCompile(`\b` + regexp.QuoteMeta(other.call) + `\(`)
-		for _, at := range called.FindAllStringIndex(lines, -1) {
-			for i, argument := range argumentList(lines[at[1]:]) {
-				if i >= len(other.Params) || strings.TrimSpace(argument) != name {
-					continue
-				}
-				if n := b.rankSaidBy(other, other.Params[i].Name, rank, depth-1); n != 0 {
-					return n
-				}
-			}
+		if n := b.rankSaidBy(*other, param, rank, depth-1); n != 0 {
+			return n
 		}
 	}
 	return 0
-}
-
-// untilRenamed are the lines up to an assignment of another tensor to a name: what stands behind it speaks of
-// that.
-func untilRenamed(text, name string) string {
-	assigned := regexp.MustCompile(`(?m)^[ \t]+` + regexp.QuoteMeta(name) + `[ \t]*=([^=].*)$`)
-	for _, at := range assigned.FindAllStringSubmatchIndex(text, -1) {
-		if !keepsShape.MatchString(text[at[2]:at[3]]) {
-			return text[:at[0]]
-		}
-	}
-	return text
-}
-
-// passesStrides is how many sizes a tensor has whose strides are handed on one by one, "a.stride(0),
-// a.stride(1)", and of which the lines ask for no other size and make no other shape; 0 where they do not.
-// quoted is its name, as a pattern.
-func passesStrides(text, quoted string) int {
-	asked := map[int]bool{} // the sizes, and whether it is their stride that is asked for
-	of := regexp.MustCompile(`\b` + quoted + `\.(shape\[|size\(|stride\()[ \t]*(\d)[ \t]*[\])]`)
-	rest := of.ReplaceAllString(text, "")
-	for _, m := range of.FindAllStringSubmatch(text, -1) {
-		at, _ := strconv.Atoi(m[2])
-		asked[at] = asked[at] || m[1] == "stride("
-	}
-	other := regexp.MustCompile(`\b` + quoted + `(?:\.(?:shape|size|stride|view|reshape|flatten|squeeze|` +
-		`unsqueeze|transpose|permute|ndim|dim|T|mT|t)\b|\[)`)
-	if other.MatchString(rest) {
-		return 0
-	}
-	for n := range len(asked) {
-		if !asked[n] {
-			return 0
-		}
-	}
-	return len(asked)
 }
 
 // leads says whether a tensor of these sizes gets one more in front. Vectors beside a matrix get none.
@@ -304,10 +204,6 @@ func (b *Binding) leads(sizes []any) bool {
 	name, _ := sizes[0].(string)
 	return b.isDim(name) && !b.hasFactors(name)
 }
-
-// keepsShape matches what makes a tensor of the same sizes of one.
-var keepsShape = regexp.MustCompile(
-	`^\s*\w+(?:\.(?:contiguous|to|float|half|cuda|detach|clone|type_as)\([^()]*\))+\s*$`)
 
 // perhapsWithout lists the sizes that the tensors of a function of Python which takes none may do without.
 func (b *Binding) perhapsWithout() (all [][]string) {
@@ -327,16 +223,3 @@ func (b *Binding) perhapsWithout() (all [][]string) {
 	}
 	return slices.DeleteFunc(all, func(sizes []string) bool { return slices.Equal(sizes, b.Options.Without) })
 }
-
-// raisesForRank matches the tensors and the numbers of sizes for which lines raise where a tensor has another
-// one: "if a.ndim != 2 or b.ndim != 2: raise". What holds only together with something else says nothing.
-func raisesForRank(text string) (all [][]string) {
-	for _, m := range raisesIf.FindAllStringSubmatch(text, -1) {
-		if !joinsConditions.MatchString(m[1]) {
-			all = append(all, otherRank.FindAllStringSubmatch(m[1], -1)...)
-		}
-	}
-	return all
-}
-
-var joinsConditions = regexp.MustCompile(`\band\b|\bnot\b`)

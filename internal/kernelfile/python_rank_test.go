@@ -25,13 +25,15 @@ func TestRankThatTheLinesSay(t *testing.T) {
 		{"x = x.contiguous().to(torch.float32)\n    a, b, c = x.shape", true},
 		{"x = x.unsqueeze(0)\n    a, b, c = x.shape", false},
 		{"a, b, c = w.shape", false},
+		{"(a, b,\n     c) = x.shape", true},
+		{"s = \"\"\"\n    a, b, c = x.shape\n    \"\"\"", false},
 		{"if x.ndim != 3:\n        raise ValueError(x)", true},
 		{"if x.dtype != torch.float32 or len(x.shape) != 3: raise ValueError(x)", true},
 		{"if x.ndim != 3 and x.is_contiguous():\n        raise ValueError(x)", false},
 		{"if x.ndim != 3:\n        x = x[None]", false},
 		{"return x", false},
 	} {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		file := r.Read("import torch\ndef f(x):\n    "+c.body+"\n    return torch.exp(x)\n", nil)
 		bindings, err := Bind(file, r, s, s.Passes(), Options{})
 		if err != nil {
@@ -57,7 +59,7 @@ func TestGivesOneDType(t *testing.T) {
 		"torch.empty(x.shape, dtype=torch.half)\n    y = y.float()":                    "fp32 fp16 bf16",
 		"torch.empty(x.shape, dtype=torch.half)\n    if a:\n        return x":          "fp32 fp16 bf16",
 	} {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		text := "import torch\ndef f(x):\n    y = " + made + "\n    return y\n"
 		bindings, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{})
 		if err != nil {
@@ -101,7 +103,7 @@ func TestSizesThatPythonNeverAsks(t *testing.T) {
 		"assert q.shape == k.shape\n    kernel[grid](q, k)":         true,
 		"kernel[grid](q, k)\n    # k.shape\n    return q":           false,
 	} {
-		file := ReadPython(head + "def f(q, k):\n    " + body + "\n")
+		file := ReadPython(head+"def f(q, k):\n    "+body+"\n", parsed)
 		b := &Binding{others: file.Functions}
 		at := slices.IndexFunc(file.Functions, func(fn Function) bool { return fn.Name == "f" })
 		if got := b.pythonAsks(file.Functions[at], "k", asksDepth); got != asks {
@@ -123,7 +125,7 @@ func TestMaskThatIsAlwaysThere(t *testing.T) {
 		"causal_mask = q >= k\n    s = where(causal_mask, s, 0)": true,
 	} {
 		text := "@triton.jit\ndef kernel(q, k):\n    " + body + "\n\n\ndef f(q, k):\n    kernel[(1,)](q, k)\n"
-		fn := ReadPython(text).Functions[0]
+		fn := ReadPython(text, parsed).Functions[0]
 		if got := fn.maskedAlways("causal"); got != always {
 			t.Errorf("%s: causal %v, want %v", body, got, always)
 		}
@@ -132,17 +134,18 @@ func TestMaskThatIsAlwaysThere(t *testing.T) {
 		"def f(q, k):\n    kernel[(1,)](q, k, False)\n"
 	inner := "@triton.jit\ndef inner(q, k):\n    causal = q >= k\n\n\n" +
 		"@triton.jit\ndef outer(q, k):\n    inner(q, k)\n\n\ndef f(q, k):\n    outer[(1,)](q, k)\n"
-	if fn := ReadPython(inner).Functions[0]; !fn.maskedAlways("causal") {
+	if fn := ReadPython(inner, parsed).Functions[0]; !fn.maskedAlways("causal") {
 		t.Error("a kernel that the launched one calls is not read")
 	}
-	if fn := ReadPython(text).Functions[0]; fn.maskedAlways("causal") {
+	if fn := ReadPython(text, parsed).Functions[0]; fn.maskedAlways("causal") {
 		t.Error("a kernel with a parameter for the switch is taken to have it on")
 	}
 }
 
 // People write casual for causal.
 func TestMisspelledSwitch(t *testing.T) {
-	fn := Function{python: python{kernels: "def k(q):\n    casual_mask = rows >= columns\n"}}
+	text := "@triton.jit\ndef k(q):\n    casual_mask = rows >= columns\n\n\ndef f(q):\n    k[(1,)](q)\n"
+	fn := ReadPython(text, parsed).Functions[0]
 	found := ""
 	for _, word := range spellings("causal") {
 		if fn.maskedAlways(word) {
@@ -165,7 +168,7 @@ def attention(q, k, v, causal=False):
     return torch.softmax(s, -1) @ v
 `
 	for columns, want := range map[string]bool{"n": true, "k.shape[2]": false} {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		all, err := Bind(r.Read(strings.ReplaceAll(text, "COLUMNS", columns), nil), r, headsAndTokens(t),
 			[]op.Pass{op.Forward}, Options{})
 		if err != nil {

@@ -9,9 +9,6 @@ import (
 	"triad/internal/op"
 )
 
-// returnedTuple matches a return of several values in one line.
-var returnedTuple = regexp.MustCompile(`(?m)^[ \t]+return[ \t]+([^\n]*,[^\n]*?)[ \t]*$`)
-
 // returnedList matches what an extension returns in braces or as a tuple, and returnLine every return.
 var (
 	returnedList = regexp.MustCompile(
@@ -32,25 +29,28 @@ func (b *Binding) returnedNames() []string {
 	if b.Function.Kind != Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
 		return nil
 	}
-	tuples, every, text := returnedTuple, returns, ownLines(b.Function.text)
-	if extension {
-		if !slices.Equal(b.DTypes(), []string{"fp32"}) {
+	if !extension {
+		if b.Function.form == appliedTo {
 			return nil
 		}
-		var words []string
-		for _, t := range b.Function.body {
-			words = append(words, t.text)
-		}
-		tuples, every, text = returnedList, returnLine, strings.Join(words, " ")
+		return b.Function.said().Tuple
 	}
-	matches := tuples.FindAllStringSubmatch(text, -1)
-	if len(matches) == 0 || len(matches) != len(every.FindAllString(text, -1)) {
+	if !slices.Equal(b.DTypes(), []string{"fp32"}) {
+		return nil
+	}
+	var words []string
+	for _, t := range b.Function.body {
+		words = append(words, t.text)
+	}
+	text := strings.Join(words, " ")
+	matches := returnedList.FindAllStringSubmatch(text, -1)
+	if len(matches) == 0 || len(matches) != len(returnLine.FindAllString(text, -1)) {
 		return nil
 	}
 	var names []string
 	for i, m := range matches {
 		var these []string
-		for _, item := range argumentList(withoutParentheses(m[1])) {
+		for _, item := range argumentList(m[1]) {
 			name := ""
 			if word := plainName.FindStringSubmatch(strings.TrimSpace(item)); word != nil {
 				name = word[1]
@@ -223,4 +223,26 @@ func (b *Binding) pythonChoices() (lines []string) {
 		}
 	}
 	return lines
+}
+
+// givesDType is the dtype in which a function of Python makes what it gives, whatever it takes; "" where the
+// lines do not say one.
+func (b *Binding) givesDType() string {
+	if b.Function.Kind != Python || b.Function.form == appliedTo {
+		return ""
+	}
+	follows := len(b.outputs) > 0 && (b.outputs[0].DType == "" || b.outputs[0].DType == "$1")
+	if d := b.Function.said().MadeAs; d != "" && follows {
+		return d
+	}
+	if b.Function.said().MakesFP32 {
+		return "fp32"
+	}
+	return ""
+}
+
+// returnsItself says whether an input is what a function of Python returns: it gets a copy.
+func (b *Binding) returnsItself(a Argument) bool {
+	return a.Role == Input && b.Function.Kind == Python && b.Function.form == plainForm &&
+		b.Pass == op.Forward && slices.Contains(b.Function.said().GivesBack, a.Name)
 }

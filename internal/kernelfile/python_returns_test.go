@@ -12,7 +12,7 @@ import (
 // returnsOf binds a function that ends so, of the operator of the catalogue with these outputs.
 func returnsOf(t *testing.T, outputs, lines string) *Binding {
 	t.Helper()
-	r := Request{Path: "mine.py"}
+	r := Request{Path: "mine.py", Parse: parsed}
 	for _, o := range catalog.All() {
 		var names, parameters []string
 		for _, out := range o.Spec.OutputSpecs {

@@ -40,7 +40,7 @@ func namedAsInSpec(spec *op.Spec) string {
 func TestPythonShimKnowsItsSizes(t *testing.T) {
 	assigned, used := regexp.MustCompile(`(?m)^    (dim_\w+) = `), regexp.MustCompile(`\bdim_\w+`)
 	for _, o := range catalog.All() {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		bindings, err := Bind(r.Read(namedAsInSpec(o.Spec), nil), r, o.Spec, o.Spec.Passes(), Options{})
 		if err != nil {
 			continue // some inputs are not passed so
@@ -65,7 +65,7 @@ func TestPythonShimKnowsItsSizes(t *testing.T) {
 func TestPythonShapesFollowTheAttribute(t *testing.T) {
 	seen := 0
 	for _, o := range catalog.All() {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		bindings, err := Bind(r.Read(namedAsInSpec(o.Spec), nil), r, o.Spec, o.Spec.Passes(), Options{})
 		if err != nil {
 			continue

@@ -1,69 +1,112 @@
 package kernelfile
 
 import (
-	"regexp"
+	"cmp"
+	"errors"
 	"slices"
 	"strings"
+
+	"triad/internal/ownfile/pyfacts"
 )
 
-var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
-
 // ReadPython lists what a Python file defines at its top and can be called: functions, autograd functions and
-// modules, and kernels of Triton that nothing launches.
-func ReadPython(text string) *File {
-	text = withoutGuards(text)
+// modules, and kernels of Triton that nothing launches. parse gives what Python's parser says of the text.
+func ReadPython(text string, parse pyfacts.Parser) *File {
+	facts := parse(text)
 	f := &File{
-		literals: literals(pythonComment, text), dtypes: askedDTypes(text),
-		Adds: strings.Contains(text, "atomic_add("), text: text,
-		narrow: namesNarrow(pythonComment, text), words: strings.ToLower(text),
+		literals: literals(pythonComment, text), dtypes: facts.DTypes, text: cmp.Or(facts.Text, text),
+		Adds: strings.Contains(text, "atomic_add("), narrow: namesNarrow(pythonComment, text),
+		words: strings.ToLower(text), unpacked: facts.Unpacked,
 	}
-	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
-		name := text[at[2]:at[3]]
-		if strings.HasPrefix(name, "_") || decoratedKernel(text[:at[0]]) {
-			continue
-		}
-		fn := Function{
-			Name: name, Kind: Python, Line: 1 + strings.Count(text[:at[0]], "\n"),
-			Params: pythonParams(argumentList(text[at[1]:])),
-			python: python{call: name, text: pythonBlock(text, at[0])},
-		}
-		fn.Text = "def " + name + "(" + joinParams(fn.Params) + ")"
-		fn.readAddresses(text)
-		fn.markReread(text)
-		fn.returns = fn.givesItsOwn()
-		unpacked(&fn)
-		f.Functions = append(f.Functions, fn)
+	if facts.Error != "" {
+		f.badLine = errors.New(facts.Error)
 	}
-	f.readClasses(text)
-	kernels := kernelsIn(text)
-	for i := range f.Functions {
-		fn := &f.Functions[i]
-		fn.kernels = kernelsLaunched(fn.text, kernels)
-		fn.markTensors(kernels)
+	for _, fact := range facts.Functions {
+		f.Functions = append(f.Functions, pythonFunction(fact))
 	}
-	f.readKernels(text)
 	return f
 }
 
-// decoratedKernel says whether the decorators right above a definition make it a kernel of Triton.
-func decoratedKernel(before string) bool {
-	before = strings.TrimRight(before, "\n")
-	for before != "" { // from its end: a file may have thousands of definitions
-		begin := strings.LastIndexByte(before, '\n') + 1
-		line := before[begin:]
-		switch {
-		case strings.HasPrefix(line, "@"):
-			if strings.Contains(line, "jit") {
-				return true
-			}
-		case strings.HasPrefix(line, PythonSign):
-		case strings.TrimSpace(line) == "", !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, ")") &&
-			!strings.HasPrefix(line, "]"):
-			return false
-		}
-		before = before[:max(begin-1, 0)]
+func pythonFunction(fact pyfacts.Function) Function {
+	fn := Function{
+		Name: fact.Name, Kind: Python, Line: fact.Line, Text: fact.Signature, Params: pythonParams(fact),
+		returns: fact.MakesResult && (fact.Form == pyfacts.Plain || fact.Form == pyfacts.Packed),
+		python: python{
+			facts: &fact, form: fact.Form, call: fact.Call, text: fact.Code,
+			kernels: fact.Kernels,
+		},
 	}
-	return false
+	for _, words := range []string{fact.GridWords, fact.Text} {
+		m := gridInText.FindAllStringSubmatch(words, -1)
+		if len(m) > 0 && fn.form == kernelForm {
+			fn.grid = m[len(m)-1][1]
+		}
+	}
+	return fn
+}
+
+// said are the facts of a function of Python; none of another one.
+func (fn *Function) said() *pyfacts.Function {
+	if fn.facts == nil {
+		return &pyfacts.Function{}
+	}
+	return fn.facts
+}
+
+// saidOf is what the lines of a function say of a parameter.
+func (fn *Function) saidOf(name string) pyfacts.Param {
+	for _, p := range fn.said().Params {
+		if p.Name == name {
+			return p
+		}
+	}
+	return pyfacts.Param{}
+}
+
+// pythonParams are the parameters of a function. What a kernel that it launches takes for a pointer is a
+// tensor: def solution(A, B, C, N, K) says no types.
+func pythonParams(fn pyfacts.Function) (params []Param) {
+	for _, fact := range fn.Params {
+		p := Param{
+			Name: fact.Name, Text: fact.Text, Optional: fact.Optional, byName: fact.ByName, path: fact.Path,
+			called: fact.Called,
+		}
+		p.takeType(fact)
+		switch {
+		case fact.Place == "weight":
+			p.Base, p.Pointer, p.Const, p.Untyped, p.place = "void", true, true, false, inWeight
+		case fact.Place == "init":
+			p.place = inInit
+		case fn.Form == pyfacts.Kernel:
+			p.takeUse(fact)
+		case fn.Form == pyfacts.Plain:
+			p.reread = fact.Reread
+			if p.Base == "int" && fact.Address {
+				p.Base, p.Pointer, p.address = "void", true, true
+			}
+		}
+		if fact.Tensor && p.Untyped && !p.Optional && p.place == inCall {
+			p.Untyped, p.Pointer, p.Base = false, true, "void"
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+// takeType takes the type that an annotation or a default says.
+func (p *Param) takeType(fact pyfacts.Param) {
+	switch value := fact.Default; {
+	case strings.Contains(fact.Annotation, "Tensor"):
+		p.Pointer, p.Base = true, "void"
+	case slices.Contains([]string{"int", "float", "bool"}, fact.Annotation):
+		p.Base = fact.Annotation
+	case value == "True", value == "False":
+		p.Base = "bool"
+	case strings.Contains(value, ".") && !strings.Contains(value, "torch"):
+		p.Base = "float"
+	default:
+		p.Untyped = true
+	}
 }
 
 // argumentList cuts what follows an opening parenthesis at its commas, up to the closing one, without
@@ -99,84 +142,4 @@ func argumentList(text string) []string {
 		word.WriteByte(c)
 	}
 	return append(parts, word.String())
-}
-
-// pythonParam reads one parameter; false for *, / and what takes any number of arguments.
-func pythonParam(text string) (Param, bool) {
-	text = strings.Join(strings.Fields(text), " ")
-	declared, value, optional := strings.Cut(text, "=")
-	name, annotation, _ := strings.Cut(declared, ":")
-	name, annotation = strings.TrimSpace(name), strings.TrimSpace(annotation)
-	if name == "" || name == "/" || strings.HasPrefix(name, "*") {
-		return Param{}, false
-	}
-	p := Param{Name: name, Text: text, Optional: optional}
-	value = strings.TrimSpace(value)
-	switch {
-	case strings.Contains(annotation, "Tensor"):
-		p.Pointer, p.Base = true, "void"
-	case annotation == "int":
-		p.Base = "int"
-	case annotation == "float":
-		p.Base = "float"
-	case annotation == "bool", value == "True", value == "False":
-		p.Base = "bool"
-	case strings.ContainsAny(value, ".") && !strings.Contains(value, "torch"):
-		p.Base = "float"
-	default:
-		p.Untyped = true
-	}
-	return p, true
-}
-
-var (
-	castPointer = regexp.MustCompile(`pointer_type\(\s*tl\.(\w+)`)
-	assertDType = regexp.MustCompile(`(?m)^\s*assert\b.*\.dtype\s*(?:==|in)\s*(.*)$`)
-	raiseDType  = regexp.MustCompile(
-		`(?m)^[ \t]*if\b(.*\.dtype\s*(?:!=|not in)\s*.*):[ \t]*\n?[ \t]*raise\b`)
-	eachCondition = regexp.MustCompile(`\b(?:or|and)\b`)
-	dtypeOfTorch  = regexp.MustCompile(`torch\.(\w+)`)
-)
-
-// torchDTypes are our names of torch's and Triton's dtypes.
-var torchDTypes = map[string]string{
-	"float64": "fp64", "double": "fp64", "float32": "fp32", "float": "fp32",
-	"float16": "fp16", "half": "fp16", "bfloat16": "bf16",
-}
-
-// askedDTypes are the dtypes that a file's lines ask for: pointers that are cast to one, and asserts.
-func askedDTypes(text string) []string {
-	text = pythonComment.ReplaceAllString(text, "")
-	var words []string
-	for _, m := range castPointer.FindAllStringSubmatch(text, -1) {
-		words = append(words, m[1])
-	}
-	for _, m := range slices.Concat(assertDType.FindAllStringSubmatch(text, -1), raisesDType(text)) {
-		for _, d := range dtypeOfTorch.FindAllStringSubmatch(m[1], -1) {
-			words = append(words, d[1])
-		}
-	}
-	var all []string
-	for _, w := range words {
-		if d := torchDTypes[w]; d != "" && !slices.Contains(all, d) {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
-// raisesDType matches the conditions under which lines raise for a dtype alone, "if x.dtype != torch.float16:
-// raise ValueError". One that asks for something else besides says nothing.
-func raisesDType(text string) (all [][]string) {
-	for _, m := range raiseDType.FindAllStringSubmatch(text, -1) {
-		parts := eachCondition.Split(m[1], -1)
-		other := func(part string) bool {
-			return !strings.Contains(part, ".dtype") || !strings.Contains(part, "!=") &&
-				!strings.Contains(part, "not in")
-		}
-		if !slices.ContainsFunc(parts, other) {
-			all = append(all, m)
-		}
-	}
-	return all
 }

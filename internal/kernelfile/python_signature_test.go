@@ -18,7 +18,7 @@ def _hidden(x): pass
 def solve(x: torch.Tensor,  # a comment, with a comma
           weight, bias=None, *, eps: float = 1e-5, text="a,b)"):
     def inner(y): pass
-`)
+`, parsed)
 	if len(f.Functions) != 1 || f.Functions[0].Name != "solve" || len(f.Functions[0].Params) != 5 ||
 		f.Functions[0].Line != 8 {
 		t.Fatalf("%+v", f.Functions)
@@ -41,11 +41,11 @@ func TestPythonDTypes(t *testing.T) {
 		"def f(x):\n    # assert x.dtype == torch.float32\n    y = x.to(torch.float32)\n": "",
 		"def f(x):\n    assert x.shape[0] == 3\n    assert x.dtype == y.dtype\n":          "",
 	} {
-		if got := strings.Join(ReadPython(text).dtypes, " "); got != want {
+		if got := strings.Join(ReadPython(text, parsed).dtypes, " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	r := Request{Path: "mine.py"}
+	r := Request{Path: "mine.py", Parse: parsed}
 	text := "def f(x):\n    assert x.dtype == torch.float32\n    return x\n"
 	all, err := Bind(r.Read(text, nil), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 	if err != nil || strings.Join(all[0].DTypes(), " ") != "fp32" {

@@ -2,11 +2,11 @@ package kernelfile
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // goesWithout says whether a function of PyTorch that is given its sizes as numbers is given none for a size
@@ -82,32 +82,18 @@ func (b *Binding) whereFactorsAre() []condition {
 // pythonSquares are the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".
 func (fn *Function) pythonSquares() map[string]bool {
 	all := map[string]bool{}
-	text := pythonComment.ReplaceAllString(fn.text, "")
-	for _, p := range fn.Params {
-		name := regexp.QuoteMeta(p.Name)
-		square := regexp.MustCompile(`\b` + name + `[ \t]*\*(?:[ \t]*` + name + `|\*[ \t]*2)\b`)
-		if square.MatchString(text) {
-			all[p.Name] = true
-		}
+	for _, p := range fn.said().Params {
+		all[p.Name] = all[p.Name] || p.Squared
 	}
-	if side := fn.sideOfSquare(text); side != "" {
+	if side := fn.sideOfSquare(); side != "" {
 		all[side] = true
-	}
-	for _, m := range gridOfSquare.FindAllStringSubmatch(text, -1) {
-		if m[1] == m[2] { // as many tiles of rows as of columns
-			all[m[1]] = true
-		}
 	}
 	return all
 }
 
-// gridOfSquare matches two sizes of a grid: "(cdiv(n, BLOCK_M), cdiv(n, BLOCK_N))".
-var gridOfSquare = regexp.MustCompile(
-	`\bcdiv\(\s*(\w+)\s*,[^(),\n]*\)\s*,\s*(?:triton\.|tl\.)?cdiv\(\s*(\w+)\s*,[^(),\n]*\)`)
-
 // sideOfSquare is the only size that a function takes, where the only size of a kernel that it launches is
 // the length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with.
-func (fn *Function) sideOfSquare(text string) string {
+func (fn *Function) sideOfSquare() string {
 	sizes := func(params []Param) (names []string) {
 		for _, p := range params {
 			if p.isInteger() && !p.Optional && p.place == inCall {
@@ -117,64 +103,11 @@ func (fn *Function) sideOfSquare(text string) string {
 		return names
 	}
 	mine := sizes(fn.Params)
-	at := definition.FindStringIndex(fn.kernels)
-	if len(mine) != 1 || at == nil || strings.Contains(fn.kernels[at[1]:], "\ndef ") {
+	of := sizes(pythonParams(pyfacts.Function{Form: pyfacts.Kernel, Params: fn.said().OnlyKernel}))
+	side := func(p pyfacts.Param) bool { return p.Side && p.Name == of[0] }
+	if len(mine) != 1 || len(of) != 1 || !slices.ContainsFunc(fn.said().OnlyKernel, side) ||
+		strings.Contains(fn.text, "//") {
 		return ""
-	}
-	of := sizes(kernelParams(pythonParams(argumentList(fn.kernels[at[1]:])), fn.kernels))
-	if len(of) != 1 {
-		return ""
-	}
-	n := regexp.QuoteMeta(of[0])
-	rows := regexp.MustCompile(`(\w+)\[:,[ \t]*None\][ \t]*\*[ \t]*` + n +
-		`[ \t]*\+[ \t]*(\w+)\[None,[ \t]*:\]`).FindStringSubmatch(fn.kernels)
-	if rows == nil || strings.Contains(text, "//") {
-		return ""
-	}
-	for _, side := range rows[1:] {
-		below := regexp.MustCompile(`\b` + side + `(?:\[[^\]\n]*\])?[ \t]*<[ \t]*` + n + `\b`)
-		if !below.MatchString(fn.kernels) {
-			return ""
-		}
 	}
 	return mine[0]
 }
-
-// markReread notes the tensors whose new values are made of those that are there: "C[:] = a @ b + beta * C",
-// "C *= beta", "addmm(C, a, b, out=C)", or a kernel of the file that loads what it stores. text is the whole
-// file.
-func (fn *Function) markReread(text string) {
-	for i := range fn.Params {
-		p := &fn.Params[i]
-		name := regexp.QuoteMeta(p.Name)
-		again := regexp.MustCompile(`(?m)^[ \t]+` + name + `(?:\[[^\]\n]*\])?[ \t]*[-+*/]=|` +
-			`^[ \t]+` + name + `\[[^\]\n]*\][ \t]*=[^=\n]*\b` + name + `\b|\b` +
-			name + `\.(?:copy_\([^\n]*\b` + name + `\b|mul_\(|add_\(|addmm_\()`)
-		loaded := regexp.MustCompile(`\btl\.load\([ \t]*` + strings.ToLower(name) + `(?:_|\b)`)
-		lines := pythonComment.ReplaceAllString(fn.text, "")
-		p.reread = again.MatchString(lines) || readIntoItself(lines, p.Name) ||
-			strings.Contains(text, "tl.store(") && loaded.MatchString(text)
-	}
-}
-
-// readIntoItself says whether a call is given a tensor and writes into it: "torch.addmm(C, A, B, out=C)".
-func readIntoItself(lines, name string) bool {
-	into := regexp.MustCompile(`^\s*out\s*=\s*` + regexp.QuoteMeta(name) + `\s*$`)
-	word := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
-	for _, at := range called.FindAllStringIndex(lines, -1) {
-		written, read := false, false
-		for _, argument := range argumentList(lines[at[1]:]) {
-			if into.MatchString(argument) {
-				written = true
-			} else if word.MatchString(argument) {
-				read = true
-			}
-		}
-		if written && read {
-			return true
-		}
-	}
-	return false
-}
-
-var called = regexp.MustCompile(`\btorch(?:\.\w+)+\(`)

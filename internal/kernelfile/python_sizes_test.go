@@ -19,7 +19,7 @@ func TestLinesOfPython(t *testing.T) {
 		"x = tl.load(c_ptr); tl.store(c_ptr, x)": {reread: true},
 		"x = tl.load(a_ptr); tl.store(c_ptr, x)": {},
 	} {
-		f := ReadPython("def solve(A, C, N: int, M: int):\n    " + line + "\n")
+		f := ReadPython("def solve(A, C, N: int, M: int):\n    "+line+"\n", parsed)
 		fn := f.Functions[0]
 		if got := fn.pythonSquares()["N"]; got != want.square {
 			t.Errorf("%s: the square of N: %v", line, got)

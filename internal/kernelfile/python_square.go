@@ -1,15 +1,10 @@
 package kernelfile
 
 import (
-	"regexp"
 	"slices"
 
 	"triad/internal/op"
 )
-
-// madeLike matches a tensor that is made like another one: torch.zeros(x.size()), torch.empty_like(x).
-var madeLike = regexp.MustCompile(
-	`=\s*torch\.(?:empty|zeros|ones)(?:_like\(\s*(\w+)|\(\s*(\w+)\.(?:shape|size\(\)))\s*[,)]`)
 
 // mayBeSquare says whether a function of Python may be meant for squares alone: it makes its result like an
 // input that other sizes decide over, and takes no sizes.
@@ -19,15 +14,10 @@ func (b *Binding) mayBeSquare() bool {
 		return false
 	}
 	gives := b.shape(b.outputs[b.required()[0]])
-	for _, m := range madeLike.FindAllStringSubmatch(askingLines(b.Function), -1) {
-		for _, a := range b.Args {
-			if a.Role == Input && (a.Name == m[1] || a.Name == m[2]) &&
-				!slices.Equal(b.shape(b.inputs[a.Index]), gives) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Role == Input && slices.Contains(b.Function.said().Like, a.Name) &&
+			!slices.Equal(b.shape(b.inputs[a.Index]), gives)
+	})
 }
 
 // asSquares are the readings with square matrices: as many sizes as they have, and without those that are 1.

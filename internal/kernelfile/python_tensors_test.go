@@ -21,7 +21,7 @@ func TestLinesOfAnotherOperator(t *testing.T) {
 		added:  {rowsAndCols(t), "what B stands for is not clear"},
 		turned: {withTables(t), "it wants the angles"},
 	} {
-		_, err := Bind(ReadPython(text), Request{}, c.spec, []op.Pass{op.Forward}, Options{})
+		_, err := Bind(ReadPython(text, parsed), Request{}, c.spec, []op.Pass{op.Forward}, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", text, err, c.want)
 		}
@@ -43,7 +43,8 @@ func withTables(t *testing.T) *op.Spec {
 // A function that Triton tells of a launch is none to judge.
 func TestLaunchHooksAreLeftOut(t *testing.T) {
 	text := "def describe(grid, metadata, args):\n    return {}\n\n\ndef rows(x):\n    return torch.exp(x)\n"
-	bindings, err := Bind(ReadPython(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	file := ReadPython(text, parsed)
+	bindings, err := Bind(file, Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 	if err != nil || len(bindings) != 1 || bindings[0].Function.Name != "rows" {
 		t.Errorf("%v: %d bindings", err, len(bindings))
 	}
@@ -54,7 +55,7 @@ const guardedScale = `if triton is not None:
     def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
         at = tl.arange(0, BLOCK)
         tl.store(y_ptr + at, 2 * tl.load(x_ptr + at, mask=at < n), mask=at < n)
-
+AFTER
 
 def solution(A, C, N: int):
     scale[(1,)](A, y_ptr=C, n=N, BLOCK=1024)
@@ -65,7 +66,12 @@ func TestKernelsSayTensors(t *testing.T) {
 	for guard, want := range map[string]bool{
 		"if triton is not None:": true, "try:": true, "if HAS_CUDA:  # else none": true, "if False:": false,
 	} {
-		f := ReadPython(strings.Replace(guardedScale, "if triton is not None:", guard, 1))
+		after := ""
+		if guard == "try:" {
+			after = "except ImportError:\n    pass\n"
+		}
+		f := ReadPython(strings.NewReplacer("if triton is not None:", guard, "AFTER", after).
+			Replace(guardedScale), parsed)
 		fn := f.Functions[len(f.Functions)-1]
 		if fn.Name == "scale" {
 			fn = f.Functions[0]

@@ -45,8 +45,8 @@ extern "C" void plain(const float *x, float *y, int rows, int cols) { }`
 		t.Fatal(err)
 	}
 	shim := CUDAShim("mine.cu", "mine/mine:run#2", all)
-	if !strings.Contains(shim, "::run(static_cast<int>(2), ") {
-		t.Errorf("2 is not passed:\n%s", shim)
+	if given := givenIn(t, all[0]); !strings.Contains(given, "slot 0 is 2\n") {
+		t.Errorf("2 is not passed:\n%s%s", shim, given)
 	}
 	if said := all[0].Describe(); !strings.Contains(said, "v is 2, which chooses the kernel") {
 		t.Error(said)

@@ -39,7 +39,7 @@ func (b *Binding) saidAlike() [][]string {
 // shapesAlike are the sizes that lie at one place of two tensors whose shapes the lines compare: "assert
 // q.shape == k.shape".
 func (b *Binding) shapesAlike() (groups [][]string) {
-	text := pythonComment.ReplaceAllString(docstring.ReplaceAllString(b.Function.text, ""), "") + "\n"
+	text := b.Function.text + "\n"
 	for _, one := range b.Args {
 		for _, other := range b.Args {
 			if one.Role != Input || other.Role != Input || one.Index >= other.Index {
@@ -71,8 +71,8 @@ func comparesShapes(text, one, other string) bool {
 // saidSizes are the names that the words of a function give the sizes of the operator, each once.
 func (b *Binding) saidSizes() map[string][]string {
 	all := map[string][]string{}
-	words := slices.Concat(docstring.FindAllString(b.Function.text, -1),
-		pythonComment.FindAllString(b.Function.text, -1))
+	words := slices.Concat(docstring.FindAllString(b.Function.said().Text, -1),
+		pythonComment.FindAllString(b.Function.said().Text, -1))
 	for _, line := range strings.Split(strings.Join(words, "\n"), "\n") {
 		at := sizesOfTensor.FindStringSubmatchIndex(line)
 		if at == nil {

@@ -24,7 +24,7 @@ def attention(q, k, v):
 		"queries (B, H, T, D)\n    keys (B, H, T)": false,
 		"no words": false,
 	} {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		all, err := Bind(r.Read(strings.ReplaceAll(text, "WORDS", words), nil), r, headsAndTokens(t),
 			[]op.Pass{op.Forward}, Options{})
 		if err != nil {

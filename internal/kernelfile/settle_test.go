@@ -65,7 +65,7 @@ type settleCases struct {
 func TestSettle(t *testing.T) {
 	for _, c := range readTable[settleCases](t, "settle.toml").Cases {
 		options := apply(t, Options{}, c.Said)
-		r := Request{}
+		r := Request{Parse: parsed}
 		if c.Python {
 			r.Path = "mine.py"
 		}

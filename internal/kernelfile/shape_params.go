@@ -54,32 +54,7 @@ func (b *Binding) takeShapeCount(a *Argument) bool {
 func (b *Binding) shapeCode(a Argument, at int) string {
 	var sizes []string
 	for _, d := range dimsOf(a.Target) {
-		sizes = append(sizes, b.dimCode(d))
+		sizes = append(sizes, b.sizeCode(d))
 	}
 	return fmt.Sprintf("triad_own::listed<%s, %d>({%s})", a.Base, at, strings.Join(sizes, ", "))
-}
-
-// listedCode is the function of the shim that shapeCode calls.
-const listedCode = `
-// Sizes in memory that the host and the device read. A call before this one may still read others.
-template <typename T, int place> T *listed(std::initializer_list<int64_t> sizes) {
-	static T *at = nullptr;
-	if (at == nullptr && cudaMallocManaged(&at, 8 * sizeof(T)) != cudaSuccess) return nullptr;
-	bool waited = false;
-	T *to = at;
-	for (int64_t size : sizes) {
-		if (*to != static_cast<T>(size)) {
-			if (!waited) cudaDeviceSynchronize();
-			waited = true;
-			*to = static_cast<T>(size);
-		}
-		to++;
-	}
-	return at;
-}
-`
-
-// takesShape says whether a function takes a pointer to sizes.
-func (b *Binding) takesShape() bool {
-	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Size && a.Pointer })
 }

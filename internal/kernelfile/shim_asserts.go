@@ -5,27 +5,6 @@ import (
 	"regexp"
 )
 
-// assertCode lets a failed assert of host code decline the call: it asks for sizes, since host code does not
-// see the values of tensors. One in a kernel fails as it would, which is a
-// decline where its text speaks of sizes alone (SaysSizes).
-const assertCode = `struct declined : std::exception {
-	const char *what() const noexcept override { return "an assert does not hold"; }
-};
-[[noreturn]] inline __host__ __device__ void assert_fails(const char *text, const char *file, unsigned line,
-                                                          const char *function) {
-#if defined(__CUDA_ARCH__)
-	__assert_fail(text, file, line, function);
-#else
-#if !defined(__NVCC__)
-	if (cuemu_in_kernel()) __assert_fail(text, file, line, function);
-#endif
-	std::fprintf(stderr, "%s:%u: %s: Assertion \x60%s' failed.\n", file, line, function, text);
-	throw declined();
-#endif
-}
-
-`
-
 // returnsFalse says whether a function returns a bool by the words before its name, and false in its body.
 func returnsFalse(before, body []token) bool {
 	words := trimWords(before)

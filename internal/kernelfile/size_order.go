@@ -42,9 +42,6 @@ func (b *Binding) mayExchange() bool {
 }
 
 var (
-	unpackedSizes = regexp.MustCompile(
-		`(?m)^[ \t]*\(?(\w+(?:[ \t]*,[ \t]*\w+){2,3})\)?[ \t]*=[ \t]*(\w+)\.(?:shape|size\(\))` +
-			`[ \t]*(?:#.*)?$`)
 	sizesInWords = regexp.MustCompile(`[\[(]\s*(\w+(?:\s*,\s*\w+){2,3})\s*[\])]`)
 	docstring    = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
 )
@@ -66,13 +63,13 @@ func (f *File) sizeLists(b *Binding, count int) [][]string {
 	comments := f.comments
 	if b.Function.Kind == Python {
 		comments = slices.Concat(pythonComment.FindAllString(f.text, -1), docstring.FindAllString(f.text, -1))
-		for _, m := range unpackedSizes.FindAllStringSubmatch(f.text, -1) {
-			named := func(tensor string) bool { return score(b.Spec, b.Pass, m[2], tensor) > scoreWeak }
+		for _, u := range f.unpacked {
+			named := func(tensor string) bool { return score(b.Spec, b.Pass, u.Of, tensor) > scoreWeak }
 			taken := func(a Argument) bool {
-				return a.Name == m[2] && slices.Contains(b.Spec.Own.Tokens, a.Target)
+				return a.Name == u.Of && slices.Contains(b.Spec.Own.Tokens, a.Target)
 			}
 			if slices.ContainsFunc(b.Spec.Own.Tokens, named) || slices.ContainsFunc(b.Args, taken) {
-				add(m[1])
+				add(strings.Join(u.Names, ","))
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func TestSizeOrder(t *testing.T) {
 		"x = f(B, S, H, D)":                               "",
 	} {
 		text := "def attention(q, k, v):\n    " + words + "\n    return q\n"
-		all, err := Bind(ReadPython(text), Request{Path: "mine.py"}, headsAndTokens(t),
+		all, err := Bind(ReadPython(text, parsed), Request{Path: "mine.py", Parse: parsed}, headsAndTokens(t),
 			[]op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", words, err)
@@ -51,7 +51,7 @@ func TestSizeOrder(t *testing.T) {
 func TestModelWidth(t *testing.T) {
 	const text = "def solve(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, output: torch.Tensor, " +
 		"N: int, d_model: int, h: int):\n    pass\n"
-	all, err := Bind(ReadPython(text), Request{Path: "mine.py"}, headsAndTokens(t),
+	all, err := Bind(ReadPython(text, parsed), Request{Path: "mine.py", Parse: parsed}, headsAndTokens(t),
 		[]op.Pass{op.Forward}, Options{})
 	if err != nil {
 		t.Fatal(err)

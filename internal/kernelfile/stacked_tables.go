@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // unsqueezes matches what puts a size of 1 into a table: cos = cos.unsqueeze(1). The place may be a
@@ -22,7 +21,7 @@ func (b *Binding) stacked(a Argument) bool {
 	if slices.ContainsFunc(b.Args, func(o Argument) bool { return o.Role == Input && o.Form == ByToken }) {
 		heads = "1"
 	}
-	text := pythonComment.ReplaceAllString(b.Function.text, "")
+	text := b.Function.text
 	for _, m := range unsqueezes.FindAllStringSubmatch(text, -1) {
 		if m[1] == a.Name && b.presetOf(m[2]) == heads {
 			return true
@@ -43,11 +42,8 @@ func (b *Binding) stackedSentences() []string {
 
 // presetOf is a number, or the one that a parameter has where a caller gives none.
 func (b *Binding) presetOf(word string) string {
-	for _, p := range b.Function.Params {
-		if p.Name == word {
-			_, value, _ := strings.Cut(p.Text, "=")
-			return strings.TrimSpace(value)
-		}
+	if p := b.Function.saidOf(word); p.Name != "" {
+		return p.Default
 	}
 	return word
 }

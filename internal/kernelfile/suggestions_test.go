@@ -21,7 +21,7 @@ func TestLinesOfRefusals(t *testing.T) {
 	}
 	applied := 0
 	for _, text := range texts {
-		r := Request{Path: text[0]}
+		r := Request{Path: text[0], Parse: parsed}
 		file := r.Read(text[1], nil)
 		for _, name := range catalog.Names() {
 			s := spec(t, name)

@@ -37,5 +37,5 @@ func (b *Binding) partsTokens(tensor string, parts int) bool {
 		`\b%[1]s\[[ \t]*:[ \t]*,[ \t]*:[ \t]*,[ \t]*%[2]d[ \t]*[\],]|`+
 		`\b%[1]s\[[ \t]*\.\.\.[ \t]*,[ \t]*%[2]d[ \t]*,[ \t]*:[ \t]*,[ \t]*:[ \t]*\]|`+
 		`\btorch\.unbind\([ \t]*%[1]s,[ \t]*(?:dim[ \t]*=[ \t]*)?(?:2|-3)[ \t]*\)`, name, parts-1))
-	return parting.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
+	return parting.MatchString(b.Function.text)
 }

@@ -15,7 +15,7 @@ func TestThreeInOneTensor(t *testing.T) {
 		"qkv.unbind(0)": false, "qkv[:, 0], qkv[:, 1]": false,
 	} {
 		text := "def f(qkv):\n    q, k, v = " + parted + "\n    return q + k + v\n"
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		bindings, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{})
 		if got := err == nil && strings.Contains(PythonShim("mine.py", "mine/mine", bindings),
 			"_MODULE.f(torch.stack((in_q, in_k, in_v), dim=2))"); got != stacked {

@@ -38,8 +38,8 @@ func TestPyTorchExtension(t *testing.T) {
 	}
 	code := CUDAShim("mine.cu", "mine/mine", bindings)
 	for _, want := range []string{
-		`#include "torch/extension.h"`,
-		"triad_own_tensor_0 = triad_own::tensor(triad_own::in(triad_own_call, 0));",
+		`#include "own_extension.cuh"`,
+		"triad_own_tensor_0 = triad_own::tensor(triad_own::tensor_of(triad_own_call, 0));",
 		"triad_own::store(triad_own_call, {0}, ::run_cuda(triad_own_tensor_0))", "/*outputs*/ 1u",
 	} {
 		if !strings.Contains(code, want) {

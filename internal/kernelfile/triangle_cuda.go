@@ -24,8 +24,7 @@ func (b *Binding) squareUnderSwitch() []condition {
 		}
 		dims := dimsOf(b.Spec.Own.Triangle[name])
 		all = append(all, condition{
-			fmt.Sprintf("triad_own::attribute(triad_own_call, %d) == 0 || %s == %s", b.Args[i].Index,
-				b.dimCode(dims[0]), b.dimCode(dims[1])),
+			fmt.Sprintf("%s == 0 || %s == %s", name, dims[0], dims[1]),
 			fmt.Sprintf("with %s and %s other than %s its mask counts from the first of both, and its lines "+
 				"say nothing of that: say --attr %[1]s=true", name, dims[0], dims[1]),
 		})

@@ -6,35 +6,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-)
 
-// rowsOf and columnsOf end what is spread along them, and between matches what may stand beside it in a
-// comparison.
-const (
-	rowsOf    = `\[\s*:\s*,\s*None\s*\]`
-	columnsOf = `\[\s*None\s*,\s*:\s*\]`
-	between   = `(?:[^\n<>&|,\[]|\[\d\])*`
+	"triad/internal/ownfile/pyfacts"
 )
 
 // aLength matches what people call a number of queries or keys.
 const aLength = `\b(?:[a-z_]\w*\.(?:shape\[[^\]\n]*\]|size\([^)\n]*\))|(?:(?:seq|len|n?_?ctx|tgt|src)\w*|` +
 	`[a-z]{0,2}_?(?:kv|q|k)_?(?:len|seq|size)\w*|[lstnm]_?(?:kv|q|k)|[lstnmqk])\b)`
 
-var (
-	// twoRanges matches a comparison of rows with columns: "q[:, None] >= k[None, :]". Of a range and a size
-	// it is none.
-	twoRanges = regexp.MustCompile(rowsOf + between + `[<>]=?` + between + columnsOf + `|` +
-		columnsOf + between + `[<>]=?` + between + rowsOf)
-	// triangle matches what torch makes such a mask of.
-	triangle = regexp.MustCompile(`\.(?:tril|triu)(?:_indices)?\(|\bis_causal\s*=`)
-	// given matches a mask of torch's of which something else than this line says whether it is there.
-	given = regexp.MustCompile(`^is_causal\s*=\s*(?:[^T\s]|T[^r])`)
-	// shifted matches a difference of two sizes: where the last query sees the last key, whatever their
-	// numbers are, the mask is moved by it.
-	shifted = regexp.MustCompile(`(?i)` + aLength + `\s*-\s*\(?\s*` + aLength)
-	// moved matches a diagonal that is moved by more than one.
-	moved = regexp.MustCompile(`\bdiagonal\s*=\s*[^1\s]`)
-)
+// shifted matches a difference of two sizes: where the last query sees the last key, whatever their numbers
+// are, the mask is moved by it.
+var shifted = regexp.MustCompile(`(?i)` + aLength + `\s*-\s*\(?\s*` + aLength)
 
 // masksTriangle says whether the lines of a function of Python, and of the kernels that it launches, always
 // leave the keys out that lie behind a query, whatever it is called with: a comparison of rows with columns,
@@ -43,29 +25,27 @@ func (b *Binding) masksTriangle(name string) bool {
 	if _, is := b.Spec.Own.Triangle[name]; !is || b.Function.Kind != Python {
 		return false
 	}
-	called := regexp.MustCompile(
-		`(?mi)^[ \t]*\w*` + regexp.QuoteMeta(name) + `\w*[ \t]*=[^=\n]*[^<>=\n][<>]=?[^<>]`)
-	for _, text := range b.maskingTexts() {
-		for _, at := range definition.FindAllStringIndex(text, -1) {
-			for _, p := range argumentList(text[at[1]:]) {
-				if saysSwitch(p, name) {
-					return false
-				}
-			}
+	for _, m := range []pyfacts.Masks{b.Function.said().Masks, b.Function.said().KernelMasks} {
+		if slices.ContainsFunc(m.Params, func(p string) bool { return saysSwitch(p, name) }) {
+			return false
 		}
-		for _, found := range [][][]int{
-			twoRanges.FindAllStringIndex(text, -1), triangle.FindAllStringIndex(text, -1),
-			called.FindAllStringIndex(text, -1),
-		} {
-			always := func(at []int) bool {
-				return !isChosen(text, at[0]) && !given.MatchString(text[at[0]:])
-			}
-			if slices.ContainsFunc(found, always) {
-				return true
-			}
+		if slices.ContainsFunc(m.Always, func(of string) bool { return of == "" || speaksOf(of, name) }) {
+			return true
 		}
 	}
 	return false
+}
+
+// speaksOf says whether a variable is called like a switch.
+func speaksOf(variable, name string) bool { return strings.Contains(strings.ToLower(variable), name) }
+
+// maskedAlways says whether the kernels that a function launches have no parameter for a switch and make what
+// is called like it of a comparison: "causal = rows >= cols".
+func (fn *Function) maskedAlways(name string) bool {
+	speaks := func(of string) bool { return speaksOf(of, name) }
+	m := fn.said().KernelMasks
+	return slices.ContainsFunc(m.Always, speaks) && !slices.ContainsFunc(m.Params, speaks) &&
+		!slices.ContainsFunc(m.Tested, speaks)
 }
 
 // countsFromTheFirst says whether the lines hold such a mask, chosen or not, in which queries and keys are
@@ -75,14 +55,9 @@ func (b *Binding) countsFromTheFirst() bool {
 	if b.Function.Kind != Python {
 		return false
 	}
-	masks := false
-	for _, text := range b.maskingTexts() {
-		if shifted.MatchString(text) || moved.MatchString(text) {
-			return false
-		}
-		masks = masks || twoRanges.MatchString(text) || triangle.MatchString(text)
-	}
-	return masks
+	own, kernels := b.Function.said().Masks, b.Function.said().KernelMasks
+	return (own.Any || kernels.Any) && !own.Moved && !kernels.Moved &&
+		!shifted.MatchString(b.Function.text) && !shifted.MatchString(b.Function.kernels)
 }
 
 // squareMasks are the sizes of the masks that a function always makes and counts from the first.
@@ -122,47 +97,9 @@ func (b *Binding) whereRowsSee() []condition {
 	return all
 }
 
-// maskingTexts are the lines of a function, without words, and of the kernels that it launches.
-func (b *Binding) maskingTexts() []string {
-	own := docstring.ReplaceAllString(pythonComment.ReplaceAllString(b.Function.text, ""), "")
-	return []string{own, docstring.ReplaceAllString(b.Function.kernels, "")}
-}
-
 // saysSwitch says whether a parameter is one for a switch, or for a mask.
 func saysSwitch(parameter, name string) bool {
 	parameter = strings.ToLower(parameter)
 	return strings.Contains(parameter, name) || strings.Contains(parameter, "mask") ||
 		strings.Contains(parameter, "stage")
 }
-
-// isChosen says whether a place in the lines of Python is reached by a choice alone: it stands in a block
-// below an if, or in a line with one.
-func isChosen(text string, at int) bool {
-	start := strings.LastIndex(text[:at], "\n") + 1
-	line, _, _ := strings.Cut(text[start:], "\n")
-	if regexp.MustCompile(`\bif\b`).MatchString(line) {
-		return true
-	}
-	deep := indented(line)
-	lines := strings.Split(text[:start], "\n")
-	for i := len(lines) - 1; i >= 0 && deep > 0; i-- {
-		above := strings.TrimSpace(lines[i])
-		if above == "" || indented(lines[i]) >= deep {
-			continue
-		}
-		deep = indented(lines[i])
-		switch {
-		case strings.HasPrefix(above, "def "):
-			return false
-		case chooses.MatchString(above):
-			return true
-		}
-	}
-	return false
-}
-
-// chooses matches a line that the block below it depends on.
-var chooses = regexp.MustCompile(`^(?:if|elif|else)\b`)
-
-// indented is how many blanks a line begins with.
-func indented(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }

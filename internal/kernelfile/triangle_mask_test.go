@@ -28,7 +28,7 @@ func TestTriangleMask(t *testing.T) {
 		"s = torch.where(i[:, None] < n, s, low)  # i[:, None] >= j[None, :]":       "",
 		"return (q @ k).softmax(-1) @ v":                                            "",
 	} {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		text := "def attention(q, k, v):\n    " + body + "\n    return s\n"
 		all, err := Bind(r.Read(text, nil), r, headsAndTokens(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {
@@ -52,7 +52,7 @@ func TestTriangleMask(t *testing.T) {
 // Whether a switch is on is no matter of the lines where a parameter says it.
 func TestMaskOfAParameter(t *testing.T) {
 	for _, parameter := range []string{"causal=True", "mask=None"} {
-		r := Request{Path: "mine.py"}
+		r := Request{Path: "mine.py", Parse: parsed}
 		text := "def attention(q, k, v, " + parameter + "):\n    return f(i[:, None] >= j[None, :])\n"
 		all, err := Bind(r.Read(text, nil), r, headsAndTokens(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {

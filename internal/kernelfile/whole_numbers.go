@@ -59,16 +59,17 @@ func (b *Binding) wholeCode(args []Argument, after bool) string {
 	if after {
 		types = "float, int32_t"
 	}
-	for _, a := range args {
+	for i, a := range args {
 		tensor := b.tensorAt(a)
 		written := a.Role == Output && (after || a.Over != "") && a.Form != BlockTotals
 		if a.Role != Input && !written || done[tensor] {
 			continue
 		}
 		done[tensor] = true
+		elements := b.numberCode(func(e *evaluation) int64 { return e.typeOf(a).Elements() })
 		fmt.Fprintf(&code, "\ttriad_own::in_its_place<%s><<<64, 256, 0, "+
-			"triad::stream_of(triad_own_call)>>>(\n\t\t%s.data, "+
-			"static_cast<size_t>(triad::elements(%s)));\n", types, tensor, tensor)
+			"triad::stream_of(triad_own_call)>>>(\n\t\t%s, static_cast<size_t>(%s));\n", types,
+			b.placeCode("void", a, i), elements)
 	}
 	return code.String()
 }

@@ -92,6 +92,9 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		reply.Implementations[i].Source, reply.Implementations[i].Flags = f.source, f.reading.Flags
 		reply.Implementations[i].Doubts = f.doubtsOf(reply.Implementations[i].Pass)
 		reply.Implementations[i].Draws = f.Bindings[0].Draws
+		if b := f.binding(reply.Implementations[i].Pass); b != nil && !f.IsPython() {
+			reply.Implementations[i].Constraint = b.Constraint()
+		}
 		if f.IsPython() && !f.launches {
 			reply.Implementations[i].Calls = "torch"
 		}
@@ -162,6 +165,9 @@ func (f *File) isCUDA(ctx context.Context) bool {
 		w.Accepts(ctx, f.Path, f.reading.Options.Flags)
 }
 
+// ownForms ends the name of the header of what the shim does around a call.
+const ownForms = "/own_forms.cuh"
+
 // inTheShim is said of a message that is about the shim.
 const inTheShim = "this line is in the code that triad wrote"
 
@@ -194,6 +200,10 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if most := f.wantsWhole(job); most > 0 && !areWhole(job.Inputs, most) {
 		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole(most)}, nil
 	}
+	job, declined := b.Called(job)
+	if declined != "" {
+		return backend.Outcome{Status: op.StatusUnsupported, Sentence: declined}, nil
+	}
 	outcome, err := f.runJob(ctx, job, b.Trial)
 	if err == nil && emptyOutputs(job) {
 		advice.ExplainEmpty(&outcome, f.dynamicShared)
@@ -220,10 +230,44 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if outcome.Where != nil && f.inline != "" && outcome.Where.File == f.inlineAt {
 		outcome.Where.File = f.Path // its lines are the same
 	}
-	if outcome.Where != nil && outcome.Where.File == f.shim {
+	if at := outcome.Where; at != nil && (at.File == f.shim || strings.HasSuffix(at.File, ownForms)) {
 		outcome.Where = nil // a line of the shim tells the user nothing
 	}
 	return outcome, err
+}
+
+// Called is a job with what the library of its file is to give the function, where that is CUDA; or why the
+// function is not judged on it.
+func (b *Backend) Called(job backend.Job) (called backend.Job, declined string) {
+	f := b.File(job.Implementation.Name)
+	if f == nil || f.IsPython() {
+		return job, ""
+	}
+	function := f.binding(job.Implementation.Pass)
+	if function == nil {
+		return job, fmt.Sprintf("%s has no %v", f.Name, job.Implementation.Pass)
+	}
+	call := kernelfile.Call{Outputs: job.Outputs}
+	for _, t := range job.Inputs {
+		call.Inputs = append(call.Inputs, op.TensorType{Name: t.Name, DType: t.DType, Shape: t.Shape})
+		if !t.IsContiguous() {
+			call.Gaps = append(call.Gaps, t.Name)
+		}
+	}
+	for _, a := range job.Attrs {
+		call.Attributes = append(call.Attributes, a.Number)
+	}
+	job.Words, declined = function.Words(call)
+	return job, declined
+}
+
+// binding is the function that is judged in a pass; nil where there is none.
+func (f *File) binding(pass op.Pass) *kernelfile.Binding {
+	at := slices.IndexFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.Pass == pass })
+	if at < 0 {
+		return nil
+	}
+	return f.Bindings[at]
 }
 
 // raisesForCalls says whether what a function of Python raises says nothing against it: it was right in
@@ -291,6 +335,10 @@ func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 	if f == nil {
 		return nil, backend.Outcome{}, fmt.Errorf("time %s: no file of that name was added",
 			job.Implementation.Name)
+	}
+	var declined string
+	if job.Job, declined = b.Called(job.Job); declined != "" {
+		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: declined}, nil
 	}
 	return f.adapter.Measure(ctx, job)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/kernelfile"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // mostLaunchers is how many files near a file of kernels are looked at.
@@ -19,8 +20,8 @@ var testsOthers = regexp.MustCompile(`(?i)^(?:test|bench)|(?:test|bench\w*)\.py$
 
 // launcherOf is the file near a Python file that imports its kernels and launches one, where that file itself
 // has nothing but kernels and one other file alone does so; "" where there is none.
-func launcherOf(path string, content []byte) string {
-	kernels := kernelfile.ReadPython(string(content)).KernelsAlone()
+func launcherOf(path string, content []byte, parse pyfacts.Parser) string {
+	kernels := kernelfile.ReadPython(string(content), parse).KernelsAlone()
 	if len(kernels) == 0 {
 		return ""
 	}
@@ -81,7 +82,7 @@ func (r Reading) throughLauncher(request kernelfile.Request, path string, conten
 		request.Declares(string(content), nil, r.Spec.Name) {
 		return nil, false
 	}
-	launcher := launcherOf(path, content)
+	launcher := launcherOf(path, content, r.Workers.Parse)
 	if launcher == "" {
 		return nil, false
 	}

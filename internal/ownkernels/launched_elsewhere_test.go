@@ -53,7 +53,7 @@ func TestLauncherOf(t *testing.T) {
 		if c.want != "" {
 			want = filepath.Join(folder, c.want)
 		}
-		if got := launcherOf(path, []byte(c.kernels)); got != want {
+		if got := launcherOf(path, []byte(c.kernels), parsed); got != want {
 			t.Errorf("%s: %q, want %q", c.name, got, want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"triad/internal/harmless"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/pyfacts"
 	"triad/internal/userfile"
 	"triad/internal/worker"
 )
@@ -26,6 +27,7 @@ type Workers struct {
 	CUDA   func() *worker.Adapter              // runs the kernels of a .cu
 	Python func(folder string) *worker.Adapter // runs the operator file in a folder
 	Cache  string                              // the folder of generated code, in its subfolder own
+	Parse  pyfacts.Parser                      // of Python
 	GPU    bool
 	// Accepts says whether nvcc compiles a file; nil: there is none, or it may not run what it is given
 	Accepts func(ctx context.Context, file string, flags []string) bool
@@ -107,7 +109,7 @@ func (r Reading) Read() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	request.Stem = r.Stem
+	request.Stem, request.Parse = r.Stem, r.Workers.Parse
 	path, content, err := r.open(request)
 	if err != nil {
 		return nil, err
@@ -285,7 +287,7 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 		}
 		return content, nil
 	}
-	code, ok, err := kernelfile.InlineSources(string(content))
+	code, ok, err := kernelfile.InlineSources(f.reading.Workers.Parse(string(content)))
 	if err != nil || !ok {
 		return content, err
 	}

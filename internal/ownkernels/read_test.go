@@ -12,6 +12,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/pyparser"
 	"triad/internal/worker"
 )
 
@@ -24,6 +25,9 @@ const (
 	attention = `extern "C" void solve(const float* q, const float* k, const float* v, float* o, int B, ` +
 		`int H, int T, int D) {}`
 )
+
+// parsed are the facts of a text of Python.
+var parsed = pyparser.New(pyparser.OfPATH)
 
 // reading is that of a file with this text for an operator of the catalog; its workers start nothing.
 func reading(t *testing.T, name, file, text string) Reading {
@@ -39,7 +43,7 @@ func reading(t *testing.T, name, file, text string) Reading {
 	return Reading{Request: path, Spec: o.Spec, Passes: []op.Pass{op.Forward, op.Backward}, Workers: Workers{
 		CUDA:   func() *worker.Adapter { return &worker.Adapter{} },
 		Python: func(string) *worker.Adapter { return &worker.Adapter{} },
-		Cache:  t.TempDir(),
+		Cache:  t.TempDir(), Parse: parsed,
 	}}
 }
 

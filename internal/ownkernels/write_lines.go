@@ -72,6 +72,7 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*
 	if err != nil {
 		return 0, err
 	}
+	request.Parse = f.reading.Workers.Parse
 	if named, err := filepath.Abs(request.Path); err != nil || named != f.Path {
 		return 0, fmt.Errorf("it is not the file that was named, %s", request.Path)
 	}

@@ -37,7 +37,7 @@ func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 	args := backend.RunArgs{
 		Op: i.Op, Implementation: i.Name, Pass: i.Pass, DType: job.DType, Contract: job.Contract,
 		Attrs:      job.Attrs,
-		SizesAlone: job.SizesAlone,
+		SizesAlone: job.SizesAlone, Words: job.Words,
 	}
 	for _, t := range job.Inputs {
 		offset, err := m.place(int64(len(t.Data)))

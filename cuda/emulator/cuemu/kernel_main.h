@@ -35,6 +35,7 @@ inline std::istream &operator>>(std::istream &in, Tensor &t) {
 struct Call {
 	std::string variant, pass, contract;
 	std::vector<double> attributes;
+	std::vector<int64_t> words;                     // of a user's file
 	std::vector<Tensor> in, out;
 	std::string contents;                           // of all inputs, one after the other
 };
@@ -54,6 +55,7 @@ inline bool read(const char *name, Call &c) {
 	std::vector<std::string> numbers;              // infinities among them, which >> does not read
 	read_list(in, numbers);
 	for (const std::string &text : numbers) c.attributes.push_back(strtod(text.c_str(), nullptr));
+	read_list(in, c.words);
 	read_list(in, c.in);
 	read_list(in, c.out);
 	in.get();
@@ -123,8 +125,15 @@ inline int run(Call &c, const triad_kernel *k) {
 		cudaMemcpy(t.storage, c.contents.data() + at, static_cast<size_t>(t.bytes), cudaMemcpyHostToDevice);
 		at += static_cast<size_t>(t.bytes);
 	}
+#ifdef TRIAD_OWN_WORDS_H
+	triad_own_call_t own = {};
+	own.words = c.words.data();
+	triad_call &call = own.call;
+	call.size = sizeof own;
+#else
 	triad_call call = {};
 	call.size = sizeof call;
+#endif
 	call.n_in = static_cast<int32_t>(in.size());
 	call.n_out = static_cast<int32_t>(out.size());
 	call.n_attr = static_cast<int32_t>(c.attributes.size());

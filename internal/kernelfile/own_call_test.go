@@ -1,0 +1,177 @@
+package kernelfile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+)
+
+// callOfCase is the call of a case of an operator.
+func callOfCase(t *testing.T, s *op.Spec, c op.Case) Call {
+	t.Helper()
+	inputs, err := s.Inputs(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs, err := s.Outputs(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := Call{Inputs: inputs, Outputs: outputs}
+	for _, a := range c.Attrs {
+		call.Attributes = append(call.Attributes, a.Number)
+	}
+	return call
+}
+
+// givenIn are the words of a function in the largest quick case that it takes, a line for each slot and copy.
+func givenIn(t *testing.T, b *Binding) (text string) {
+	t.Helper()
+	o := op.Options{
+		Level: op.LevelQuick, Passes: []op.Pass{b.Pass}, Dims: b.Fixed(), DTypes: b.DTypes()[:1],
+		Attributes: b.Pins(), Equal: b.Equal(), Layouts: []string{"contiguous"},
+	}
+	plan, err := b.Spec.Expand(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(0)
+	for _, c := range plan.Cases {
+		n := int64(1)
+		for _, d := range c.Dims {
+			n *= d.Value
+		}
+		words, why := b.Words(callOfCase(t, b.Spec, c))
+		if why == "" && n > most {
+			most, text = n, inLines(words)
+		}
+	}
+	if most == 0 {
+		t.Fatalf("%s takes none of %d cases", b.Function.Name, len(plan.Cases))
+	}
+	return text
+}
+
+func inLines(words []int64) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "workspace %d, takes %b\n", words[0], words[1])
+	place := func(w []int64) string {
+		name := []string{"", "in %d", "out %d", "work"}[w[0]]
+		if w[0] == noPlace {
+			return fmt.Sprint(w[2])
+		}
+		if w[0] != ofWorkspace {
+			name = fmt.Sprintf(name, w[1])
+		}
+		if w[2] == 0 {
+			return name
+		}
+		return fmt.Sprintf("%s + %d", name, w[2])
+	}
+	at := 3
+	for i := range words[2] {
+		real := ""
+		if x := math.Float64frombits(uint64(words[at+3])); words[at] == noPlace && x != float64(words[at+2]) {
+			real = fmt.Sprintf(" or %g", x)
+		}
+		fmt.Fprintf(&text, "slot %d is %s%s\n", i, place(words[at:]), real)
+		at += 4
+	}
+	for at < len(words) {
+		n := words[at]
+		at++
+		for range n {
+			what := "zeros"
+			if words[at+3] != noPlace {
+				what = place(words[at+3:])
+			}
+			fmt.Fprintf(&text, "%s to %s, %v times %d bytes, every %v from every %v\n", what,
+				place(words[at:]), words[at+6:at+9], words[at+15], words[at+9:at+12], words[at+12:at+15])
+			at += 16
+		}
+		text.WriteString("end of copies\n")
+	}
+	return text.String()
+}
+
+// All readings of a function are one text, and so one library: they differ in what a call is given.
+func TestOneShimServesAllReadings(t *testing.T) {
+	forms := readTable[formCases](t, "forms.toml").Forms
+	c := forms[slices.IndexFunc(forms, func(f form) bool { return f.Name == "sizes in any order" })]
+	bind := func(o Options) (*Binding, error) {
+		all, err := Bind(ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, o)
+		if err != nil {
+			return nil, err
+		}
+		return all[0], nil
+	}
+	first, err := bind(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := CUDAShim("mine.cu", "mine", []*Binding{first})
+	readings, ways := 0, map[string]bool{givenIn(t, first): true}
+	for _, other := range first.Alternatives() {
+		b, err := bind(Options{}.With(other))
+		if err != nil {
+			continue
+		}
+		readings++
+		if now := CUDAShim("mine.cu", "mine", []*Binding{b}); now != text {
+			t.Errorf("%s is another library:\n%s", other.Flags, now)
+		}
+		way := givenIn(t, b)
+		ways[way] = true
+		if first.SameAs(b) && way != givenIn(t, first) {
+			t.Errorf("%s is taken for the first reading", other.Flags)
+		}
+	}
+	if readings < 10 || len(ways) < 8 {
+		t.Errorf("%d readings, called in %d ways", readings, len(ways))
+	}
+}
+
+// What a signature cannot express declines the call, with the first sentence that holds.
+func TestWordsDecline(t *testing.T) {
+	s := rowsAndCols(t)
+	all, err := Bind(ReadCUDA("extern \"C\" void solve(const float* x, float* y, int rows) { y[0] = x[0]; }"),
+		Request{}, s, []op.Pass{op.Forward}, Options{Dims: map[string]int64{"cols": 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	CUDAShim("mine.cu", "mine", all)
+	for want, change := range map[string]func(c *Call){
+		"":                    func(*Call) {},
+		"x is not contiguous": func(c *Call) { c.Gaps = []string{"x"} },
+		"solve has no parameter for cols: it is judged with --dims cols=7": func(c *Call) {
+			c.Inputs[0].Shape = []int64{3, 5}
+		},
+		"files added with --add are not judged where rows is 0 and something must be written": func(c *Call) {
+			c.Inputs[0].Shape = []int64{0, 7}
+		},
+		"y is fp32 in solve": func(c *Call) { c.Outputs[0].DType = op.BF16 },
+	} {
+		c := Call{
+			Inputs:  []op.TensorType{{Name: "x", DType: op.FP32, Shape: []int64{3, 7}}},
+			Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{3, 7}}},
+		}
+		change(&c)
+		words, why := all[0].Words(c)
+		if why != want || (len(words) > 0) != (want == "") {
+			t.Errorf("want %q, got %q, %d words", want, why, len(words))
+		}
+	}
+	all[0].Args[2].Role, all[0].Args[2].sides = Constant, [3]string{"many(rows)", "1", "1"}
+	CUDAShim("mine.cu", "mine", all)
+	_, why := all[0].Words(Call{
+		Inputs:  []op.TensorType{{Name: "x", DType: op.FP32, Shape: []int64{3, 7}}},
+		Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{3, 7}}},
+	})
+	if !strings.HasPrefix(why, "triad cannot call solve: expression") {
+		t.Error(why)
+	}
+}

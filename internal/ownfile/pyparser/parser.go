@@ -1,0 +1,149 @@
+// Package pyparser asks Python's own parser what a Python file of the user's defines. Nothing of the file
+// runs.
+package pyparser
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"triad"
+	"triad/internal/ownfile/pyfacts"
+	"triad/internal/subprocess"
+)
+
+// What the parser may take for one file. own_facts.py limits its memory itself.
+const (
+	longest    = time.Minute
+	mostOutput = 64 << 20
+)
+
+// OfPATH is the interpreter that python3 of the PATH is, or that it starts where it is a script.
+var OfPATH = sync.OnceValues(func() (string, error) {
+	path, err := subprocess.Run(context.Background(), subprocess.Command{
+		Path: "python3", Args: []string{"-I", "-S", "-c", "import sys; print(sys.executable)"},
+		Deadline: longest,
+	})
+	if err != nil {
+		return "", fmt.Errorf("ask the python3 of the PATH where it is: %w", err)
+	}
+	return strings.TrimSpace(path), nil
+})
+
+// New gives a parser that asks each text once. Its interpreter waits two seconds for another text, and then
+// ends.
+func New(interpreter func() (path string, err error)) pyfacts.Parser {
+	p := &parser{interpreter: interpreter, known: map[string]*pyfacts.File{}}
+	return p.parse
+}
+
+// parser asks an interpreter that waits for texts.
+type parser struct {
+	interpreter func() (path string, err error)
+
+	mu       sync.Mutex
+	known    map[string]*pyfacts.File
+	process  *subprocess.Process // nil: none waits
+	texts    *os.File
+	answers  *os.File
+	answered *bufio.Reader
+	failed   *strings.Builder // what it says on stderr
+}
+
+func (p *parser) parse(text string) *pyfacts.File {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if file := p.known[text]; file != nil {
+		return file
+	}
+	path, err := p.interpreter()
+	if err != nil {
+		return &pyfacts.File{Error: err.Error()}
+	}
+	file, waited := &pyfacts.File{}, p.process != nil
+	if err = p.ask(path, text, file); err != nil && waited { // it may have ended just before
+		err = p.ask(path, text, file)
+	}
+	if err == nil && file.Error != "" {
+		err = errors.New(file.Error)
+	}
+	if err != nil {
+		return &pyfacts.File{Error: fmt.Sprintf("%s cannot parse it: %v", path, err)}
+	}
+	p.known[text] = file
+	return file
+}
+
+// loader runs the modules that follow it, each a name and its text: the last one is the program.
+const loader = `import sys, types
+for name, text in zip(sys.argv[1::2], sys.argv[2::2]):
+    sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, name + ".py", "exec"), vars(sys.modules[name]))
+sys.modules[name].main()
+`
+
+// modules are the programs that find the facts, in the order in which they use each other.
+var modules = []string{"own_syntax", "own_returns", "own_uses", "own_inline", "own_masks", "own_facts"}
+
+func (p *parser) start(path string) error {
+	args := []string{"-I", "-S", "-c", loader}
+	for _, name := range modules {
+		program, err := triad.Files.ReadFile("pybridge/" + name + ".py")
+		if err != nil {
+			return err
+		}
+		args = append(args, name, string(program))
+	}
+	stdin, texts, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer stdin.Close()
+	answers, stdout, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, texts.Close())
+	}
+	defer stdout.Close()
+	p.failed = &strings.Builder{}
+	p.process, err = subprocess.Start(subprocess.Command{
+		Path: path, Args: args, Stdin: stdin, Stdout: stdout, Stderr: p.failed,
+	})
+	if err != nil {
+		return errors.Join(err, texts.Close(), answers.Close())
+	}
+	p.texts, p.answers, p.answered = texts, answers, bufio.NewReader(io.LimitReader(answers, mostOutput))
+	return nil
+}
+
+// ask has the interpreter parse a text. One that fails, or takes too long or too much, is ended.
+func (p *parser) ask(path, text string, file *pyfacts.File) error {
+	if p.process == nil {
+		if err := p.start(path); err != nil {
+			return err
+		}
+	}
+	late := time.Now().Add(longest)
+	err := errors.Join(p.texts.SetWriteDeadline(late), p.answers.SetReadDeadline(late))
+	if err == nil {
+		_, err = fmt.Fprintf(p.texts, "%d\n%s", len(text), text)
+	}
+	var line []byte
+	if err == nil {
+		line, err = p.answered.ReadBytes('\n')
+	}
+	if err == nil {
+		p.answered.Reset(io.LimitReader(p.answers, mostOutput))
+		return json.Unmarshal(line, file)
+	}
+	p.process.End()
+	p.process = nil
+	lines := strings.Split(strings.TrimSpace(p.failed.String()), "\n")
+	return errors.Join(fmt.Errorf("%w: %s", err, lines[len(lines)-1]), p.texts.Close(), p.answers.Close())
+}

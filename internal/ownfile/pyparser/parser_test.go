@@ -1,0 +1,60 @@
+package pyparser
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/ownfile/pyfacts"
+)
+
+// Nothing of a file runs. A definition with an error keeps its head, what stands behind it is read, and lines
+// for a notebook are left out.
+func TestParse(t *testing.T) {
+	parse := New(OfPATH)
+	for text, want := range map[string]string{
+		"import os\nos.abort()\ndef f(x, *, n: int = 3):\n    return x\n":               "f 3 x,n",
+		"def f(x):\n    y = (x\n    return y\n\n\n@a.b()\ndef g(x, y):\n    return x\n": "f 1 x, g 7 x,y",
+		"def f(x):\n    print 3\n": "f 1 x",
+		"!pip install torch\n%matplotlib inline\ndef f(x):\n    return x\n":       "f 3 x",
+		"try:\n    def f(x):\n        return x\nexcept ImportError:\n    g = (\n": "",
+		"try:\n    def f(x):\n        return x\nexcept ImportError:\n    pass\n":  "f 2 x",
+		"def f(x):\n    return '\x00'\n":                                          "f 1 x",
+		"":                                                                        "",
+	} {
+		var words []string
+		file := parse(text)
+		for _, fn := range file.Functions {
+			var names []string
+			for _, p := range fn.Params {
+				names = append(names, p.Name)
+			}
+			words = append(words, fn.Name+" "+string(rune('0'+fn.Line))+" "+strings.Join(names, ","))
+		}
+		if got := strings.Join(words, ", "); got != want || file.Error != "" {
+			t.Errorf("%q: %q, want %q; error %q", text, got, want, file.Error)
+		}
+	}
+}
+
+// What cannot be parsed, or has no interpreter, is an error that says what was tried.
+func TestParseFails(t *testing.T) {
+	deep := strings.Repeat("-", 100_000) + "1"
+	if got := New(OfPATH)(deep).Error; !strings.Contains(got, "cannot parse it") {
+		t.Errorf("deep nesting: %q", got)
+	}
+	none := func() (string, error) { return "/no/python3", nil }
+	if got := New(none)("x = 1"); !strings.Contains(got.Error, "/no/python3 cannot parse it") {
+		t.Errorf("without an interpreter: %q", got.Error)
+	}
+}
+
+// An interpreter that ended is started again.
+func TestParserStartsAgain(t *testing.T) {
+	p := &parser{interpreter: OfPATH, known: map[string]*pyfacts.File{}}
+	for _, text := range []string{"def f(x):\n    return x\n", "def g(x):\n    return x\n"} {
+		if got := p.parse(text); len(got.Functions) != 1 || got.Error != "" {
+			t.Errorf("%q: %+v", text, got)
+		}
+		p.process.End()
+	}
+}

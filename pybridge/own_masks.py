@@ -1,0 +1,64 @@
+"""The masks of one side of a diagonal that a Python file makes (own_facts.py uses it)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from own_syntax import Definition, all_of, called, keyword
+
+ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+ROWS, COLUMNS = "[:, None]", "[None, :]"
+
+
+def masks(nodes: list[ast.stmt]) -> dict[str, Any]:
+    """The masks of some definitions: the names of those that are always made, "" for what has none."""
+    parents = {id(child): node for top in nodes for node in ast.walk(top)
+               for child in ast.iter_child_nodes(node)}
+    heads = [top.args for top in nodes if isinstance(top, ast.FunctionDef)]
+    found = [(node, name) for node in all_of(nodes, ast.Compare, ast.Call, ast.Assign)
+             if (name := mask(node)) is not None]
+    tests = [n.test if isinstance(n, (ast.If, ast.IfExp)) else n.operand
+             for n in all_of(nodes, ast.If, ast.IfExp, ast.UnaryOp)]
+    moved = [keyword(call, "diagonal") for call in all_of(nodes, ast.Call)]
+    return {
+        "params": [a.arg for a in all_of(heads, ast.arg)],
+        "always": [name for node, name in found if not is_given(node) and not is_chosen(node, parents)],
+        "tested": [n.id for n in all_of(tests, ast.Name)], "any": any(not name for _, name in found),
+        "moved": any(value and not ast.unparse(value).startswith("1") for value in moved)}
+
+
+def mask(node: ast.AST) -> str | None:
+    """The name of a mask that something makes: a comparison of rows with columns, a triangle of torch's, or a
+    comparison that gets a name; None of others."""
+    if isinstance(node, ast.Assign):
+        orders = [op for c in all_of([node.value], ast.Compare) for op in c.ops if isinstance(op, ORDERS)]
+        return ast.unparse(node.targets[0]) if orders else None
+    if isinstance(node, ast.Call):
+        triangle = re.search(r"\.(?:tril|triu)(?:_indices)?$", called(node)) or keyword(node, "is_causal")
+        return "" if triangle else None
+    sides = [ast.unparse(side) for side in [node.left, *node.comparators]]
+    across = any(isinstance(op, ORDERS) and (ROWS in a and COLUMNS in b or COLUMNS in a and ROWS in b)
+                 for op, a, b in zip(node.ops, sides, sides[1:]))
+    return "" if across else None
+
+
+def is_given(node: ast.AST) -> bool:
+    """Whether something else than the line says whether a mask of torch's is there."""
+    said = keyword(node, "is_causal") if isinstance(node, ast.Call) else None
+    return said is not None and ast.unparse(said) != "True"
+
+
+def is_chosen(node: ast.AST, parents: dict[int, ast.AST]) -> bool:
+    """Whether a place is reached by a choice alone: below an if, or beside one in its statement."""
+    while not isinstance(node, ast.stmt):
+        node = parents[id(node)]
+    if not hasattr(node, "body") and any(
+            isinstance(n, ast.IfExp) or getattr(n, "ifs", None) for n in ast.walk(node)):
+        return True
+    while not isinstance(node, Definition):
+        if isinstance(node, ast.If) or node in getattr(parents[id(node)], "orelse", []):
+            return True
+        node = parents[id(node)]
+    return False

@@ -1,0 +1,183 @@
+"""What a function of a Python file returns, and what custom_kernel(data) takes (own_facts.py uses it)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from own_syntax import all_of, assigned, called, dtype_of, is_name, kept, keyword, listed, number, place, same
+
+CREATES = r"torch\.(?:empty|zeros|ones|full)\w*"
+
+
+def own_nodes(node: ast.FunctionDef) -> list[ast.AST]:
+    """The nodes of a function without those of the functions within it."""
+    found: list[ast.AST] = []
+    todo = list(node.body)
+    while todo:
+        found.append(at := todo.pop())
+        if not isinstance(at, (ast.FunctionDef, ast.ClassDef)):
+            todo.extend(ast.iter_child_nodes(at))
+    return sorted((n for n in found if hasattr(n, "lineno")), key=place)
+
+
+def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
+    """What a function returns: the first name of all returns, the names of tuples, the dtype in which it
+    makes that, and which parameters it gives back."""
+    nodes = own_nodes(node)
+    values = [n.value for n in nodes if isinstance(n, ast.Return)]
+    lists = [listed(v) if v else [] for v in values]
+    firsts = [ast.unparse(v[0]) if v else "" for v in lists]
+    made: dict[str, list[ast.Call]] = {}
+    for n in nodes:
+        if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value:
+            for target in n.targets if isinstance(n, ast.Assign) else [n.target]:
+                made.setdefault(ast.unparse(target), []).append(n.value)
+    extents = {name: extent(values, len(values) + sum(
+        isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name for n in nodes))
+        for name, values in made.items()}
+    creates = [c for c in nodes if isinstance(c, ast.Call)
+               and re.search(r"(?:empty|zeros|ones|full)\w*$", called(c))]
+    other = any(isinstance(n, ast.Attribute) and n.attr in ("dtype", "type_as", "half", "bfloat16", "to")
+                for n in nodes)
+    first = same(firsts)
+    dtypes = [dtype_of(keyword(v, "dtype")) if re.fullmatch(CREATES, called(v)) else ""
+              for v in made.get(first, [])]
+    back = [n.id for n in lists[0] if isinstance(n, ast.Name)] if lists else []
+    whole = lists and all([ast.unparse(n) for n in v] == back for v in lists) and not any(
+        any(is_name(n, name) and isinstance(n.ctx, ast.Store) for n in ast.walk(t)) and kept(v) != name
+        for t, v, _ in assigned([node]) for name in back)
+    tuples = [[plain(n) for n in v.elts] if isinstance(v, ast.Tuple) else [] for v in values]
+    return {
+        "result": first if re.fullmatch(r"\w+", first) else "",
+        "made": extents, "extremes": [extreme(n) for n in nodes if isinstance(n, ast.Call)
+                                      and re.search(r"\.(?:amax|amin|max|min|aminmax)$", called(n))],
+        "gives": any(v and ast.unparse(v) != "None" for v in values) or any(
+            isinstance(n, (ast.Yield, ast.YieldFrom)) for n in nodes),
+        "returns": len(values), "madeAs": same(dtypes),
+        "makesFP32": not other and any(dtype_of(keyword(c, "dtype")) == "fp32" for c in creates),
+        "makesResult": bool(firsts) and all(
+            name not in taken and any(re.fullmatch(CREATES, called(v)) for v in made.get(name, []))
+            for name in firsts),
+        "givesBack": back if whole and set(back) <= set(taken) else [],
+        "tuple": tuples[0] if tuples and len(tuples[0]) > 1 and all(t == tuples[0] for t in tuples) else []}
+
+
+def extent(values: list[ast.expr], times: int) -> dict[str, Any]:
+    """With how many elements a tensor is made, like which other, and how often its name is given a value."""
+    makes = [v for v in values if re.fullmatch(r"torch\.(?:empty|zeros|ones)|\w+\.new_(?:empty|zeros|ones)",
+                                               called(v))]
+    many = len(makes) == 1 and any(re.search(r"[a-zA-Z]", ast.unparse(a)) for a in makes[0].args)
+    like = [ast.unparse(v.args[0]) for v in values if called(v) in ("torch.empty_like", "torch.zeros_like")]
+    return {"many": many, "one": len(makes) == 1 and not many, "like": like[0] if like else "",
+            "times": times}
+
+
+def extreme(call: ast.Call) -> str:
+    """The arguments of a largest or smallest element, without the tensor and the one that it is put into."""
+    args = call.args[1 if called(call).startswith("torch.") else 0:]
+    named = [f"{k.arg}={ast.unparse(k.value)}" for k in call.keywords if k.arg not in ("out", "input")]
+    return ", ".join([*map(ast.unparse, args), *named])
+
+
+def plain(node: ast.expr) -> str:
+    """The name of a value of which a part, a number more, another shape or another dtype is taken; "" for
+    others."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)) and (
+            number(node.right) is not None):
+        node = node.left
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in (
+                "to", "view", "reshape", "squeeze", "contiguous", "float", "int"):
+            node = node.func.value
+        else:
+            return node.id if isinstance(node, ast.Name) else ""
+
+
+def has_backward(node: ast.ClassDef) -> bool:
+    """Whether an autograd function has a backward that does something."""
+    for found in node.body:
+        if isinstance(found, ast.FunctionDef) and found.name in ("backward", "vjp"):
+            return not re.match(r"raise NotImplementedError|pass$|\.\.\.$", ast.unparse(found.body[0]))
+    return False
+
+
+class Data:
+    """What custom_kernel(data) takes out of its tuple: all of it in one assignment, or elements by their
+    places."""
+
+    def __init__(self, node: ast.FunctionDef, data: str):
+        self.node, self.names, self.nested = node, [], []
+        self.assigned = []
+        for target, value, _ in assigned([node]):
+            targets, values = listed(target), listed(value)
+            if isinstance(value, ast.Tuple) and len(targets) == len(values):
+                self.assigned += zip(targets, values)
+            else:
+                self.assigned.append((target, value))
+            if isinstance(value, ast.Tuple) and self.is_rest(values[0], data) and len(values) == 2:
+                self.assigned += [(ast.Tuple(targets[:-1]), values[0]), (targets[-1], values[1])]
+        whole = [t for t, v in self.assigned if is_name(v, data)]
+        if whole:
+            self.unpack(listed(whole[0]))
+        else:
+            self.by_place(data)
+        self.packs = bool(self.names)
+        self.names = self.names or [data]
+
+    def is_rest(self, node: ast.expr, data: str) -> bool:
+        return ast.unparse(node) == f"{data}[:-1]"
+
+    def unpack(self, parts: list[ast.expr]) -> None:
+        for part in parts:
+            inner = part.value if isinstance(part, ast.Starred) else part
+            name, held = ast.unparse(inner), [ast.unparse(inner)]
+            if isinstance(inner, ast.Tuple):
+                held = [n.id for n in all_of([inner], ast.Name)]
+            elif inner is not part or re.fullmatch("(?:inputs?|args|arguments|tensors|ins|operands|params)_?",
+                                                   name):
+                held = self.held_by(name)
+            single = inner is not part or held == [name]
+            self.nested += [0] * len(held) if single else [len(held)]
+            self.names += held
+
+    def held_by(self, name: str) -> list[str]:
+        """The names of what a list holds: what it is unpacked into, or its elements by their places."""
+        for target, value in self.assigned:
+            if is_name(value, name):
+                return [n.id for n in all_of([target], ast.Name)]
+        return [n for n in self.elements(name) if n] or [name]
+
+    def elements(self, name: str) -> list[str]:
+        """The names of the elements that are taken by their places, the last one of them that of -1, "" where
+        none is."""
+        used = [n for n in (number(s.slice) for s in all_of([self.node], ast.Subscript)
+                            if is_name(s.value, name)) if n is not None and n >= -1]
+        names = [name + str(i) for i in range(max(used, default=-1) + 1)]
+        names.append("data_last" if -1 in used else "")
+        for target, value in self.assigned:
+            is_element = isinstance(value, ast.Subscript) and is_name(value.value, name)
+            at = number(value.slice) if is_element else None
+            if at is not None and at >= -1 and isinstance(target, ast.Name):
+                names[at] = target.id
+        return names
+
+    def by_place(self, data: str) -> None:
+        *names, last = self.elements(data)
+        names = [n if n != f"{data}{i}" else f"data{i}" for i, n in enumerate(names)]
+        for target, value in self.assigned:
+            if self.is_rest(value, data):
+                rest = [n.id for n in all_of([target], ast.Name)]
+                names = rest + names[len(rest):]
+        if last == "data_last" and self.writes(f"{data}[-1]"):
+            last = "output"
+        self.names = [*names, *([last] if last and last not in names else [])] if names else []
+
+    def writes(self, element: str) -> bool:
+        """Whether an element is returned, or written where it lies."""
+        e = re.escape(element)
+        return re.search(rf"(?m)return {e}$|{e}(?:\[.*\] [-+*/]?= |\.(?:copy_|fill_|zero_)\()|out={e}",
+                         ast.unparse(self.node)) is not None

@@ -1,0 +1,165 @@
+"""Parses a Python file of the user's, and answers questions about its expressions (own_facts.py uses it)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+DTYPES = {"float64": "fp64", "double": "fp64", "float32": "fp32", "float": "fp32", "float16": "fp16",
+          "half": "fp16", "bfloat16": "bf16"}
+KEEPS_SHAPE = {"contiguous", "to", "float", "half", "cuda", "detach", "clone", "type_as"}
+Definition = (ast.FunctionDef, ast.ClassDef)
+
+
+def parsed(text: str) -> ast.Module:
+    """The statements of a file. Lines for a notebook become "pass", and a definition with an error in it has
+    its head alone: Python itself reports that error when the file is imported."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        text = re.sub(r"(?m)^([ \t]*)(?:%%?[A-Za-z]|![ \t]*[\w./]).*$", r"\1pass", text)
+    whole, part = "", ""
+    for piece in re.split(r"(?m)^(?=[^\s#)\]}])(?!(?:else|elif|except|finally)\b)", text):
+        part += piece
+        if piece.startswith("@"):  # of the definition that follows
+            continue
+        head = re.sub(r"(?s)(.*?:[ \t]*\n).*", r"\1 pass\n", part, count=1)
+        fits = next((text for text in (part, head) if is_python(text)), "")
+        whole, part = whole + fits + "\n" * (part.count("\n") - fits.count("\n")), ""
+    return ast.parse(whole)
+
+
+def is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements at the top of a file, with those below a condition that Triton or a GPU is there."""
+    for node in body:
+        test = ast.unparse(node.test) if isinstance(node, ast.If) else ""
+        if isinstance(node, ast.Try) or re.search("triton|cuda|gpu", test, re.I):
+            yield from node.body
+        else:
+            yield node
+
+
+class Source:
+    """The text of a file, with what stands below such a condition at its left."""
+
+    def __init__(self, text: str, tree: ast.Module):
+        self.lines = text.split("\n")
+        self.top = list(statements(tree.body))
+        direct = {id(node) for node in tree.body}
+        self.starts = sorted(first_line(node) for node in [*self.top, *tree.body])
+        self.plain = list(self.lines)
+        for node in self.top:
+            if id(node) not in direct:
+                for i in range(first_line(node) - 1, node.end_lineno or node.lineno):
+                    line = self.lines[i]
+                    self.plain[i] = line[min(node.col_offset, len(line) - len(line.lstrip())):]
+
+    def block(self, node: ast.stmt) -> str:
+        """The text of a definition up to what follows it, without its decorators."""
+        end = next((n - 1 for n in self.starts if n > node.lineno), len(self.plain))
+        return "\n".join(self.plain[node.lineno - 1:end]) + "\n"
+
+    def span(self, first: ast.AST, last: ast.AST) -> str:
+        """The text from the beginning of a node to the end of another, in one line."""
+        lines = [line.encode() for line in self.lines[first.lineno - 1:last.end_lineno]]
+        lines[-1] = lines[-1][:last.end_col_offset]
+        lines[0] = lines[0][first.col_offset:]
+        return " ".join(b"\n".join(lines).decode().split())
+
+
+def first_line(node: ast.stmt) -> int:
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+
+
+# ---- looking at expressions
+
+
+def place(node: ast.AST) -> tuple[int, int]:
+    return (node.lineno, node.col_offset)
+
+
+def all_of(nodes: Iterable[ast.AST], *kinds: type) -> list[Any]:
+    """What is of some kinds in trees, in the order of the text."""
+    return sorted((n for node in nodes for n in ast.walk(node) if isinstance(n, kinds)), key=place)
+
+
+def is_name(node: ast.AST | None, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def called(node: ast.AST) -> str:
+    """What a call calls, "torch.empty"; "" of what is no call."""
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+
+def launched(call: ast.Call) -> str:
+    """The kernel that a call launches, "kernel[grid](x)"."""
+    kernel = call.func.value if isinstance(call.func, ast.Subscript) else None
+    return ast.unparse(kernel).rpartition(".")[2] if kernel else ""
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr, ast.stmt]]:
+    """Each assignment as target, value and statement."""
+    for node in all_of(nodes, ast.Assign, ast.AnnAssign):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if node.value is not None:
+                yield target, node.value, node
+
+
+def listed(node: ast.expr) -> list[ast.expr]:
+    return list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
+
+
+def stores_name(node: ast.AST, name: str) -> bool:
+    return any(is_name(n, name) and not isinstance(n.ctx, ast.Load) for n in ast.walk(node))
+
+
+def number(node: ast.AST | None) -> int | None:
+    """A number that is written out."""
+    try:
+        value = ast.literal_eval(node) if node else None
+    except ValueError:
+        return None
+    return value if type(value) is int else None
+
+
+def kept(node: ast.expr) -> str:
+    """The name of a tensor of which something of the same sizes is made, "x.contiguous()"; "" for others."""
+    changed = False
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and \
+            node.func.attr in KEEPS_SHAPE:
+        node, changed = node.func.value, True
+    return node.id if changed and isinstance(node, ast.Name) else ""
+
+
+def dtype_of(node: ast.expr | None, of: str = "torch") -> str:
+    """Our name of the type that an expression names, "torch.float16"; "" of other expressions."""
+    found = re.fullmatch(rf"(?:{of})\.(\w+)", ast.unparse(node)) if node else None
+    return DTYPES.get(found[1], "") if found else ""
+
+
+def arguments(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
+    """The parameters of a function with their defaults, without those that take any number of arguments."""
+    plain = args.posonlyargs + args.args
+    defaults = [None] * (len(plain) - len(args.defaults)) + args.defaults
+    return list(zip(plain + args.kwonlyargs, defaults + args.kw_defaults))
+
+
+def same(words: Iterable[str]) -> str:
+    """The word that all words are; "" where there is none, or another."""
+    words = set(words)
+    return words.pop() if len(words) == 1 else ""
