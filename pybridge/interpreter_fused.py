@@ -1,6 +1,6 @@
-"""Multiply-adds in Triton's interpreter. The compiler makes one multiply-add of a product and a sum or difference
-that takes it, unless a launch has `enable_fp_fusion=False`: the product is not rounded. The interpreter rounds it, so
-that `s * scale - largest * scale`, rounded twice alike, is 0 on a CPU and the rounding of a product on a GPU.
+"""Multiply-adds in Triton's interpreter. The compiler fuses a product with the sum or difference that takes
+it, unless a launch has `enable_fp_fusion=False`: the product is not rounded. The interpreter rounds it. So
+`s * scale - largest * scale` is 0 there for the largest s, and on a GPU the rounding error of a product.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def _multiply(self, lhs, rhs):
 
 
 def _fusing(function: Callable, sign: int) -> Callable:
-    """Replaces InterpreterBuilder.create_fadd (sign 1) and create_fsub (sign -1): where one number is a product, the
-    exact result rounded once. Of two products the first is not rounded."""
+    """Replaces InterpreterBuilder.create_fadd (sign 1) and create_fsub (sign -1): where one operand is a
+    product, the exact result rounded once. Of two products the first is not rounded."""
     def operation(self, lhs, rhs):
         if factors := lhs.attr.get("factors"):
             other, of_product, of_other = rhs, 1.0, sign

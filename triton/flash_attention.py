@@ -66,15 +66,15 @@ def _load_rows(ptrs, d, inside, head_dim, EDGE: tl.constexpr, WHOLE: tl.constexp
 @triton.jit
 def _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, begin, end, seq_kv, shift, head_dim, scale, k_s, k_d,
                      v_s, v_d, CAUSAL: tl.constexpr, EDGE: tl.constexpr, WHOLE: tl.constexpr,
-                     N: tl.constexpr, D: tl.constexpr):
+                     N: tl.constexpr, D: tl.constexpr, STAGES: tl.constexpr = None):
     """The keys from begin to end, N in a step: acc = sum p v, l = sum p and m, the largest score, in powers
-    of two. Without EDGE every query sees all of them, and nothing is masked."""
+    of two. Without EDGE every query sees all of them, and nothing is masked. STAGES is its num_stages."""
     d = tl.arange(0, D)
     first = (begin + tl.arange(0, N)).to(tl.int64)[:, None]
     k_ptrs = k_ptr + first * k_s + d[None, :] * k_d
     v_ptrs = v_ptr + first * v_s + d[None, :] * v_d
     ahead = tl.full([1, 1], N, tl.int64)
-    for start in range(begin, end, N):
+    for start in tl.range(begin, end, N, num_stages=STAGES):
         j = start + tl.arange(0, N)
         k = _load_rows(k_ptrs, d, j < seq_kv, head_dim, EDGE, WHOLE)
         s = tl.dot(q, tl.trans(k), input_precision="ieee")
@@ -134,11 +134,12 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
                                  scale, k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
     acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, all_see, end, seq_kv, shift, head_dim, scale,
                                  k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
-    # Where every query sees every key, s * scale - base is one multiply-add: of large scores it leaves the rounding
-    # of base in the exponent, 2^29 where they are 2^53. Where keys are hidden, the product is rounded first.
+    # Where every query sees every key, s * scale - base is one multiply-add: of large scores it leaves the
+    # rounding of base in the exponent, 2^29 where they are 2^53. With EDGE the product is rounded first. One
+    # stage keeps this rare loop from taking registers of the other two.
     if tl.max(tl.where(m == float("-inf"), 0.0, tl.abs(m))) > LARGE_SCORE:
         acc, l, m = _attention_steps(no_acc, no_l, no_m, q, i, k_ptr, v_ptr, 0, end, seq_kv, shift, head_dim,
-                                     scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
+                                     scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D, 1)
     sees = i + shift >= 0 if CAUSAL else (i >= 0) & (seq_kv > 0)
     o = tl.where(sees[:, None], acc / l[:, None], 0.0)
     lse = tl.where(sees, (m + tl.log2(l)) / 1.4426950408889634, float("-inf"))

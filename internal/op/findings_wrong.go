@@ -51,7 +51,7 @@ var placeForms = []struct {
 		"truth", "truth is +inf, a row of NaN, a row of 0",
 		regexp.MustCompile(`^truth is (\+inf|a row of NaN|a row of 0)$`),
 	},
-	{"given", "gives 0, -inf, a number", regexp.MustCompile(`^gives (0|-inf|a number)$`)},
+	{"given", "gives 0, an infinity, a number", regexp.MustCompile(`^gives (0|an infinity|a number)$`)},
 	{"element", "INPUT is NaN", regexp.MustCompile(`^(\w+) is (NaN)$`)},
 	{
 		"row", "a row of INPUT holds inf, holds NaN or inf, has no finite maximum, exceeds 2^40",

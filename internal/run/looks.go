@@ -239,9 +239,9 @@ func (c *prepared) place(p op.Place, output int) func(judge.Rejected) bool {
 		}[p.Is]
 	case "given":
 		return map[string]func(judge.Rejected) bool{
-			"0":        func(r judge.Rejected) bool { return r.Got == 0 },
-			"-inf":     func(r judge.Rejected) bool { return math.IsInf(r.Got, -1) },
-			"a number": func(r judge.Rejected) bool { return !math.IsNaN(r.Got) && !math.IsInf(r.Got, 0) },
+			"0":           func(r judge.Rejected) bool { return r.Got == 0 },
+			"an infinity": func(r judge.Rejected) bool { return math.IsInf(r.Got, 0) },
+			"a number":    func(r judge.Rejected) bool { return !math.IsNaN(r.Got) && !math.IsInf(r.Got, 0) },
 		}[p.Is]
 	case "element":
 		in, dims := c.input(p.Tensor)
