@@ -1,6 +1,7 @@
 // Stands in for the part of NVIDIA's CUB that threads of a warp and of a block use together: reductions and scans. As there, a reduction is whole in
 // thread 0 alone, storage must not be used again before a barrier, and nothing is synchronised behind the last read of it. The rank of a thread in its
-// block is computed from the template's dimensions and not from the launch's.
+// block is computed from the template's dimensions and not from the launch's. What touches a block's storage is inlined, so that an access has the line of
+// the kernel that calls it.
 #ifndef CUEMU_CUB
 #define CUEMU_CUB
 
@@ -130,7 +131,7 @@ public:
 	};
 	explicit BlockReduce(TempStorage &room, CUEMU_HERE) : room_(room), file_(file), line_(line) {}
 	explicit BlockReduce(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)), file_(file), line_(line) {}
-	template <class Op> T Reduce(T value, Op op, int valid = Block::Threads) {
+	template <class Op> __forceinline__ T Reduce(T value, Op op, int valid = Block::Threads) {
 		Block::must_be("cub::BlockReduce", valid, file_, line_);
 		const int rank = Block::rank(), warp = rank / 32;
 		typename WarpReduce<T>::TempStorage none;
@@ -142,14 +143,14 @@ public:
 			for (int i = 1; i < Block::Warps && 32 * i < valid; i++) value = op(value, room_.warps[i]);
 		return value;
 	}
-	T Sum(T value) { return Reduce(value, cub::Sum()); }
-	T Sum(T value, int valid) { return Reduce(value, cub::Sum(), valid); }
-	template <int Items, class Op> T Reduce(T (&values)[Items], Op op) {
+	__forceinline__ T Sum(T value) { return Reduce(value, cub::Sum()); }
+	__forceinline__ T Sum(T value, int valid) { return Reduce(value, cub::Sum(), valid); }
+	template <int Items, class Op> __forceinline__ T Reduce(T (&values)[Items], Op op) {
 		T all = values[0];
 		for (int i = 1; i < Items; i++) all = op(all, values[i]);
 		return Reduce(all, op);
 	}
-	template <int Items> T Sum(T (&values)[Items]) { return Reduce(values, cub::Sum()); }
+	template <int Items> __forceinline__ T Sum(T (&values)[Items]) { return Reduce(values, cub::Sum()); }
 
 private:
 	TempStorage &room_;
@@ -166,28 +167,28 @@ public:
 	};
 	explicit BlockScan(TempStorage &room, CUEMU_HERE) : room_(room), file_(file), line_(line) {}
 	explicit BlockScan(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)), file_(file), line_(line) {}
-	template <class Op> void InclusiveScan(T value, T &result, Op op, T &total) {
+	template <class Op> __forceinline__ void InclusiveScan(T value, T &result, Op op, T &total) {
 		must_be(Block::Threads);
 		inclusive(value, result, op, total);
 	}
-	template <class Op> void InclusiveScan(T value, T &result, Op op) {
+	template <class Op> __forceinline__ void InclusiveScan(T value, T &result, Op op) {
 		T total;
 		must_be(0);
 		inclusive(value, result, op, total);
 	}
-	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op, T &total) {
+	template <class Op> __forceinline__ void ExclusiveScan(T value, T &result, T first, Op op, T &total) {
 		must_be(Block::Threads);
 		exclusive(value, result, first, op, total);
 	}
-	template <class Op> void ExclusiveScan(T value, T &result, T first, Op op) {
+	template <class Op> __forceinline__ void ExclusiveScan(T value, T &result, T first, Op op) {
 		T total;
 		must_be(0);
 		exclusive(value, result, first, op, total);
 	}
-	void InclusiveSum(T value, T &result) { InclusiveScan(value, result, cub::Sum()); }
-	void InclusiveSum(T value, T &result, T &total) { InclusiveScan(value, result, cub::Sum(), total); }
-	void ExclusiveSum(T value, T &result) { ExclusiveScan(value, result, T(), cub::Sum()); }
-	void ExclusiveSum(T value, T &result, T &total) { ExclusiveScan(value, result, T(), cub::Sum(), total); }
+	__forceinline__ void InclusiveSum(T value, T &result) { InclusiveScan(value, result, cub::Sum()); }
+	__forceinline__ void InclusiveSum(T value, T &result, T &total) { InclusiveScan(value, result, cub::Sum(), total); }
+	__forceinline__ void ExclusiveSum(T value, T &result) { ExclusiveScan(value, result, T(), cub::Sum()); }
+	__forceinline__ void ExclusiveSum(T value, T &result, T &total) { ExclusiveScan(value, result, T(), cub::Sum(), total); }
 
 private:
 	// Only a total needs every rank: what is missing comes behind all others.
@@ -196,7 +197,7 @@ private:
 		const int there = static_cast<int>((blockDim.x * blockDim.y * blockDim.z + 31) / 32);
 		return there < Block::Warps ? there : Block::Warps;
 	}
-	template <class Op> void inclusive(T value, T &result, Op op, T &total) {
+	template <class Op> __forceinline__ void inclusive(T value, T &result, Op op, T &total) {
 		const int warp = Block::rank() / 32, lane = static_cast<int>(cuemu_cub_thread() % 32);
 		typename WarpScan<T>::TempStorage none;
 		T own;
@@ -211,7 +212,7 @@ private:
 		}
 		result = warp > 0 ? op(before, value) : value;
 	}
-	template <class Op> void exclusive(T value, T &result, T first, Op op, T &total) {
+	template <class Op> __forceinline__ void exclusive(T value, T &result, T first, Op op, T &total) {
 		const int rank = Block::rank(), warp = rank / 32, lane = static_cast<int>(cuemu_cub_thread() % 32);
 		typename WarpScan<T>::TempStorage none;
 		T own, before;
