@@ -203,14 +203,19 @@ func (t *fakeTimer) Stop() (float64, error) { return t.noisy(t.ns), nil }
 // fakeCard is the telemetry of the fake GPU: its clock stays, or falls now and then.
 type fakeCard struct {
 	throttles, shared bool
+	workers           func() int // this command's own processes on it; nil: none
 	reads             int
 }
 
 func (c *fakeCard) Processes() int {
+	n := 0
 	if c.shared {
-		return 2
+		n = 2
 	}
-	return 0
+	if c.workers != nil {
+		n += c.workers()
+	}
+	return n
 }
 
 func (c *fakeCard) Read() telemetry.Reading {

@@ -38,6 +38,10 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 ) {
 	o.gpu.apply(&request.Options)
 	request.Claim = a.partClaim
+	others := 0
+	if request.Timing != nil && o.gpu != nil {
+		others = a.processesOn(o.gpu)
+	}
 	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, request, o.gpu, o.environmentFlags,
 		o.workers)
 	if err != nil {
@@ -80,7 +84,7 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 		s.Runner.GPU = o.gpu.PCI
 	}
 	if request.Timing != nil {
-		if s.Release, err = a.ownGPU(ctx, o.gpu, s.Runner); err != nil {
+		if s.Release, err = a.ownGPU(ctx, o.gpu, others, s.Runner); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,22 @@ import (
 	"triad/internal/timing"
 )
 
+// processesOn counts the processes that compute on a GPU. It is called before this command starts its workers:
+// in a container the driver lists them by numbers that tell nobody whose they are.
+func (a *app) processesOn(g *gpu) int {
+	card := a.card(g)
+	defer card.Close()
+	return card.Processes()
+}
+
+// card opens the telemetry of a GPU.
+func (a *app) card(g *gpu) card {
+	return a.telemetry(g.PCI, cmp.Or(g.visible, a.getenv("CUDA_VISIBLE_DEVICES")))
+}
+
 // ownGPU takes the lock of the GPU, so that two of us never time at once, and gives the runner its telemetry.
-// done gives both back.
-func (a *app) ownGPU(ctx context.Context, g *gpu, r *run.Runner) (done func(), err error) {
+// done gives both back. others computed on it before this command's workers did.
+func (a *app) ownGPU(ctx context.Context, g *gpu, others int, r *run.Runner) (done func(), err error) {
 	cache, err := a.cacheDir()
 	if err != nil {
 		return nil, err
@@ -25,12 +39,8 @@ func (a *app) ownGPU(ctx context.Context, g *gpu, r *run.Runner) (done func(), e
 	if err != nil {
 		return nil, err
 	}
-	visible := g.visible
-	if visible == "" {
-		visible = a.getenv("CUDA_VISIBLE_DEVICES")
-	}
-	card := a.telemetry(g.PCI, visible)
-	if n := card.Processes(); n > 0 {
+	card := a.card(g)
+	if n := min(others, card.Processes()); n > 0 {
 		fmt.Fprintf(a.err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what "+
 			"is timed beside them says little\n", n)
 	}

@@ -50,3 +50,18 @@ func TestConstantSizes(t *testing.T) {
 		t.Errorf("%v, error %v beside what the user says", got, err)
 	}
 }
+
+// A size that the user asks for and the file's memory does not have is refused: a kernel that is right for
+// its constants would be accused.
+func TestSizesBesideConstants(t *testing.T) {
+	file := ReadCUDA("#define WIDE 48\n#define HIGH 32\n__global__ void k(const float *x, float *y) " +
+		"{ if (row < HIGH && col < WIDE) y[row * WIDE + col] = x[row * WIDE + col]; }\n" +
+		"int main() { cudaMalloc(&x, HIGH * WIDE * sizeof(float)); k<<<1, dim3(48, 32)>>>(x, y); }\n")
+	for rows, refused := range map[int64]bool{32: false, 33: true} {
+		asked := Options{Dims: map[string]int64{"rows": rows, "cols": 48}}
+		err := saidOtherwise(file, file.Functions[0], rowsAndCols(t), op.Forward, asked)
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "rows is 32 in its file") {
+			t.Errorf("%d rows: error %v", rows, err)
+		}
+	}
+}

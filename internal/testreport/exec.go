@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,7 +71,8 @@ type watched struct {
 
 	mu      sync.Mutex
 	line    []byte
-	running map[string]time.Time // the tests under way, by when each last began or ended something
+	running map[string]time.Time // the tests under way, by when each last began, ended or logged something
+	logging string               // the test whose log lines are printed now
 	ended   []string             // the tests of the top level that ended
 	costs   []cost
 	pid     int
@@ -111,7 +113,7 @@ func skipping(args, tests []string) []string {
 
 // once runs the binary to its end, or until a test hangs, whose name it gives.
 func (w *watched) once(args []string) (code int, hung string, err error) {
-	w.running, w.line, w.spent = map[string]time.Time{}, nil, 0
+	w.running, w.logging, w.line, w.spent = map[string]time.Time{}, "", nil, 0
 	c := subprocess.Command{
 		Path: args[0], Args: args[1:], Stdin: os.Stdin, Stdout: w, Stderr: w, // go test shows both as one
 	}
@@ -152,7 +154,7 @@ func (w *watched) once(args []string) (code int, hung string, err error) {
 	}
 }
 
-// hanging is the innermost test that neither began nor ended anything for as long as a test may.
+// hanging is the innermost test that neither began, ended nor logged anything for as long as a test may.
 func (w *watched) hanging(now time.Time) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +170,7 @@ func (w *watched) hanging(now time.Time) string {
 // tellHang prints the hung test as failed, as the testing package would, and every test that it is part of.
 func (w *watched) tellHang(name string) {
 	fmt.Fprintf(w.out,
-		"\n    %s: neither ended nor began a case for %v: it hangs; its goroutines stand above\n",
+		"\n    %s: neither ended, began nor logged anything for %v: it hangs; its goroutines stand above\n",
 		name, w.limit)
 	for {
 		fmt.Fprintf(w.out, "\x16--- FAIL: %s (%.2fs)\n", name, w.limit.Seconds())
@@ -197,16 +199,25 @@ func (w *watched) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
+// logLine is a line that t.Log printed.
+var logLine = regexp.MustCompile(`^ {4}\w+\.go:\d+: `)
+
 // follow reads one line. With -json go test has the binary mark its own lines by 0x16.
 func (w *watched) follow(line string) {
-	_, line, marked := strings.Cut(line, "\x16")
-	words := strings.Fields(line)
+	_, own, marked := strings.Cut(line, "\x16")
+	words := strings.Fields(own)
+	if !marked && logLine.MatchString(line) {
+		w.touch(w.logging + "/")
+	}
 	if !marked || len(words) < 3 {
 		return
 	}
 	name := words[2]
 	switch words[0] + " " + words[1] {
+	case "=== NAME":
+		w.logging = name
 	case "=== RUN", "=== CONT":
+		w.logging = name
 		w.touch(name)
 		w.running[name] = time.Now()
 	case "=== PAUSE": // until tests that are not parallel have ended

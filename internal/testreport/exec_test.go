@@ -23,6 +23,18 @@ func TestInsideHangs(t *testing.T) {
 	t.Run("case", func(*testing.T) { time.Sleep(time.Hour) })
 }
 
+func TestInsideLogs(t *testing.T) {
+	if os.Getenv(inside) == "" {
+		return
+	}
+	t.Run("case", func(t *testing.T) {
+		for range 6 {
+			time.Sleep(500 * time.Millisecond)
+			t.Log("one more part is done")
+		}
+	})
+}
+
 func TestInsideLast(*testing.T) {
 	if os.Getenv(inside) == "" {
 		return
@@ -32,8 +44,8 @@ func TestInsideLast(*testing.T) {
 	}
 }
 
-// A test that hangs ends with its goroutines and fails under its own name, and the others run; what the tests
-// cost is written.
+// A test that hangs ends with its goroutines and fails under its own name. The others run, also one that is
+// slow and logs what it does. What the tests cost is written.
 func TestHangingTestsEnd(t *testing.T) {
 	costs := written(t, "")
 	t.Setenv(inside, "1")
@@ -45,9 +57,9 @@ func TestHangingTestsEnd(t *testing.T) {
 		t.Fatalf("exit %d, %v\n%s", code, err, out.String())
 	}
 	for _, want := range []string{
-		"\x16--- PASS: TestInsideFirst", "\x16--- PASS: TestInsideLast",
+		"\x16--- PASS: TestInsideFirst", "\x16--- PASS: TestInsideLast", "\x16--- PASS: TestInsideLogs (",
 		"\x16--- FAIL: TestInsideHangs/case (2.00s)", "\x16--- FAIL: TestInsideHangs (2.00s)",
-		"TestInsideHangs/case: neither ended nor began a case for 2s",
+		"TestInsideHangs/case: neither ended, began nor logged anything for 2s",
 	} {
 		if n := strings.Count(out.String(), want); n != 1 {
 			t.Errorf("%q stands there %d times in\n%s", want, n, out.String())
