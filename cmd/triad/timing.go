@@ -15,8 +15,8 @@ import (
 	"triad/internal/timing"
 )
 
-// processesOn counts the processes that compute on a GPU. It is called before this command starts its workers:
-// in a container the driver lists them by numbers that tell nobody whose they are.
+// processesOn counts the processes that compute on a GPU, before this command starts its workers: in a
+// container the driver lists them by numbers that do not show whose they are.
 func (a *app) processesOn(g *gpu) int {
 	card := a.card(g)
 	defer card.Close()

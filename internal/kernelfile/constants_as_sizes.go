@@ -93,7 +93,7 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	integer := func(p Param) bool { return p.isInteger() }
 	said := len(options.Dims)+len(options.Map)+len(options.Bound) > 0
 	if fn.Kind != Kernel || slices.ContainsFunc(fn.Params, integer) || said {
-		return nil, false, nil
+		return nil, false, saidOtherwise(file, fn, spec, pass, options)
 	}
 	found := file.boundsOf(fn)
 	b := newBinding(file, fn, spec, pass, options)
@@ -143,6 +143,24 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		return nil, false, large
 	}
 	return dims, sure, nil
+}
+
+// saidOtherwise refuses sizes of the user's that are not those of the constants that the file allocates with.
+func saidOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) error {
+	said := options.Dims
+	if len(said) == 0 {
+		return nil
+	}
+	options.Dims = nil
+	sizes, sure, err := constantSizes(file, fn, spec, pass, options)
+	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
+		if n, given := said[dim]; err == nil && sure && given && n != sizes[dim] {
+			b := newBinding(file, fn, spec, pass, options)
+			return b.errorf("%s = %d is asked for, and %s has constants for its sizes: %s is %d in its file",
+				dim, n, fn.Name, dim, sizes[dim])
+		}
+	}
+	return nil
 }
 
 // takesVectors says whether a pointer is one to vectors: a comparison then counts these.

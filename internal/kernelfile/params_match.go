@@ -153,29 +153,11 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if len(sizes) > 0 {
 		options.Dims = sizes
 	}
-	if err := saidOtherwise(file, fn, spec, pass, options); err != nil {
-		return nil, err
-	}
 	b, err := match(file, fn, spec, pass, options)
 	if err == nil && !sure {
 		b.guessedSizes = sizes
 	}
 	return b, err
-}
-
-// saidOtherwise refuses sizes of the user's that are not those of the constants that the file allocates with.
-func saidOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) error {
-	said := options.Dims
-	options.Dims = nil
-	sizes, sure, err := constantSizes(file, fn, spec, pass, options)
-	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
-		if n, given := said[dim]; err == nil && sure && given && n != sizes[dim] {
-			b := newBinding(file, fn, spec, pass, options)
-			return b.errorf("%s = %d is asked for, and %s has constants for its sizes: %s is %d in its file",
-				dim, n, fn.Name, dim, sizes[dim])
-		}
-	}
-	return nil
 }
 
 // match binds a function whose sizes are parameters, or said.
