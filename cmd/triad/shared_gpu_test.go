@@ -26,7 +26,7 @@ func TestOtherProcessesOnTheGPU(t *testing.T) {
 			return []backend.Backend{&restless{source: "one", status: op.StatusCrash}}
 		}
 		a.execute([]string{
-			"bench", "sum", "--quick",
+			"bench", "sum", "--dims", "n=4", "--dtype", "fp32", "--quick",
 			"--db", filepath.Join(t.TempDir(), "r.db"),
 		})
 		if text := said.String(); strings.Contains(text, "other processes") != shared ||
