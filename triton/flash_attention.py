@@ -41,9 +41,6 @@ from library_attention import blind_queries, visible
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 
-LARGE_SCORE = tl.constexpr(2.0**20)
-"""Above this size of an exponent one multiply-add no longer gives the distance to the largest score."""
-
 
 @triton.jit
 def _in_twos(x):
@@ -134,10 +131,10 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
                                  scale, k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
     acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, all_see, end, seq_kv, shift, head_dim, scale,
                                  k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
-    # Where every query sees every key, s * scale - base is one multiply-add: of large scores it leaves the
-    # rounding of base in the exponent, 2^29 where they are 2^53. With EDGE the product is rounded first. One
-    # stage keeps this rare loop from taking registers of the other two.
-    if tl.max(tl.where(m == float("-inf"), 0.0, tl.abs(m))) > LARGE_SCORE:
+    # Where every query sees every key, s * scale - base is one multiply-add: of large scores, here above 2^20, it
+    # leaves the rounding of base in the exponent, 2^29 where they are 2^53. With EDGE the product is rounded
+    # first. One stage keeps this rare loop from taking registers of the other two.
+    if tl.max(tl.where(m == float("-inf"), 0.0, tl.abs(m))) > 1048576.0:
         acc, l, m = _attention_steps(no_acc, no_l, no_m, q, i, k_ptr, v_ptr, 0, end, seq_kv, shift, head_dim,
                                      scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D, 1)
     sees = i + shift >= 0 if CAUSAL else (i >= 0) & (seq_kv > 0)
