@@ -131,9 +131,9 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
                                  scale, k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
     acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, all_see, end, seq_kv, shift, head_dim, scale,
                                  k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
-    # Where every query sees every key, s * scale - base is one multiply-add: of large scores, here above 2^20, it
-    # leaves the rounding of base in the exponent, 2^29 where they are 2^53. With EDGE the product is rounded
-    # first. One stage keeps this rare loop from taking registers of the other two.
+    # Where every query sees every key, s * scale - base is one multiply-add: of large scores it leaves the
+    # rounding of base in the exponent, 2^29 where they are 2^53. With EDGE the product is rounded first. One
+    # stage keeps this rare loop, for scores above 2^20, from taking registers of the other two.
     if tl.max(tl.where(m == float("-inf"), 0.0, tl.abs(m))) > 1048576.0:
         acc, l, m = _attention_steps(no_acc, no_l, no_m, q, i, k_ptr, v_ptr, 0, end, seq_kv, shift, head_dim,
                                      scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D, 1)
