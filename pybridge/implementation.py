@@ -128,13 +128,20 @@ def capability(device: Any) -> tuple[int, int] | None:
     return torch.cuda.get_device_capability(device)
 
 
-def too_old(device: Any, what: str, least: tuple[int, int]) -> str | None:
-    """The sentence for an `accepts` where a GPU is older than what needs, None where it is not."""
+def too_old(device: Any, what: str, least: tuple[int, int],
+            below: tuple[int, int] | None = None) -> str | None:
+    """The sentence for an `accepts` where a GPU lacks what `what` needs, None where it has that: it is older
+    than least, or at least as new as below. GPUs of 12.0 have less shared memory for a block than 9.0."""
     found = capability(device)
-    if found is None or found >= least:
+    if found is None:
         return None
-    return (f"{what} needs a GPU of compute capability {least[0]}.{least[1]} or newer, "
-            f"this one has {found[0]}.{found[1]}")
+    if found < least:
+        asked = f"{least[0]}.{least[1]} or newer"
+    elif below and found >= below:
+        asked = f"below {below[0]}.{below[1]}"
+    else:
+        return None
+    return f"{what} needs a GPU of compute capability {asked}, this one has {found[0]}.{found[1]}"
 
 
 def rounded(x: Any) -> Any:

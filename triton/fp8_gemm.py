@@ -357,7 +357,8 @@ def _accepts_persistent(name: str, blocks: bool):
         for x in inputs[::2]:
             if why := not_described(x, "an operand", 1):
                 return f"fp8_gemm/triton/{name}: {why}"
-        return too_old(inputs[0].device, "a tile of 128 x 128 in the tensor cores' shared memory", (9, 0))
+        what = "a tile of 128 x 128 in the tensor cores' shared memory"
+        return too_old(inputs[0].device, what, (9, 0), below=None if blocks else (12, 0))
     return accepts
 
 

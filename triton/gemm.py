@@ -18,7 +18,7 @@ import functools
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
+from implementation import INTERPRETED, Implementation, capability, ceildiv, tile_side, tl, too_old, triton
 from product_tiles import GROUP, PLACES, described, not_described, place
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
@@ -117,22 +117,24 @@ def _described(x, rows: int, depth: int):
 PERSISTENT_TILES = ((128, 256, 64, 8, 4), (64, 256, 64, 4, 5), (64, 128, 128, 4, 4), (64, 64, 128, 4, 5))
 
 
-def _persistent_tile(batch: int, m: int, n: int, element_bytes: int):
-    """A tile as in PERSISTENT_TILES: the first one of which there are enough for most multiprocessors."""
-    if INTERPRETED or element_bytes == 4:
+def _persistent_tile(batch: int, m: int, n: int, x: torch.Tensor, adds: bool):
+    """A tile as in PERSISTENT_TILES for operands like x: the first one of which there are enough for most
+    multiprocessors. On Blackwell tiles of y and of c take shared memory, too: fewer stages fit."""
+    if INTERPRETED or x.element_size() == 4:
         sides = [max(DESCRIBED_MIN, tile_side(size, TILE_MAX)) for size in (m, n)]
         return *sides, TILE_K, 8 if sides[0] * sides[1] > 8192 else 4, 3
     for tile in PERSISTENT_TILES:
         if batch * ceildiv(m, tile[0]) * ceildiv(n, tile[1]) * 4 >= PLACES * 3:
             break
-    return tile
+    *sides, stages = tile
+    return *sides, stages - (1 + adds if (capability(x.device) or (9, 0)) >= (10, 0) else 0)
 
 
 def _persistent_product(a, b, c, alpha: float, beta: float):
     """As _product, of operands that _accepts_persistent lets through."""
     (batch, m, k), n = a.shape, b.shape[2]
     y = torch.empty((batch, m, n), dtype=a.dtype, device=a.device)
-    tile_m, tile_n, depth, warps, stages = _persistent_tile(batch, m, n, a.element_size())
+    tile_m, tile_n, depth, warps, stages = _persistent_tile(batch, m, n, a, c is not None)
     tiles = batch * ceildiv(m, tile_m) * ceildiv(n, tile_n)
     left, a_turned = _described(a, tile_m, depth)
     right, b_turned = _described(b.mT, tile_n, depth)
@@ -160,7 +162,7 @@ def _accepts_persistent(direction, a, b, third, *, layout_b, with_c, alpha, beta
     for name, x in (("a", a), ("b", b), ("grad_y", third))[:3 if direction == "backward" else 2]:
         if why := not_described(x, name, 2 if x.stride(2) == 1 else 1):
             return f"gemm/triton/persistent: {why}"
-    return too_old(a.device, "a block of 224 KB of shared memory", (9, 0))
+    return too_old(a.device, "a block of 224 KB of shared memory", (9, 0), below=(12, 0))
 
 
 # ---- torch
