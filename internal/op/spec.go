@@ -338,7 +338,7 @@ func (s *Spec) Laid(pass Pass) (names []string) {
 
 // Upstreams names every kind of upstream gradient: what it holds, and then, of normal numbers, how it alone
 // lies in memory. "expanded" is one number with strides of 0, as the backward of a sum gives it.
-var Upstreams = append([]string{"normal", "ones", "one_hot", "zeros", "huge"}, upstreamLayouts...)
+var Upstreams = append([]string{"normal", "ones", "one_hot", "zeros", "huge", "non_finite"}, upstreamLayouts...)
 
 var upstreamLayouts = []string{"expanded", "transposed", "offset"}
 

@@ -64,7 +64,7 @@ func RelationsOf(c op.Case) []Relation {
 		// outputs that are not finite, or beyond the range in which errors are relative
 		return nil
 	}
-	if c.Upstream == "huge" {
+	if c.Upstream == "huge" || c.Upstream == "non_finite" {
 		return nil
 	}
 	var all []Relation

@@ -86,7 +86,13 @@ func zeroed(n int64) []float64 {
 
 func (d *drawing) normal(x []float64) {
 	d.random("normal").fillNormal(x)
+	if n := uint64(len(x)); n >= fewForZero {
+		x[d.random("zero").below(0, n)] = math.Copysign(0, -1)
+	}
 }
+
+// fewForZero: of so many numbers one is -0 under normal, which a kernel may take for a bit pattern of its own.
+const fewForZero = 16
 
 // eachRow calls change with every row's index and values, on all cores where they are many: each draws from
 // its own s, which may be nil.

@@ -259,7 +259,7 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 		return layOut(t, codes, m.layout(t)), nil
 	}
 	x := m.drawn[t.Name].values
-	if !declaresInfinity(m.c.Distribution) { // rounding up must not make an infinity nobody declared
+	if !declaresInfinity(m.c) { // rounding up must not make an infinity nobody declared
 		parallel.Runs(len(x), func(first, end int) { roundAll(x[first:end], t.DType) })
 	}
 	return layOut(t, x, m.layout(t)), nil
@@ -276,8 +276,9 @@ func roundAll(x []float64, d op.DType) {
 	}
 }
 
-func declaresInfinity(distribution string) bool {
-	return distribution == "non_finite" || distribution == "neg_inf_mask"
+// declaresInfinity says whether the inputs of a case may hold infinities.
+func declaresInfinity(c op.Case) bool {
+	return c.Distribution == "non_finite" || c.Distribution == "neg_inf_mask" || c.Upstream == "non_finite"
 }
 
 // layout is the layout of a tensor: the case's for those it applies to, save that of an upstream gradient
