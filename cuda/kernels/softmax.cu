@@ -402,6 +402,8 @@ const triad::Limits cluster = {triad::hopper::clusters("a row spread over a clus
 
 } // namespace
 
+TRIAD_SPILLS(softmax_bwd_vec_long_kernel, 32, "1024 threads of a multiprocessor hold a row, 64 registers each, for sm_80");
+
 TRIAD_KERNEL(softmax, naive, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(softmax_fwd_naive)))
 TRIAD_KERNEL(softmax, warp, forward,
