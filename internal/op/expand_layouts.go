@@ -23,19 +23,28 @@ func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) 
 	return list
 }
 
-// quickLayouts are the layouts that a dtype meets with --quick: one, in turn. The first dtype, which most
-// files speak of alone, also meets sliced vectors, and in a forward one input alone at an odd place.
+// quickLayouts are the layouts that a dtype meets with --quick: an odd place, and one kind of strides in turn.
+// The first dtype, which most files speak of alone, also meets sliced vectors, and in a forward one input alone
+// at an odd place.
 func quickLayouts(pass Pass, layouts []string, dtypeIndex int) []string {
-	turn := layouts[dtypeIndex%len(layouts):][:1]
-	if dtypeIndex > 0 {
-		return turn
+	var list, strides []string
+	for _, name := range layouts {
+		switch {
+		case name == "offset", name == "offset_one" && dtypeIndex == 0 && pass == Forward:
+			list = append(list, name)
+		case name == "sliced" && dtypeIndex == 0 && !slices.Contains(layouts, "padded"):
+			list = append(list, name)
+		case name != "offset_one" && name != "sliced":
+			strides = append(strides, name)
+		}
 	}
-	turn = slices.Clone(turn)
-	if pass == Forward && slices.Contains(layouts, "offset_one") {
-		turn = append(turn, "offset_one")
+	if len(strides) == 0 { // vectors
+		strides = slices.DeleteFunc([]string{"sliced"}, func(name string) bool {
+			return !slices.Contains(layouts, name) || slices.Contains(list, name)
+		})
 	}
-	if slices.Contains(layouts, "sliced") && !slices.Contains(layouts, "padded") {
-		turn = append(turn, "sliced")
+	if len(strides) > 0 {
+		list = append(list, strides[dtypeIndex%len(strides)])
 	}
-	return turn
+	return list
 }

@@ -223,10 +223,12 @@ type CheckSpec struct {
 	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
 	// two tensors whose squared differences have such a sum.
 	Integers string `toml:"integers"`
-	// NonFinite is what the distribution non_finite means: "" one NaN or infinity in a tensor, "rows" by
-	// turns rows of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone.
+	// NonFinite is what the distribution non_finite means: "" one NaN or infinity in a tensor, "each" NaN, +inf
+	// and -inf, each in a row of its own, where rows stand alone. "rows" by turns rows of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone.
 	// "products" two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
 	NonFinite string `toml:"non_finite"`
+	// NoUpstreams are upstream gradients that no case has, as non_finite where a right backward multiplies it by 0.
+	NoUpstreams []string `toml:"no_upstreams"`
 	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every
 	// kind of row that a distribution has; 0: as one row.
 	Row     int64            `toml:"row"`

@@ -25,8 +25,7 @@ type drawing struct {
 	// the first input's values, where this is another of its shape
 	beside []float64
 	first  bool // it is the first input
-	// what non_finite means
-	manyNonFinite, withZeros bool
+	nonFiniteKind string // what non_finite means
 }
 
 // role says what a tensor is to the logits of a softmax.
@@ -185,19 +184,29 @@ func (d *drawing) outlier(x []float64) {
 	})
 }
 
-// nonFinite: one of +inf, -inf and NaN in an otherwise normal tensor, or in many rows.
+// specialKinds are the numbers that are not finite, in the order in which tensors hold them.
+var specialKinds = [3]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
+
+// nonFinite: one of NaN, +inf and -inf in an otherwise normal tensor, or all three, each in a row of its own. Or
+// in many rows, or among zeros.
 func (d *drawing) nonFinite(x []float64) {
 	d.normal(x)
-	s := d.random("non-finite")
-	switch {
-	case d.manyNonFinite:
+	s, n := d.random("non-finite"), int64(1)
+	switch d.nonFiniteKind {
+	case "rows":
 		d.nonFiniteRows(x, s)
 		return
-	case d.withZeros:
+	case "products":
 		d.nonFiniteFactor(x, s)
 		return
+	case "each":
+		n = min(d.rows, int64(len(specialKinds)))
 	}
-	x[s.below(0, uint64(len(x)))] = [3]float64{math.Inf(1), math.Inf(-1), math.NaN()}[s.below(1, 3)]
+	start := s.below(0, 3)
+	for i := range n {
+		row := x[d.rows*i/n*d.cols : min(d.rows*(i+1)/n*d.cols, int64(len(x)))]
+		row[s.below(uint64(i)+1, uint64(len(row)))] = specialKinds[(start+i)%3]
+	}
 }
 
 // nonFiniteFactor: 0 wherever row and column are even; a NaN or an infinity in an odd row and an even column,
@@ -231,11 +240,11 @@ func (d *drawing) nonFiniteFactor(x []float64, s *stream) {
 // nonFiniteRows: by turns a row with one NaN, +inf or -inf, a row in which half of the elements are one of
 // these, and a row of NaN.
 func (d *drawing) nonFiniteRows(x []float64, s *stream) {
-	start, kinds := d.start(3), [3]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
+	start, kinds := d.start(3), specialKinds
 	d.eachRow(x, s, func(s *stream, r int64, row []float64) {
 		switch (r + start) % 3 {
 		case 0:
-			row[s.below(uint64(r*d.cols), uint64(len(row)))] = kinds[s.below(uint64(r*d.cols)+1, 3)]
+			row[s.below(uint64(r*d.cols), uint64(len(row)))] = kinds[r/3%3]
 		case 1:
 			for i := range row {
 				if w := s.word(uint64(r*d.cols + int64(i))); w>>31 == 0 {

@@ -174,7 +174,7 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	g := &drawing{
 		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
 		dtype: d, integer: m.spec.Check.Integers,
-		manyNonFinite: m.spec.Check.NonFinite == "rows", withZeros: m.spec.Check.NonFinite == "products",
+		nonFiniteKind: m.spec.Check.NonFinite,
 	}
 	g.first = m.spec.InputSpecs[0].Name == name
 	if first := m.drawn[m.spec.InputSpecs[0].Name]; first != nil && slices.Equal(first.shape, s.shape) {
@@ -200,7 +200,9 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 			value, _ := m.c.Attrs.Lookup(fill.Of)
 			g.about = &value.Number
 		}
-		g.manyNonFinite = g.manyNonFinite || kind == "addend"
+		if kind == "addend" {
+			g.nonFiniteKind = "rows"
+		}
 		return g.draw(m.c.Distribution)
 	case kind == "offsets":
 		return g.offsets(m.c.Distribution, m.c.Dims.Get(fill.Of))
