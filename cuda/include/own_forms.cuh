@@ -4,6 +4,8 @@
 #ifndef TRIAD_OWN_FORMS_CUH
 #define TRIAD_OWN_FORMS_CUH
 
+#include <algorithm>
+
 #include "own_call.cuh"
 
 namespace triad_own {
@@ -12,6 +14,14 @@ inline __device__ size_t thread_of_all() {
 	return blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x;
 }
 inline __device__ size_t all_threads() { return static_cast<size_t>(gridDim.x) * blockDim.x; }
+// blocks of 256 threads for n elements, as many as keep a GPU's memory busy: this work is part of the user's time.
+// The emulator has few, so that the threads of small tensors take several elements there too.
+#ifdef __CUEMU__
+constexpr size_t most_blocks = 2;
+#else
+constexpr size_t most_blocks = 2048;
+#endif
+inline unsigned blocks(size_t n) { return static_cast<unsigned>(std::min<size_t>(n / 256 + 1, most_blocks)); }
 template <typename T> __global__ void fill_lowest(T *to, size_t n) {
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) {
 		if constexpr (std::is_integral<T>::value) {
@@ -30,11 +40,11 @@ template <typename T> __global__ void fill_positions(T *to, size_t n, size_t seq
 // fill fills room to work in: with nothing, the lowest number or positions.
 template <typename T> void fill(const triad_call *c, T *to, size_t n, int64_t what, int64_t sequence) {
 	if constexpr (std::is_integral<T>::value || std::is_convertible<float, T>::value) {
-		if (what == 1) fill_lowest<<<64, 256, 0, triad::stream_of(c)>>>(to, n);
+		if (what == 1) fill_lowest<<<blocks(n), 256, 0, triad::stream_of(c)>>>(to, n);
 	}
 	if constexpr (std::is_integral<T>::value) {
 		if (what == 2) {
-			fill_positions<<<64, 256, 0, triad::stream_of(c)>>>(to, n, static_cast<size_t>(sequence));
+			fill_positions<<<blocks(n), 256, 0, triad::stream_of(c)>>>(to, n, static_cast<size_t>(sequence));
 		}
 	}
 }
@@ -97,10 +107,14 @@ template <typename To, typename From> __global__ void in_its_place(void *data, s
 // y[r, c] * factor * weight[c] + bias[c]; without weight or bias where they are null
 __global__ void scale_and_add(float *y, float factor, const float *weight, const float *bias, size_t n,
                               size_t cols) {
+	const size_t step = cols > 0 ? all_threads() % cols : 0;
+	size_t c = cols > 0 ? thread_of_all() % cols : 0; // a division for each element would take longer than its memory
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) {
 		float value = y[i] * factor;
-		if (weight != nullptr) value = value * weight[i % cols];
-		y[i] = bias != nullptr ? value + bias[i % cols] : value;
+		if (weight != nullptr) value = value * weight[c];
+		y[i] = bias != nullptr ? value + bias[c] : value;
+		c += step;
+		if (c >= cols) c -= cols;
 	}
 }
 // Sizes in memory that the host and the device read. A call before this one may still read others.

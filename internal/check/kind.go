@@ -79,9 +79,10 @@ var ofOneWarp = about{
 	means: "At least one of the two accesses writes, and nothing says which comes first. Since Volta " +
 		"the lanes of a warp do not go in step, and volatile does not order them: code that counts on " +
 		"it is out of date.",
-	mend: "Put __syncwarp() between the two accesses, and read before it what another lane writes " +
-		"after it (float v = s[t + 16]; __syncwarp(); s[t] += v; __syncwarp();), or sum by " +
-		"__shfl_down_sync.",
+	mend: "If the whole block uses this memory, put __syncthreads() between the two accesses, in a place " +
+		"that all threads reach. If one warp alone does, put __syncwarp() there, and read before it what " +
+		"another lane writes after it (float v = s[t + 16]; __syncwarp(); s[t] += v; __syncwarp();), or " +
+		"sum by __shfl_down_sync.",
 }
 
 var abouts = map[Kind]about{

@@ -68,8 +68,8 @@ var formsUsed = regexp.MustCompile(`triad_own::(?:fill|convert|to_host|give|add_
 
 // ownWords are the words behind the include that a macro of the file may have taken: members of a tensor, and
 // what triad_own calls its functions. No other word there is without triad in its name.
-const ownWords = "add_up begin_watching bit convert copies data dtype elements fill from_host give in " +
-	"in_its_place kernel_of listed out packed pointer rank real scale_and_add shape " +
+const ownWords = "add_up begin_watching bit blocks convert copies data dtype elements fill from_host give " +
+	"in in_its_place kernel_of listed out packed pointer rank real scale_and_add shape " +
 	"size_of_launch store stream_of tensor tensor_of to_host unread watched whole without_first"
 
 // undefined is what takes words from the macros of the file.

@@ -34,6 +34,7 @@ func (b *Binding) narrowCode(a Argument, at int) string {
 }
 
 func (b *Binding) convertCode(a Argument, to, from string) string {
-	return fmt.Sprintf("\ttriad_own::convert<<<64, 256, 0, triad::stream_of(triad_own_call)>>>(\n"+
-		"\t\t%s,\n\t\t%s, static_cast<size_t>(triad::elements(%s)));\n", to, from, b.tensorAt(a))
+	return fmt.Sprintf("\ttriad_own::convert<<<triad_own::blocks(triad::elements(%[3]s)), 256, 0, "+
+		"triad::stream_of(triad_own_call)>>>(\n\t\t%[1]s,\n\t\t%[2]s, "+
+		"static_cast<size_t>(triad::elements(%[3]s)));\n", to, from, b.tensorAt(a))
 }

@@ -81,10 +81,7 @@ func (b *Binding) scaleCode() string {
 	var code strings.Builder
 	if len(b.unscaled) > 0 {
 		y := b.outputAt(b.required1())
-		factor, weight, bias := "1.0f", "nullptr", "nullptr"
-		if b.doubled {
-			factor = "0.5f"
-		}
+		factor, weight, bias := map[bool]string{false: "1.0f", true: "0.5f"}[b.doubled], "nullptr", "nullptr"
 		for _, name := range b.unscaled {
 			data := "static_cast<const float *>(" + b.inputAt(name) + ".data)"
 			if name == b.Spec.Own.Factor {
@@ -93,9 +90,10 @@ func (b *Binding) scaleCode() string {
 				bias = data
 			}
 		}
-		fmt.Fprintf(&code, "\ttriad_own::scale_and_add<<<64, 256, 0, triad::stream_of(triad_own_call)>>>("+
-			"static_cast<float *>(%s.data), %s, %s, %s, static_cast<size_t>(triad::elements(%s)), "+
-			"static_cast<size_t>(%s.shape[1]));\n", y, factor, weight, bias, y, y)
+		fmt.Fprintf(&code, "\ttriad_own::scale_and_add<<<triad_own::blocks(triad::elements(%[1]s)), 256, 0, "+
+			"triad::stream_of(triad_own_call)>>>(static_cast<float *>(%[1]s.data), %[2]s, %[3]s, %[4]s, "+
+			"static_cast<size_t>(triad::elements(%[1]s)), static_cast<size_t>(%[1]s.shape[1]));\n",
+			y, factor, weight, bias)
 	}
 	return code.String()
 }

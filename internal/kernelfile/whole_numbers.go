@@ -67,8 +67,8 @@ func (b *Binding) wholeCode(args []Argument, after bool) string {
 		}
 		done[tensor] = true
 		elements := b.numberCode(func(e *evaluation) int64 { return e.typeOf(a).Elements() })
-		fmt.Fprintf(&code, "\ttriad_own::in_its_place<%s><<<64, 256, 0, "+
-			"triad::stream_of(triad_own_call)>>>(\n\t\t%s, static_cast<size_t>(%s));\n", types,
+		fmt.Fprintf(&code, "\ttriad_own::in_its_place<%[1]s><<<triad_own::blocks(%[3]s), 256, 0, "+
+			"triad::stream_of(triad_own_call)>>>(\n\t\t%[2]s, static_cast<size_t>(%[3]s));\n", types,
 			b.placeCode("void", a, i), elements)
 	}
 	return code.String()
