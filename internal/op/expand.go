@@ -281,8 +281,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		}
 	}
 	if pass == Backward {
-		kinds := slices.DeleteFunc(slices.Clone(Upstreams[1:len(Upstreams)-len(upstreamLayouts)]),
-			func(name string) bool { return slices.Contains(p.spec.Check.NoUpstreams, name) })
+		kinds := p.spec.upstreamKinds()
 		list = append(list, spread(marked, kinds, false, func(x site, name string) draft {
 			return draft{at: x, distribution: "normal", upstream: name, both: full}
 		})...)

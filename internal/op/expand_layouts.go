@@ -23,9 +23,9 @@ func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) 
 	return list
 }
 
-// quickLayouts are the layouts that a dtype meets with --quick: an odd place, and one kind of strides in turn.
-// The first dtype, which most files speak of alone, also meets sliced vectors, and in a forward one input alone
-// at an odd place.
+// quickLayouts returns the layouts of a dtype under --quick: an odd place, and one kind of strides in turn.
+// The first dtype, often the only one that a file mentions, also meets sliced vectors, and in a forward one
+// input alone at an odd place.
 func quickLayouts(pass Pass, layouts []string, dtypeIndex int) []string {
 	var list, strides []string
 	for _, name := range layouts {

@@ -72,8 +72,8 @@ func (c *CheckSpec) checkMeanings() error {
 			"small integers", c.Integers)
 	}
 	if !slices.Contains([]string{"", "each", "rows", "products"}, c.NonFinite) {
-		return fmt.Errorf("check.non_finite = %q: want each, rows, products, or nothing for one number in a tensor",
-			c.NonFinite)
+		return fmt.Errorf("check.non_finite = %q: want each, rows, products, or nothing for one number in "+
+			"a tensor", c.NonFinite)
 	}
 	for _, name := range c.NoUpstreams {
 		if !slices.Contains(Upstreams[1:], name) {

@@ -223,11 +223,13 @@ type CheckSpec struct {
 	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
 	// two tensors whose squared differences have such a sum.
 	Integers string `toml:"integers"`
-	// NonFinite is what the distribution non_finite means: "" one NaN or infinity in a tensor, "each" NaN, +inf
-	// and -inf, each in a row of its own, where rows stand alone. "rows" by turns rows of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone.
-	// "products" two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
+	// NonFinite chooses the values of the distribution non_finite: "" one NaN or infinity in a tensor;
+	// "each" NaN, +inf and -inf, each in a row of its own, where rows stand alone; "rows" by turns rows of
+	// NaN, rows of many NaN and infinities, and rows with one of them; "products" two in a tensor of which
+	// a fourth is 0, so that some meet a 0 of the other factor.
 	NonFinite string `toml:"non_finite"`
-	// NoUpstreams are upstream gradients that no case has, as non_finite where a right backward multiplies it by 0.
+	// NoUpstreams lists upstream gradients without cases, such as non_finite where a right backward
+	// multiplies it by 0.
 	NoUpstreams []string `toml:"no_upstreams"`
 	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every
 	// kind of row that a distribution has; 0: as one row.
@@ -340,7 +342,19 @@ func (s *Spec) Laid(pass Pass) (names []string) {
 
 // Upstreams names every kind of upstream gradient: what it holds, and then, of normal numbers, how it alone
 // lies in memory. "expanded" is one number with strides of 0, as the backward of a sum gives it.
-var Upstreams = append([]string{"normal", "ones", "one_hot", "zeros", "huge", "non_finite"}, upstreamLayouts...)
+var Upstreams = append(
+	[]string{"normal", "ones", "one_hot", "zeros", "huge", "non_finite"}, upstreamLayouts...,
+)
+
+// upstreamKinds returns the upstream gradients with other values than normal ones. Where the forward promises
+// nothing about NaN and infinities, the backward does not either.
+func (s *Spec) upstreamKinds() []string {
+	kinds := slices.Clone(Upstreams[1 : len(Upstreams)-len(upstreamLayouts)])
+	return slices.DeleteFunc(kinds, func(name string) bool {
+		return slices.Contains(s.Check.NoUpstreams, name) ||
+			name == "non_finite" && !slices.Contains(s.Check.Distributions, name)
+	})
+}
 
 var upstreamLayouts = []string{"expanded", "transposed", "offset"}
 

@@ -23,8 +23,8 @@ type drawing struct {
 	integer    string   // what integers means
 	about      *float64 // what integers of the normal distribution lie near
 	// the first input's values, where this is another of its shape
-	beside []float64
-	first  bool // it is the first input
+	beside        []float64
+	first         bool   // it is the first input
 	nonFiniteKind string // what non_finite means
 }
 
@@ -90,7 +90,7 @@ func (d *drawing) normal(x []float64) {
 	}
 }
 
-// fewForZero: of so many numbers one is -0 under normal, which a kernel may take for a bit pattern of its own.
+// fewForZero is the length from which a normal tensor has one -0: a kernel may compare bit patterns.
 const fewForZero = 16
 
 // eachRow calls change with every row's index and values, on all cores where they are many: each draws from
@@ -187,8 +187,8 @@ func (d *drawing) outlier(x []float64) {
 // specialKinds are the numbers that are not finite, in the order in which tensors hold them.
 var specialKinds = [3]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
 
-// nonFinite: one of NaN, +inf and -inf in an otherwise normal tensor, or all three, each in a row of its own. Or
-// in many rows, or among zeros.
+// nonFinite: one of NaN, +inf and -inf in an otherwise normal tensor, or all three, each in a row of its own.
+// Or in many rows, or among zeros.
 func (d *drawing) nonFinite(x []float64) {
 	d.normal(x)
 	s, n := d.random("non-finite"), int64(1)

@@ -45,8 +45,8 @@ func (d *drawing) upstream(kind string) ([]float64, error) {
 // specialApart: a vector has a special number in each part of so many.
 const specialApart = 61
 
-// special: normal numbers, and by turns rows with one NaN, +inf, -inf, -0, a large number and none: two in a row
-// would hide each other where an operator adds them up. A vector has them in parts.
+// special: normal numbers, and by turns rows with one NaN, +inf, -inf, -0, a large number and none: two in a
+// row would hide each other where an operator adds them up. A vector has them in parts.
 func (d *drawing) special(x []float64) {
 	d.normal(x)
 	large := math.Ldexp(1, min(30, math.Ilogb(d.format.Max)-1))
