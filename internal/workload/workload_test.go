@@ -154,8 +154,8 @@ func TestSeedsAndCasesDiffer(t *testing.T) {
 }
 
 // Where rows stand alone, non_finite has each kind of number in a row of its own.
-func TestNonFiniteRows(t *testing.T) {
-	s := specNamed(t, "softmax")
+func TestEachNonFinite(t *testing.T) {
+	s := specNamed(t, "copy")
 	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: "non_finite"},
 		map[string]int64{"rows": 16, "cols": 64}, nil)
 	x, found := inputs(t, s, c, defaultSeed)["x"].Float64s(), map[string]int{}
