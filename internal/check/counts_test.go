@@ -55,7 +55,7 @@ int main() {
 }
 `
 
-// TestCounts: requests, sectors and wavefronts are those that follow from how a GPU serves a warp.
+// TestCounts: requests, sectors and wavefronts follow from how a GPU serves a warp.
 func TestCounts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "accesses.cu")
 	if err := os.WriteFile(file, []byte(accesses), 0o600); err != nil {
@@ -115,8 +115,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// diverging is a program in whose first loop half of each warp takes part; the branch of line 8 is one of
-// whole warps, and in line 13 a lane goes round as often as its number says.
+// diverging is a program in whose first loop half of each warp takes part; the branch in line 8 is uniform
+// per warp, and in line 13 a lane iterates as often as its index says.
 const diverging = `#include <cuda_runtime.h>
 __global__ void halves(int *x) {
 	int t = threadIdx.x;
@@ -141,7 +141,7 @@ int main() {
 }
 `
 
-// TestDivergence: a line that a part of a warp runs says how often, and with how many lanes.
+// TestDivergence: a line that only part of a warp runs is counted, with its number of lanes.
 func TestDivergence(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "diverging.cu")
 	if err := os.WriteFile(file, []byte(diverging), 0o600); err != nil {

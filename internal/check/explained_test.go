@@ -37,8 +37,8 @@ func readLadders(t *testing.T) []ladder {
 	return all
 }
 
-// TestExplainedLadders: the figures of each rung of the transposes and of the sums are the recorded ones, and
-// tell what the rung is for.
+// TestExplainedLadders: the figures of each rung of the transposes and of the sums equal the recorded ones,
+// and show what the rung is for.
 func TestExplainedLadders(t *testing.T) {
 	var text strings.Builder
 	sums := map[string]Counts{}
@@ -73,7 +73,7 @@ func TestExplainedLadders(t *testing.T) {
 	tellTheirStories(t, sums)
 }
 
-// tellTheirStories compares what is known of the rungs without a run.
+// tellTheirStories checks the relations between rungs that are known without a run.
 func tellTheirStories(t *testing.T, sums map[string]Counts) {
 	t.Helper()
 	of := func(key string) Counts {

@@ -1,6 +1,6 @@
 package check
 
-// Kind says what sort of mistake a finding is. The words are those of the emulator and of the JSON.
+// Kind is the class of mistake of a finding. The words are those of the emulator and of the JSON.
 type Kind string
 
 // The kinds. The zero value is none of them.
@@ -50,7 +50,7 @@ const (
 	Undefined        Kind = "undefined"
 )
 
-// Kinds lists them, those of kernels first; what causes races comes before them.
+// Kinds lists all kinds, those of kernels first; causes of races come before races.
 var Kinds = []Kind{
 	WrongBlock, Race, OutOfBounds, StackOverflow, Uninitialised, Misaligned, UseAfterFree, NullPointer,
 	HostPointer,
@@ -61,7 +61,7 @@ var Kinds = []Kind{
 	BarrierSkipped, Lockstep,
 }
 
-// about is what the author of a program is told of a kind.
+// about explains a kind to the author of a program.
 type about struct{ title, means, mend string }
 
 func (k Kind) about() about {
@@ -74,7 +74,7 @@ func (k Kind) about() about {
 	return about{title: string(k), means: "triad has no explanation of this kind."}
 }
 
-// ofOneWarp is what a race between lanes of one warp means: many were right before Volta.
+// ofOneWarp explains a race between lanes of one warp: many were right before Volta.
 var ofOneWarp = about{
 	means: "At least one of the two accesses writes, and nothing says which comes first. Since Volta " +
 		"the lanes of a warp do not go in step, and volatile does not order them: code that counts on " +

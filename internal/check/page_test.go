@@ -12,7 +12,7 @@ import (
 
 var updatePage = flag.Bool("update", false, "write the reports of docs/check.md, and testdata/explained.txt")
 
-// TestPage: the reports in docs/check.md are what check prints about these programs.
+// TestPage: the reports in docs/check.md are those that check prints for these programs.
 func TestPage(t *testing.T) {
 	for _, name := range documented {
 		showsReport(t, reportOnce(t, filepath.Join(zoo, name+".cu")), zoo, name)

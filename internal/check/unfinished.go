@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// noteUnfinished notes where a run was stopped amid work that went on.
+// noteUnfinished notes a run that was stopped while still working.
 func (r *Report) noteUnfinished(one *run) {
 	a := Unfinished.about()
 	if one.working {
@@ -35,7 +35,8 @@ func (r *Report) noteForeign(one *run) {
 	}
 }
 
-// takeUnfinished takes the emulator's word that it stopped the program amid work out of the findings.
+// takeUnfinished removes from the findings the emulator's note that it stopped the program while still
+// working.
 func (r *run) takeUnfinished() {
 	i := slices.IndexFunc(r.findings, func(f Finding) bool { return f.Kind == Unfinished })
 	if i < 0 {

@@ -1,10 +1,10 @@
 // Testreport runs and reports the tests of this repository.
 //
 // As "testreport exec BINARY ARGS", which go test -exec calls, it measures the processor time of each test
-// and ends one that hangs; see exec.go. Otherwise it reads what "go test -json" prints: it shows progress,
-// each package's line, every failure with its output and the command that repeats it alone, the dearest
-// tests, and what was skipped and why. With -ci a package over its budget fails, and so does a skipped test
-// that neither needs a GPU nor belongs to the long tier.
+// and ends one that hangs; see exec.go. Otherwise it reads the output of "go test -json": it shows progress,
+// each package's line, every failure with its output and the command that repeats it alone, the most
+// expensive tests, and the skipped tests with their reasons. With -ci a package over its budget fails, and so
+// does a skipped test that neither needs a GPU nor belongs to the long tier.
 package main
 
 import (
