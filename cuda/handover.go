@@ -24,7 +24,7 @@ import (
 // descriptor of the memory file.
 const HandoverName = "TRIAD_HANDOVER"
 
-// What a library that is handed over may be.
+// Limits of a library that is handed over.
 const (
 	handoverBytes = 256 << 20 // all files together
 	handoverFiles = 16
@@ -32,10 +32,11 @@ const (
 
 const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 
-// handoverKey is the name of a folder of the cache, as Builder.build and its like of nvcc make them.
+// handoverKey matches the name of a folder of the cache, as Builder.build and its counterpart for nvcc make
+// them.
 var handoverKey = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}-[0-9a-f]{32}$`)
 
-// NewHandover makes the memory file that a worker gets.
+// NewHandover makes the memory file for a worker.
 func NewHandover() (*os.File, error) {
 	fd, err := unix.MemfdCreate("library", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -44,7 +45,7 @@ func NewHandover() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "library"), nil
 }
 
-// handoverOf is the memory file that this process has been given; nil where there is none.
+// handoverOf returns the memory file that this process was given; nil if there is none.
 func handoverOf(getenv func(string) string) *os.File {
 	fd, err := strconv.Atoi(getenv(HandoverName))
 	if err != nil || fd < 3 {
@@ -54,9 +55,9 @@ func handoverOf(getenv func(string) string) *os.File {
 	return os.NewFile(uintptr(fd), "library")
 }
 
-// handOver puts the folder of a built library into the memory file, seals it and lets it go. It is called
-// once, whether or not there is a library: what comes after must not be able to write. A library of the cache
-// is there already.
+// handOver writes the folder of a built library into the memory file, seals it and closes it. It is called
+// once, with or without a library: nothing that runs later may be able to write. A library from the cache is
+// not written.
 func handOver(to *os.File, l Library, built bool) error {
 	defer to.Close()
 	var err error
@@ -101,8 +102,8 @@ func packFolder(to io.Writer, folder string) error {
 	return w.Close()
 }
 
-// TakeOver puts what a worker handed over into the cache, and gives the name of its folder there: "" where
-// nothing was handed over. What no worker has sealed is not taken.
+// TakeOver puts a library that a worker handed over into the cache, and returns the name of its folder there:
+// "" if nothing was handed over. An unsealed memory file is not taken.
 func TakeOver(ctx context.Context, from *os.File, folder string) (key string, err error) {
 	has, err := unix.FcntlInt(from.Fd(), unix.F_GET_SEALS, 0)
 	if err != nil {
@@ -135,7 +136,7 @@ func TakeOver(ctx context.Context, from *os.File, folder string) (key string, er
 	return first.Name, err
 }
 
-// unpackFiles are the files of an archive by name: regular ones, of one folder.
+// unpackFiles returns the files of an archive by name: regular ones, of one folder.
 func unpackFiles(r *tar.Reader) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for {
@@ -156,7 +157,7 @@ func unpackFiles(r *tar.Reader) (map[string][]byte, error) {
 	}
 }
 
-// Finished says whether a folder of the cache holds a finished build.
+// Finished reports whether a folder of the cache holds a finished build.
 func Finished(folder, key string) bool {
 	_, err := readRecord(filepath.Join(folder, key))
 	return handoverKey.MatchString(key) && err == nil

@@ -9,8 +9,8 @@ import (
 	"triad/internal/panics"
 )
 
-// endWithDriver ends this process, and what it has started, once the driver's end of the socket is closed,
-// also during a call that never returns. The signal that the kernel sends at the driver's death does not
+// endWithDriver ends this process, and all that it started, once the driver's end of the socket is closed,
+// even during a call that never returns. The signal that the kernel sends at the driver's death does not
 // reach a worker that a tool started, nor the compilers that a worker started.
 func endWithDriver(conn *os.File) {
 	fd := int32(conn.Fd())
