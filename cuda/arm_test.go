@@ -20,13 +20,13 @@ type clocked struct {
 	differing func(a, b Buffer) (int64, error)
 	calls     int
 	copied    []int64 // bytes of the copies between others' buffers
-	full      string  // the buffer that there is no room for
+	full      string  // the name of a buffer without room
 	captured  []*Call
 	capturing bool
-	kernels   func(calls int) int64 // how many kernels a graph of so many calls holds; nil: nobody knows
+	kernels   func(calls int) int64 // kernels in a graph of so many calls; nil: unknown
 	watching  bool                  // kernels are timed one by one
-	plain     int                   // how often the L2 cache was made plain
-	refuses   error                 // what that gives
+	plain     int                   // number of calls of PlainCache
+	refuses   error                 // the result of PlainCache
 	// calls only launch
 	unlaunched bool
 }

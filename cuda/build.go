@@ -20,7 +20,7 @@ import (
 // Builder builds libraries for the emulator from the embedded sources and from users' kernel files, into a
 // cache.
 type Builder struct {
-	Sources  fs.FS // laid out as the repository: cuda/abi.h, cuda/kernels, cuda/include, cuda/emulator
+	Sources  fs.FS // laid out like the repository: cuda/abi.h, cuda/kernels, cuda/include, cuda/emulator
 	Cache    string
 	Compiler HostCompiler
 }
@@ -29,7 +29,7 @@ type Builder struct {
 // independent of the compiler.
 type Library struct {
 	Path   string
-	Beside string // of a file that is two libraries, the other; "" else
+	Beside string // the second library of a file that has two; "" else
 	Source string
 	Facts  backend.BuildFacts
 }

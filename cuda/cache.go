@@ -167,7 +167,7 @@ func readRecord(folder string) (record, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, err
 	}
-	if r.Files == nil { // also a record of a triad that wrote none
+	if r.Files == nil { // including a record of a triad that wrote none
 		return r, errDamaged
 	}
 	for name, built := range r.Files {

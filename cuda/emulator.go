@@ -76,7 +76,7 @@ import (
 // the first kernel.
 type emulator struct {
 	builder Builder
-	api     *C.emulator_api // nil until the library is loaded; never given back
+	api     *C.emulator_api // nil until the library is loaded; never freed
 	stall   time.Duration
 }
 
@@ -252,7 +252,7 @@ func (e *emulator) Launch(c *Call, order string) (Finding, error) {
 	report := (*C.cuemu_report)(C.calloc(1, C.sizeof_cuemu_report))
 	defer C.free(unsafe.Pointer(report))
 	kind := C.emulator_run(e.api, c.kernel.c, c.c, report)
-	if kind == C.CUEMU_OK { // with a code where the launch function declined
+	if kind == C.CUEMU_OK { // with a code if the launch function declined
 		return launched(c.kernel, int(report.code)), nil
 	}
 	f := found(c.kernel, report)
@@ -286,7 +286,7 @@ func found(k *kernel, r *C.cuemu_report) Finding {
 		if int(r.code) == cudaerror.OutOfMemory { // as on a GPU
 			return launched(k, int(r.code))
 		}
-		f.Dirty = r.code <= 0 || !cudaerror.Refused(int(r.code)) // without a code the launch was cut short
+		f.Dirty = r.code <= 0 || !cudaerror.Refused(int(r.code)) // without a code the launch was aborted
 		if f.Message == "" {
 			f.Message = launched(k, int(r.code)).Message
 		}

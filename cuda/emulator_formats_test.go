@@ -56,7 +56,7 @@ func checkEncoding(t *testing.T, table []byte) []byte {
 			} else if !bytes.Equal(got, want) {
 				if saturate && math.IsInf(x, 0) &&
 					tensor.Decode(d, got)[0] == math.Copysign(tensor.Round(d, 1e9, true), x) {
-					continue // CUDA's saturation takes infinities along
+					continue // CUDA's saturation includes infinities
 				}
 				if wrong++; wrong < 4 {
 					t.Errorf("%v, saturate %v: %v encodes to %x, want %x", d, saturate, x, got, want)

@@ -22,7 +22,7 @@ import (
 type emulated struct {
 	compiler string
 	flags    []string
-	programs []string // flags of the programs alone, and not of the emulator
+	programs []string // flags of the programs only
 	folder   string   // of the programs
 	library  func() (string, error)
 }
@@ -215,7 +215,7 @@ func editedKernels(t *testing.T, operator, file, from, to string) (folder string
 		for _, part := range parts {
 			twin := filepath.Join("emulator", to, filepath.Base(part))
 			if _, err := os.Stat(twin); to == "hopper" && err == nil {
-				continue // the emulator has one of its own
+				continue // the emulator has its own
 			}
 			text, err := os.ReadFile(part)
 			if err != nil {
@@ -232,7 +232,7 @@ func editedKernels(t *testing.T, operator, file, from, to string) (folder string
 		}
 	}
 	edit := func(at, text string) string {
-		if edited || at != file || !strings.Contains(text, from) { // a header may have the name of a part
+		if edited || at != file || !strings.Contains(text, from) { // a header may have a part's name
 			return text
 		}
 		edited = true

@@ -47,7 +47,7 @@ func zooReportsAreMade(t *testing.T, zoo string) {
 			out, status := runEmulated(t, order, zoo, bug.name, "buggy")
 			text := bug.text
 			if order != "forward" {
-				text, _, _ = strings.Cut(text, ", block") // another order may meet another thread first
+				text, _, _ = strings.Cut(text, ", block") // another order may reach another thread first
 			}
 			if status != 3 || !strings.Contains(out, text) {
 				t.Errorf("%s, %s: status %d, want 3 and %q in\n%s", bug.name, order, status, text, out)
@@ -245,9 +245,9 @@ var hostLines = []string{
 		"100 bytes",
 	"recurse kind=1 .*stack overflow: a thread has 65536 bytes",
 	"spin kind=4 code=0 kernel=spin place=1 block=3 thread=0",
-	"starved kind=0 code=0 ", // a machine with other work is no hang
+	"starved kind=0 code=0 ", // a busy machine is no hang
 	"asleep kind=4 ",
-	"polling kind=4 ", // it computes a little each time that it looks
+	"polling kind=4 ", // it computes a little between polls
 	"own faults handled",
 }
 

@@ -54,7 +54,7 @@ func SplitFlags(line string) (flags []string) {
 			begun = true
 		}
 	}
-	if quote != 0 { // it has no end
+	if quote != 0 { // unterminated
 		return append(flags, strings.TrimSpace(word.String()))
 	}
 	return flags

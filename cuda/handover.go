@@ -51,7 +51,7 @@ func handoverOf(getenv func(string) string) *os.File {
 	if err != nil || fd < 3 {
 		return nil
 	}
-	unix.CloseOnExec(fd) // the compiler has no use for it
+	unix.CloseOnExec(fd) // the compiler does not need it
 	return os.NewFile(uintptr(fd), "library")
 }
 
@@ -64,7 +64,7 @@ func handOver(to *os.File, l Library, built bool) error {
 	if built && !l.Facts.Cached {
 		err = packFolder(to, filepath.Dir(l.Path))
 	}
-	if err != nil { // the driver finds no end of it, and keeps nothing
+	if err != nil { // the driver finds no end of archive, and keeps nothing
 		err = errors.Join(err, to.Truncate(0))
 	}
 	if _, sealed := unix.FcntlInt(to.Fd(), unix.F_ADD_SEALS, seals); sealed != nil {

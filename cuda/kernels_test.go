@@ -67,7 +67,7 @@ func familyOf(t *testing.T, operator string) string {
 	}
 	family := "none"
 	for _, m := range familyImport.FindAllStringSubmatch(string(text), -1) {
-		if m[1] != "formula" { // what several families state their operators in
+		if m[1] != "formula" { // several families state their operators in it
 			family = m[1]
 		}
 	}

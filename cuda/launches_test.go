@@ -251,7 +251,7 @@ func TestLargeTileIsSurveyed(t *testing.T) {
 			continue
 		}
 		rows := "256"
-		if (of192+131)/132*192 <= (of256+131)/132*256 { // what the busiest multiprocessor has
+		if (of192+131)/132*192 <= (of256+131)/132*256 { // the rows of the busiest multiprocessor
 			rows = "192"
 		}
 		found[c.DType+" "+c.Attrs.Text("scaling")+" "+rows] = true

@@ -261,7 +261,7 @@ func (p *provenCall) spoil(t *testing.T, of string) {
 			must("another rank of " + right.Name)
 			for d := range right.Shape {
 				if size := p.shapes[k*len(p.in)+i][d]; p.sizes[size] == 1 {
-					continue // of this size the spec says nothing else
+					continue // the spec says nothing else about this size
 				}
 				list[i].Shape = slices.Clone(right.Shape)
 				list[i].Shape[d]++

@@ -22,7 +22,7 @@ type arm struct {
 	pairs  [][2]Buffer  // of a ruler: to, from
 	ruler  string
 	own    ownCalls // of a user's file; nil for others
-	began  Seen     // by its calls, before it was prepared
+	began  Seen     // the counts before it was prepared
 	// kernels that one call of a user's file launches outside a capture
 	perCall int64
 }

@@ -135,7 +135,7 @@ func (a *arm) prepareRuler(args backend.PrepareArgs) (Finding, error) {
 	a.facts.RotatedBytes = int64(a.facts.Sets) * rulerBytes
 	pattern := make([]byte, 1<<16)
 	state := uint64(0x9E3779B97F4A7C15)
-	for i := range pattern { // any bytes that are not all alike
+	for i := range pattern { // any bytes that are not all equal
 		state ^= state << 13
 		state ^= state >> 7
 		state ^= state << 17

@@ -23,7 +23,7 @@ import (
 type NVCC struct {
 	Path    string
 	Version string
-	Library string // the folder with libcudart_static.a where nvcc does not know it by itself, else ""
+	Library string // the folder of libcudart_static.a if nvcc does not find it itself, else ""
 }
 
 // FindNVCC finds nvcc: on PATH, in CUDA_HOME or CUDA_PATH, where the toolkit is usually installed, or in the

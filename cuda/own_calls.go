@@ -38,9 +38,9 @@ func (o *OwnCalls) close() { o.c.timed-- }
 // Seen counts what calls have done so far.
 type Seen struct {
 	Launches    int64  // of kernels
-	Allocations int64  // that memory kept from before answered, or that is kept
-	Limits      int64  // carve-outs of the L2 cache that were asked for and not made
-	Uncaptured  string // the first thing that no graph can hold; "" for none
+	Allocations int64  // served from kept memory, or whose memory is kept
+	Limits      int64  // requests of a part of the L2 cache, not granted
+	Uncaptured  string // the first call that no graph can hold; "" for none
 }
 
 // Seen returns the counts since the library was loaded.

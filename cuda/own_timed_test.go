@@ -33,7 +33,7 @@ func TestOwnFileInAGraphOrNot(t *testing.T) {
 	for name, c := range map[string]struct {
 		device       clocked
 		seen         Seen
-		during       string // what no graph can hold, seen in the capture
+		during       string // Uncaptured during the capture
 		mode, reason string
 	}{
 		"a graph": {device: clocked{kernels: two}, mode: "graph"},

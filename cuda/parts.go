@@ -77,7 +77,7 @@ func (b *Builder) parts(set *sourceSet, files map[string][]byte, flags []string)
 	for at, text := range map[string][]byte{watched.units[0]: marked, beside.units[0]: others} {
 		result, err := rewrite.Source(set.name, text)
 		if err != nil {
-			return nil, fmt.Errorf("divide %s: %w", set.name, err) // the whole could be rewritten
+			return nil, fmt.Errorf("divide %s: %w", set.name, err) // the whole file could be rewritten
 		}
 		files[at] = result.Text
 	}

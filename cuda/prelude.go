@@ -27,7 +27,7 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 		return nil, err
 	}
 	folders := []string{filepath.Dir(emulator.Path)}
-	if b.Compiler.Clang { // it reads no compiled header
+	if b.Compiler.Clang { // it does not read the precompiled header
 		return folders, nil
 	}
 	for _, several := range []bool{false, true} {
@@ -49,7 +49,7 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 		return flags
 	}
 	if more := flags[len(usual):]; len(more) > 0 && (len(more) != 2 || more[0] != "-iquote") {
-		return flags // a macro or another level of optimization: the compiler would refuse it
+		return flags // a macro or another -O: the compiler would refuse the header
 	}
 	header, err := b.prelude(ctx, usual)
 	if err != nil {

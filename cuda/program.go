@@ -24,12 +24,12 @@ import (
 // ProgramSource is a user's program: a CUDA file with a main, or a folder of files of which one has it.
 type ProgramSource struct {
 	File    string
-	Main    string   // C++ behind the file's text, which has the main() that the file lacks; "": it has one
+	Main    string   // C++ appended to the file, with the main() that it lacks; "": it has one
 	Include []string // folders, as a compiler's -I
 	Define  []string // NAME or NAME=VALUE, as a compiler's -D
 	Std     string   // the language, as a compiler's -std; "": c++17, as nvcc's
-	Debug   bool     // for a debugger: not optimised, and its accesses are not reported
-	Counts  bool     // the emulator is told of every stretch of code that a thread comes to
+	Debug   bool     // for a debugger: not optimised, accesses not reported
+	Counts  bool     // report every basic block that a thread runs to the emulator
 
 	// Sanitizer is one of the compiler's sanitizers, with which the program is built instead of with watched
 	// accesses.
@@ -41,7 +41,7 @@ type Program struct {
 	Path  string
 	Files []string // the program's own files, absolute
 	Notes []rewrite.Note
-	texts [][]byte // of Files; where the program is a user's, without triad's own headers
+	texts [][]byte // of Files; for a user's program without triad's headers
 }
 
 // ReturnsEarly reports whether a kernel, by its name in a launch, may end before its last line; also if the
@@ -80,7 +80,7 @@ var (
 		"-std=c++17", "-O1", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing",
 		"-Wno-unknown-pragmas",
 		"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset",
-		"-fno-builtin-printf", "-U_FORTIFY_SOURCE", // which would have another printf
+		"-fno-builtin-printf", "-U_FORTIFY_SOURCE", // which would call another printf
 		"-fsanitize=thread,alignment,bounds,integer-divide-by-zero", "-fsanitize-recover=all",
 		"-DCUEMU_ACCESSES", "-Icuda/emulator", "-include", "cuda_runtime.h",
 	}
@@ -179,7 +179,7 @@ func (b *Builder) programWith(
 	for _, at := range set.order() {
 		f := set.files[at]
 		built.Files = append(built.Files, f.name)
-		if !ofUser || filepath.IsAbs(f.name) { // macros of triad's are not in the user's kernels
+		if !ofUser || filepath.IsAbs(f.name) { // triad's macros are not in the user's kernels
 			built.texts = append(built.texts, f.text)
 		}
 	}
@@ -272,10 +272,10 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 		if err := set.follow(embedded, at, set.files[at].text); err != nil {
 			return nil, nil, err
 		}
-		for _, include := range rewrite.Includes(set.files[at].text) { // a .cu that is included is no unit
+		for _, include := range rewrite.Includes(set.files[at].text) { // an included .cu is no unit
 			included := path.Join(path.Dir(at), include.Name)
 			set.beside = slices.DeleteFunc(set.beside, func(unit string) bool {
-				return unit == included && unit != at // one that includes itself still is
+				return unit == included && unit != at // one that includes itself is
 			})
 		}
 	}

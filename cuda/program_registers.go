@@ -75,8 +75,8 @@ var ErrArchitecture = errors.New("want sm_75, sm_80, sm_86, sm_87, sm_89, sm_90,
 
 // Occupancy is the share of a multiprocessor that a kernel occupies.
 type Occupancy struct {
-	Warps, Of int    // of the most that it holds
-	Limit     string // what allows no more blocks: "warps", "blocks", "registers" or "shared memory"
+	Warps, Of int    // resident, of at most
+	Limit     string // what limits the blocks: "warps", "blocks", "registers" or "shared memory"
 }
 
 // OccupancyOn returns how many warps of a kernel one multiprocessor of an architecture holds at once, in

@@ -126,7 +126,7 @@ type launching struct {
 	copyOf  *launching
 	call    *Call
 	inputs  []Buffer
-	outputs []Buffer // of zero size in place of an output that the kernel does not give
+	outputs []Buffer // of zero size for an output that the kernel does not give
 	all     []Buffer
 	bytes   int64
 }
@@ -143,7 +143,7 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 	l.call.say(l.args.Words)
 	defer l.call.free()
 	defer func() {
-		if !dirty { // a launch that was cut short may still hold its memory
+		if !dirty { // an aborted launch may still use its memory
 			l.release(&reply, &dirty)
 		}
 	}()

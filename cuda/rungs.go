@@ -23,7 +23,7 @@ func Rungs(files fs.FS, operator string) (all []Rung, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kernels of %s: %w", operator, err)
 	}
-	var open *Rung // that the line before belongs to
+	var open *Rung // of the previous line
 	begun := false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\r\n")

@@ -131,16 +131,16 @@ func reply(conn io.Writer, id int64, result any, failure error) error {
 type server struct {
 	device  Device
 	specs   func(string) (*op.Spec, error)
-	loaded  map[string]backend.LoadReply // by what the load request named: a library is opened once
+	loaded  map[string]backend.LoadReply // by the name in the request: a library is opened once
 	kernels map[string][]*kernel         // by operator and implementation
 	file    *os.File
 	memory  []byte
 	// handover receives the first library that is built; nil if nobody wants it, or it was sent.
 	handover *os.File
-	unsealed error     // why the memory file of that library could still be written: nothing is loaded
+	unsealed error     // why the memory file could not be sealed: nothing is loaded
 	scratch  [2][]byte // see piece
 	clock    Clock     // nil until something is timed
-	others   []Buffer  // to, from: of the copy that a cold turn begins with
+	others   []Buffer  // to, from: of the copy that begins a turn with Others
 	arms     map[int64]*arm
 }
 
@@ -176,7 +176,7 @@ func (s *server) hello(args backend.HelloArgs) (backend.HelloReply, error) {
 		Versions: s.device.Versions(), PID: os.Getpid(),
 	}
 	if s.memory != nil || args.Protocol != backend.Protocol {
-		return reply, nil // of two versions the driver says which to change
+		return reply, nil // the driver reports a mismatch of versions
 	}
 	info, err := s.file.Stat()
 	if err != nil || args.MemoryBytes < 1 || info.Size() < args.MemoryBytes {

@@ -60,7 +60,7 @@ func gather(embedded fs.FS, name string) (*sourceSet, error) {
 		return nil, fmt.Errorf("read kernel file %s: %w", name, err)
 	}
 	set.files[set.main] = sourceFile{set.name, text}
-	flags, _ := set.flags() // who builds the set says what is wrong with them
+	flags, _ := set.flags() // the builder of the set reports their errors
 	set.search = append(HeaderFolders(flags), kernelSearch...)
 	return set, set.follow(embedded, set.main, text)
 }
@@ -82,7 +82,7 @@ func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) error {
 				at = path.Join(onDisk, include.Name)
 			}
 			if !include.Quoted && !strings.HasPrefix(at, onDisk+"/") {
-				continue // the compiler finds what is triad's
+				continue // the compiler finds triad's headers
 			}
 			if strings.HasPrefix(at, "../") {
 				continue

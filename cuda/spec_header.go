@@ -69,7 +69,7 @@ type specWriter struct {
 	pass            op.Pass
 	inputs, outputs []op.TensorSpec
 	out             *strings.Builder
-	bound           []string // dims that the tensors of the pass show
+	bound           []string // dims shown by the tensors of the pass
 }
 
 func (w *specWriter) linef(format string, a ...any) { fmt.Fprintf(w.out, format+"\n", a...) }
@@ -257,7 +257,7 @@ func (w *specWriter) dtypes() {
 			}
 		}
 		if len(both) == 0 {
-			return // every tensor has a dtype of its own
+			return // every tensor has its own dtype
 		}
 		slices.Sort(both)
 		taken = append(taken, "("+strings.Join(both, " && ")+")")

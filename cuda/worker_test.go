@@ -96,8 +96,8 @@ type worker struct {
 	memory  *os.File
 	id      int64
 	hello   backend.HelloReply
-	process *exec.Cmd  // nil for one in this process
-	ended   chan error // what Serve returned, or the process
+	process *exec.Cmd  // nil for a worker in this process
+	ended   chan error // the result of Serve, or of the process
 }
 
 const testMemory = 1 << 20

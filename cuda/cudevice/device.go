@@ -202,7 +202,7 @@ func (d *Device) Free(b cuda.Buffer) *backend.GuardReport {
 	errAfter := cu.MemcpyDtoH(unsafe.Pointer(&after[0]), cu.DevicePtr(b.Pointer+uintptr(b.Bytes)), guardBytes)
 	base := cu.DevicePtr(b.Pointer - uintptr(leadBytes(b.Bytes)))
 	if err := errors.Join(errBefore, errAfter, cu.MemFree(base)); err != nil {
-		return nil // the device answers nothing any more, which the next call says
+		return nil // the device no longer responds: the next call reports it
 	}
 	return guardReport(b, before, after)
 }

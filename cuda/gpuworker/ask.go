@@ -16,9 +16,9 @@ import (
 // Facts is the output of "triad-cuda --facts": the visible GPUs and their driver.
 type Facts struct {
 	GPUs    []GPU  `json:"gpus"`
-	Release string `json:"release"` // of the driver, "" where it is not known
-	CUDA    int    `json:"cuda"`    // the version of CUDA that the driver speaks: 13000 for 13.0
-	Sources string `json:"sources"` // hash of the kernel sources that the worker carries
+	Release string `json:"release"` // of the driver, "" if unknown
+	CUDA    int    `json:"cuda"`    // the version of CUDA that the driver supports: 13000 for 13.0
+	Sources string `json:"sources"` // hash of the worker's embedded kernel sources
 }
 
 // GPU is one visible GPU.

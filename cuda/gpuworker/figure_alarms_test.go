@@ -28,8 +28,8 @@ type alarmRun struct {
 	FirstSeed uint64         `json:"first_seed"`
 	Seeds     int            `json:"seeds"`
 	Seconds   float64        `json:"seconds"`
-	Verdicts  int            `json:"verdicts"` // on outputs of which elements were compared
-	Elements  int64          `json:"elements"` // that were compared
+	Verdicts  int            `json:"verdicts"` // on outputs with compared elements
+	Elements  int64          `json:"elements"` // compared ones
 	ByKernel  map[string]int `json:"by_implementation"`
 	Neutral   int            `json:"neutral"` // records without a verdict: declined, missing
 	// records that accuse, except those that a documented finding explains
@@ -309,7 +309,7 @@ func judgeDrivers(t *testing.T, c *tally, stop context.Context, first uint64) (d
 			kernels := kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits)
 			d.runner.Backends, d.impls, d.sweep = []backend.Backend{kernels, python},
 				[]string{"cuda", "torch"}, ours
-			python.Slots = []string{"torch"} // the process of the other rows is not needed
+			python.Slots = []string{"torch"} // no process for the other rows
 		} else {
 			python.Slots = []string{"triton"}
 		}

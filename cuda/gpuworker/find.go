@@ -20,8 +20,8 @@ import (
 // Places holds the folders in which the worker is looked for.
 type Places struct {
 	Beside string // the folder of the driver's own binary
-	Cache  string // the folder of what was built on demand
-	Dir    string // the working directory: in the module of triad the worker can be built
+	Cache  string // the folder of workers built on demand
+	Dir    string // the working directory: inside triad's module the worker can be built
 	// Headers returns the folder with the toolkit's cuda.h, which only a build needs; it may fetch it.
 	Headers func(ctx context.Context) (string, error)
 	Log     io.Writer // progress for a person
@@ -65,7 +65,7 @@ func (p Places) Find(ctx context.Context) (string, error) {
 	if err := Build(ctx, module, headers, made); err != nil {
 		return "", err
 	}
-	if err := os.Rename(made, path); err != nil { // two at once make the same file
+	if err := os.Rename(made, path); err != nil { // concurrent builds make the same file
 		return "", fmt.Errorf("put %s into the cache: %w", Binary, err)
 	}
 	return path, nil

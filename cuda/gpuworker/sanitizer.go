@@ -90,8 +90,8 @@ func options(tool, reports string, most int) []string {
 type Finding struct {
 	Tool   string `json:"tool"`
 	What   string `json:"what"`   // "Invalid __global__ write of size 4 bytes"
-	Kernel string `json:"kernel"` // "" where the tool names none
-	File   string `json:"file"`   // "" where the code has no line numbers
+	Kernel string `json:"kernel"` // "" if the tool names none
+	File   string `json:"file"`   // "" if the code has no line numbers
 	Line   int    `json:"line"`
 	Count  int    `json:"count"`
 
@@ -104,7 +104,7 @@ type Finding struct {
 // Report holds a tool's results for all processes of a run.
 type Report struct {
 	Tool      string `json:"tool"`
-	Processes int    `json:"processes"` // that the tool watched to their end
+	Processes int    `json:"processes"` // watched to their end
 	// processes whose report has no summary: they were killed, and the tool's last findings are lost
 	Cut      int       `json:"cut"`
 	Findings []Finding `json:"findings"`

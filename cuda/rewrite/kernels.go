@@ -8,7 +8,7 @@ type kernels struct {
 	// takesReference has the names of kernels with a parameter T &: it is the caller's own object; of any
 	// other parameter every thread gets a copy.
 	takesReference map[string]bool
-	named          map[string][]span // bodies by the kernel's name: overloads, and what stands under #if
+	named          map[string][]span // bodies by the kernel's name: overloads, and variants under #if
 	// takesMore has the names of templates, whose parameters may be deduced, and of kernels with default
 	// arguments: the types of their parameters do not match those of a launch's arguments one by one.
 	takesMore map[string]bool

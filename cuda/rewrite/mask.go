@@ -205,7 +205,7 @@ func rawEnd(text []byte, i int) int {
 // a namespace or a linkage specification.
 func functionScope(code []byte) func(int) bool {
 	inside := make([]bool, len(code)+1)
-	var open []bool // for each open brace whether it is a namespace's
+	var open []bool // whether each open brace is a namespace's
 	depth := 0
 	statement := 0
 	for i, c := range code {

@@ -79,7 +79,7 @@ type Include struct {
 	Name        string
 	Quoted      bool
 	Line        int
-	Conditional bool // it stands under an #if
+	Conditional bool // under an #if
 }
 
 // Includes lists the files that text includes, in order.

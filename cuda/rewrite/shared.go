@@ -217,7 +217,7 @@ func (d *declaration) dynamic(outside bool) (string, error) {
 	for i, x := range d.declarators {
 		bounds := strings.TrimSpace(string(d.view[x.nameEnd:x.pieceEnd]))
 		rest, _ := strings.CutPrefix(bounds, "[")
-		_, rest, ok := strings.Cut(rest, "]") // a size in between is not what it has: that is the launch's
+		_, rest, ok := strings.Cut(rest, "]") // a size there is ignored: the launch decides
 		if !ok {
 			return "", d.file.errorf(x.nameStart, "dynamic shared memory %s is not declared as an array "+
 				"without a size: write extern __shared__ type %s[];",

@@ -73,7 +73,7 @@ const (
 // sideOf is one declaration at namespace scope.
 type sideOf struct {
 	side   side
-	names  []string // of a function one, of variables each
+	names  []string // one of a function, all of variables
 	head   span     // from its first word to its body or semicolon
 	name   int      // the offset of a function's name
 	params span
@@ -84,7 +84,7 @@ type sideOf struct {
 // sides holds what is known of a program's names.
 type sides struct {
 	macros map[string]bool
-	sided  map[string]bool // macros that say __device__ or __host__
+	sided  map[string]bool // macros that contain __device__ or __host__
 	names  map[string]side
 	// doubtful has the words of declarations that are not understood, of classes and of aliases: such a name
 	// may be something other than what is declared elsewhere
@@ -159,7 +159,7 @@ func (p *sides) read(t Text) fileSides {
 	if f.conditional, whole = conditionals(maskLiterals(text), f.code); whole {
 		f.declared = p.declarations(f.code)
 	}
-	for i, d := range f.declared { // nothing says which branch is compiled
+	for i, d := range f.declared { // it is unknown which branch is compiled
 		if within(f.conditional, d.head.from) {
 			f.declared[i].side, f.declared[i].class = unclear, false
 		}
@@ -190,7 +190,7 @@ func (p *sides) usesOnDevice(read []fileSides) {
 // whether each branch has as many opening as closing braces.
 func conditionals(masked, code []byte) (all []span, whole bool) {
 	var open []int
-	last := 0 // the end of the directive before
+	last := 0 // the end of the previous directive
 	for _, d := range directives(masked) {
 		word := bytes.TrimSpace(masked[d.start+1 : d.end])
 		begins, ends := bytes.HasPrefix(word, []byte("if")), bytes.HasPrefix(word, []byte("endif"))
@@ -294,7 +294,7 @@ func (p *sides) declaration(code []byte, head, body span) sideOf {
 		d.side = bothFunction
 	case device:
 		d.side = deviceFunction
-	case len(anyWord.FindAll(before, -1)) > 0: // a type stands before it
+	case len(anyWord.FindAll(before, -1)) > 0: // a type precedes it
 		d.side = hostFunction
 	}
 	return d

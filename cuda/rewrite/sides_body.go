@@ -10,7 +10,7 @@ type sideBody struct {
 	fileSides
 	sideOf
 	p     *sides
-	known map[string]bool // what shadowed found
+	known map[string]bool // results of shadowed
 }
 
 // hostCalls matches functions of the C library that kernels lack; hostNames matches names of the C++ library.

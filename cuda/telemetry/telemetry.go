@@ -27,7 +27,7 @@ type GPU struct {
 	now     func() time.Time
 
 	mu   sync.Mutex
-	slow Reading // what changes slowly, read at most twenty times a second
+	slow Reading // the slow values, read at most twenty times a second
 	at   time.Time
 }
 
@@ -55,7 +55,7 @@ func open(library nvml.Interface, pci, visible string) *GPU {
 		device, code = library.DeviceGetHandleByUUID(first)
 	case count == 1:
 		device, code = library.DeviceGetHandleByIndex(0)
-	default: // CUDA sorts several GPUs by speed, NVML by bus: which one is meant is not known
+	default: // CUDA sorts GPUs by speed, NVML by bus: the number is ambiguous
 		return g
 	}
 	if code == nvml.SUCCESS {

@@ -25,7 +25,7 @@ var aside = []string{"uninitialised_half", "bounds_heap", "double_free_heap"}
 // twins are silent, as under g++; so are ordinary programs. The fast tier has no part of it. The weekly
 // rotation has the races, the programs of aside and one ordinary program; the others rotate more slowly.
 func TestZooUnderClang(t *testing.T) {
-	var often, seldom []string // of these every time
+	var often, seldom []string // often: run every time
 	for _, file := range programsIn(t, zoo) {
 		name := strings.TrimSuffix(filepath.Base(file), ".cu")
 		switch {

@@ -41,7 +41,7 @@ type Finding struct {
 	Allocated   *Place `json:"allocated,omitempty"`
 	Declared    *Place `json:"declared,omitempty"`
 	Freed       *Place `json:"freed,omitempty"`
-	Value       *int64 `json:"value,omitempty"` // the bits that were there when it happened
+	Value       *int64 `json:"value,omitempty"` // the bits at that moment
 
 	Scope       string  `json:"scope,omitempty"` // of a race: warp, block or blocks
 	Other       *Place  `json:"other,omitempty"` // the second side
@@ -50,11 +50,11 @@ type Finding struct {
 	OtherBlock  *[3]int `json:"other_block,omitempty"`
 	OtherThread *[3]int `json:"other_thread,omitempty"`
 
-	Sanitizer string `json:"sanitizer,omitempty"` // that told it: address, undefined or thread
-	Check     string `json:"check,omitempty"`     // and its own word for it, as heap-use-after-free
+	Sanitizer string `json:"sanitizer,omitempty"` // that reported it: address, undefined or thread
+	Check     string `json:"check,omitempty"`     // and its name for it, such as heap-use-after-free
 
 	Message string   `json:"message,omitempty"` // details in words
-	Call    string   `json:"call,omitempty"`    // which of several calls showed it first
+	Call    string   `json:"call,omitempty"`    // the first of several calls that showed it
 	Orders  []string `json:"orders,omitempty"`  // the schedule orders in which it showed
 }
 

@@ -22,7 +22,7 @@ const (
 	LaunchRefused       Kind = "launch-refused"
 	Launch              Kind = "launch"
 	Trap                Kind = "trap"
-	WrongBlock          Kind = "wrong-block" // another one than a template of CUB is declared for
+	WrongBlock          Kind = "wrong-block" // another block size than a CUB template's
 	Assert              Kind = "assert"
 	DivisionByZero      Kind = "division-by-zero"
 	OutOfMemory         Kind = "out-of-memory"
@@ -33,9 +33,9 @@ const (
 	OrderDependent      Kind = "order-dependent"
 	ExitStatus          Kind = "exit-status"
 	NeverEnds           Kind = "never-ends"
-	Unfinished          Kind = "unfinished"      // it was stopped amid long work: told in a note, no mistake
-	BarrierSkipped      Kind = "barrier-skipped" // by threads that have ended: told in a note at most
-	Lockstep            Kind = "lockstep"        // lanes of a warp by volatile accesses: told in a note
+	Unfinished          Kind = "unfinished"      // stopped during long work: becomes a note
+	BarrierSkipped      Kind = "barrier-skipped" // by threads that have ended: at most a note
+	Lockstep            Kind = "lockstep"        // lanes of a warp, by volatile accesses: a note
 
 	// What sanitizers of the compiler find in host code, and undefined behaviour anywhere.
 	HostOutOfBounds  Kind = "host-out-of-bounds"

@@ -58,7 +58,7 @@ func sameWord(a, b string) bool {
 		return true
 	}
 	if !strings.ContainsAny(a, ".eE") && !strings.ContainsAny(b, ".eE") {
-		return false // whole numbers are exact
+		return false // integers are exact
 	}
 	trim := func(s string) string { return strings.Trim(s, "()[]{},;:=") }
 	x, err := strconv.ParseFloat(trim(a), 64)

@@ -11,12 +11,12 @@ import (
 // profiled holds a profiler's counts of a kernel on a GPU.
 type profiled struct {
 	Program, Kernel string
-	Launches        float64 // that it looked at
+	Launches        float64 // that it counted
 	DeviceRead      sums    `json:"device read"`
 	DeviceWrite     sums    `json:"device write"`
 	SharedRead      sums    `json:"shared read"`
 	SharedWrite     sums    `json:"shared write"`
-	Differs         string  // why the counts of --explain are others; "": they are the same
+	Differs         string  // why the counts of --explain differ; "": they do not
 }
 
 // sums covers all launches. The profiler counts requests of device memory only.

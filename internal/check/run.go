@@ -28,13 +28,13 @@ type Request struct {
 	Input     []byte        // the standard input of every run
 	Limit     time.Duration // of one run
 	Stall     time.Duration // of a launch without a block that finishes
-	Budget    time.Duration // orders are left out when it is used up
+	Budget    time.Duration // when it is used up, further orders are skipped
 	Output    io.Writer     // gets what the program prints in the first run
-	Orders    []string      // in which it runs, of Orders; nil: all
-	Native    bool          // it was not built for the emulator, and is not slow
+	Orders    []string      // a subset of the variable Orders; nil: all
+	Native    bool          // not built for the emulator, so not slow
 	Counts    bool          // count requests, sectors and wavefronts in the first run
-	Call      string        // which of several calls this is, for its findings; "" where there is one
-	Variant   string        // the implementation that is called, for its counts; "" where there is one
+	Call      string        // names this call in its findings; "" if there is only one
+	Variant   string        // names the implementation in its counts; "" if there is only one
 	Sanitized []Sanitized   // the same program built with sanitizers, which run after the orders
 	// Locate returns the lines of addresses of the program; it omits unknown ones.
 	Locate func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
@@ -43,23 +43,23 @@ type Request struct {
 	// unknown.
 	ReturnsEarly func(kernel string) bool
 
-	environment []string // of a sanitized program, in place of that of the emulator's own checks
+	environment []string // of a sanitized program, instead of the emulator's
 }
 
 // Report is the result of a check.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Orders   []string  `json:"orders"`            // in which the program ran, to its end or a finding
-	Skipped  []string  `json:"skipped,omitempty"` // for want of time
+	Skipped  []string  `json:"skipped,omitempty"` // for lack of time
 	// orders in which the program was stopped while still working, and GPU tools that did not see its end:
 	// until then only the findings had shown
 	Unfinished []string `json:"unfinished,omitempty"`
 	Notes      []string `json:"notes,omitempty"`  // what was left out, in sentences
-	Counts     []Counts `json:"counts,omitempty"` // where Request.Counts asks for them
+	Counts     []Counts `json:"counts,omitempty"` // if Request.Counts is set
 
-	Sanitizers []string `json:"sanitizers,omitempty"` // under which the program ran too, of Request.Sanitized
+	Sanitizers []string `json:"sanitizers,omitempty"` // names of those of Request.Sanitized that ran
 
-	stepping map[string]bool // kernels of which a note says that their lanes count on going in step
+	stepping map[string]bool // kernels with a note about lockstep
 }
 
 // Whole reports whether the absence of findings speaks for the program: it ran to its end, and on a GPU every
@@ -69,7 +69,7 @@ func (r *Report) Whole() bool {
 }
 
 const (
-	mostOutput = 1 << 20 // bytes of a program's output that are shown and compared
+	mostOutput = 1 << 20 // bytes of output that are shown and compared
 	hangStatus = 98      // WATCHDOG_STATUS of the emulator
 )
 
@@ -78,19 +78,19 @@ type run struct {
 	order    string
 	findings []Finding
 	skipped  []Finding // barriers that threads skipped by ending
-	lockstep []Finding // lanes of a warp that count on going in step
-	foreign  int       // lines of the file of findings that are not the emulator's
+	lockstep []Finding // lanes of a warp that rely on lockstep
+	foreign  int       // lines of the findings file not from the emulator
 	output   []byte
 	cut      bool   // it printed more than mostOutput
 	status   int    // its exit status; -1: a signal
 	signal   string // that ended it
-	late     bool   // it was stopped at the limit
-	working  bool   // its host code was at work then
+	late     bool   // stopped at the limit
+	working  bool   // and its host code was then at work
 
-	printed    []byte // of output, what kernels printed, whose lines come in the order of threads
-	unfinished bool   // that was amid work that went on
-	waits      string // for what a kernel of it waits and the emulator does not give; "": for nothing
-	memory     int64  // bytes at which it was stopped; 0: it was not
+	printed    []byte // the part of output that kernels printed, in the order of threads
+	unfinished bool   // stopped while still working
+	waits      string // what a kernel waits for in vain in the emulator; "": nothing
+	memory     int64  // bytes in use when it was stopped for them; 0: it was not
 	took       time.Duration
 }
 
@@ -127,7 +127,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 				if report.Counts, err = readCounts(ctx, q, filepath.Join(folder, "counts")); err != nil {
 					return nil, err
 				}
-				q.Counts = false // the other orders have the same
+				q.Counts = false // they are the same in other orders
 			}
 			report.notes(&r)
 			if _, err := q.Output.Write(r.output); err != nil {

@@ -207,7 +207,7 @@ func besideReports(name string, reports []sanitizerReport) (undefined []beside, 
 	var places []*beside
 	for _, line := range bytes.Split(text, []byte("\n")) {
 		var b beside
-		if json.Unmarshal(line, &b) != nil { // the last one, of a program that was killed
+		if json.Unmarshal(line, &b) != nil { // the last line of a killed program
 			continue
 		}
 		if b.Kind == "undefined" {

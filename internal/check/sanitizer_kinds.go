@@ -82,7 +82,7 @@ func (s *Sanitized) findings(ctx context.Context, undefined []beside, reports []
 				if f := r.ofThreads(); f.Kind != Race || r.where.Cluster > 1 {
 					all = append(all, f)
 				}
-			} else if len(all) == 0 { // a signal, which AddressSanitizer tells better
+			} else if len(all) == 0 { // a signal, which AddressSanitizer reports better
 				all = append(all, r.ofAddress("thread"))
 			}
 		default:

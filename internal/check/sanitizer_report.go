@@ -14,7 +14,7 @@ type (
 	// sanitizerReport is one report: its first line, and the stacks below it.
 	sanitizerReport struct {
 		tool   string // Address, Leak or Thread
-		words  string // what it is, as heap-use-after-free
+		words  string // the mistake, such as heap-use-after-free
 		lines  []string
 		stacks []stack
 		where  *beside // kernel, block and thread that ran; nil: not known

@@ -166,7 +166,7 @@ func (p *printer) source(file string) []string {
 	if err == nil {
 		p.sources[file] = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	} else {
-		p.sources[file] = nil // it was moved, or a #line names what is no source: the report goes without
+		p.sources[file] = nil // it was moved, or #line names no source: the report omits it
 	}
 	return p.sources[file]
 }

@@ -263,7 +263,7 @@ func TestKindsAreExplained(t *testing.T) {
 		}
 	}
 	sources, err := filepath.Glob("../../cuda/emulator/*.cc")
-	sources = slices.DeleteFunc(sources, func(name string) bool { // what it writes is part of a report
+	sources = slices.DeleteFunc(sources, func(name string) bool { // its output is part of a report
 		return filepath.Base(name) == "sanitized.cc"
 	})
 	if err != nil || len(sources) == 0 {

@@ -79,7 +79,7 @@ type Writer struct {
 
 	mu    sync.Mutex
 	held  []byte // the beginning of a rune or of a colour
-	begun bool   // the line has something that is no space
+	begun bool   // the line has a character that is no space
 	last  rune
 }
 

@@ -72,7 +72,7 @@ type tier struct {
 	changed []string
 	root    string // of the module
 	folder  string // of the package under test, from the root
-	broken  error  // what the environment says wrongly
+	broken  error  // an invalid setting of the environment
 
 	mu        sync.Mutex
 	witnesses map[string]string // by suite and key

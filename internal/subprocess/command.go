@@ -23,17 +23,17 @@ type Command struct {
 	Mark string
 
 	Stdin          *os.File  // nil: empty
-	Stdout, Stderr io.Writer // nil: dropped, save for what Run gives of stdout
+	Stdout, Stderr io.Writer // nil: dropped, except the stdout that Run returns
 
 	// Deadline limits the wait of Run for its end; 0: the context alone does.
 	Deadline time.Duration
 
-	Most Usage // what it may use together with all that it starts; more, and it is killed
+	Most Usage // its limit, together with all that it starts; beyond it is killed
 	// Boxed: it runs another program, and exits with 128 plus the signal's number if a signal ended that
 	// program
 	Boxed bool
 
-	Grace Grace // nothing: DefaultGrace
+	Grace Grace // zero: DefaultGrace
 	// Kill sends a signal to a process, or with a negative number to a group; nil: syscall.Kill.
 	Kill func(pid int, signal syscall.Signal) error
 }

@@ -15,7 +15,7 @@ import (
 // processes themselves do not show: shared memory, and memory files that no process has open any more.
 type memoryGroup struct {
 	folder string
-	counts string // the file that says how many processes were killed
+	counts string // the file with the number of killed processes
 
 	mu      sync.Mutex
 	removed bool
@@ -26,7 +26,7 @@ type memoryGroup struct {
 type groupVersion struct {
 	bases  []string          // where groups may be mounted
 	limits []string          // files that take a number of bytes; the first is always there
-	also   map[string]string // files that may be there, and what is written into them
+	also   map[string]string // optional files, and what is written into them
 	counts string
 }
 
@@ -110,7 +110,7 @@ func (v groupVersion) in(around string, bytes int64) *memoryGroup {
 		}
 	}
 	for file, value := range v.also {
-		_ = writeExisting(filepath.Join(g.folder, file), value) // a system without swap has none of it
+		_ = writeExisting(filepath.Join(g.folder, file), value) // a system without swap lacks that of swap
 	}
 	return g
 }

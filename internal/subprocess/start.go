@@ -14,12 +14,12 @@ import (
 type Process struct {
 	command Command
 	cmd     *exec.Cmd
-	exited  chan struct{} // closed when it was reaped
+	exited  chan struct{} // closed once it was reaped
 	waitErr error
 	ending  atomic.Bool
 
-	exceeded atomic.Pointer[string] // what it was killed for
-	group    *memoryGroup           // in which its memory is limited; nil: the driver alone counts
+	exceeded atomic.Pointer[string] // the use that it was killed for
+	group    *memoryGroup           // limits its memory; nil: only the driver counts
 }
 
 // keepGroup keeps children in the group of this process.

@@ -115,7 +115,7 @@ func TestEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // until its trap stands
+	time.Sleep(100 * time.Millisecond) // until its trap is set
 	if !p.End() {
 		t.Fatal("it was not reaped")
 	}

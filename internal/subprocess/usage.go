@@ -15,7 +15,7 @@ import (
 // Usage is the use of a program together with all that it started; 0 is no limit.
 type Usage struct {
 	Processes int
-	Bytes     int64 // of memory, files in memory and shared memory among it
+	Bytes     int64 // of memory, including memory files and shared memory
 }
 
 // limited returns the command of a process. If its memory is limited, it runs in a control group where this
@@ -125,7 +125,7 @@ func kibibytes(status []byte, name string) int64 {
 
 // openMemory returns the bytes of the memory files that a process has open, without those counted before.
 func openMemory(folder string, counted map[[2]uint64]bool) (bytes int64) {
-	entries, _ := os.ReadDir(folder) // of a process that has ended there are none
+	entries, _ := os.ReadDir(folder) // none for a process that has ended
 	for _, e := range entries {
 		at := folder + "/" + e.Name()
 		name, err := os.Readlink(at)

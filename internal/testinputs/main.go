@@ -169,7 +169,7 @@ func withKernels(files fs.FS, changed []string) ([]string, error) {
 	}
 	for file := range reached {
 		if !slices.Contains(changed, file) && path.Dir(file) != "cuda/kernels" {
-			delete(reached, file) // another header: its own tests did not change
+			delete(reached, file) // a header: its own tests did not change
 		}
 	}
 	return slices.Sorted(maps.Keys(reached)), nil

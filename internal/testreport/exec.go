@@ -71,7 +71,7 @@ type watched struct {
 
 	mu      sync.Mutex
 	line    []byte
-	running map[string]time.Time // the tests under way, by when each last began, ended or logged something
+	running map[string]time.Time // the current tests, with the time of their last event
 	logging string               // the test whose log lines are printed now
 	ended   []string             // the tests of the top level that ended
 	costs   []cost
@@ -117,7 +117,7 @@ func (w *watched) once(args []string) (code int, hung string, err error) {
 	c := subprocess.Command{
 		Path: args[0], Args: args[1:], Stdin: os.Stdin, Stdout: w, Stderr: w, // go test shows both as one
 	}
-	if folder := os.Getenv(coverFolder); folder != "" { // go test takes GOCOVERDIR away
+	if folder := os.Getenv(coverFolder); folder != "" { // go test removes GOCOVERDIR
 		c.Env = append(os.Environ(), "GOCOVERDIR="+folder)
 	}
 	child, err := subprocess.Start(c)
@@ -227,7 +227,7 @@ func (w *watched) follow(line string) {
 		w.touch(name)
 		if !strings.Contains(name, "/") {
 			w.ended = append(w.ended, name)
-			spent := max(processorSeconds(w.pid), w.spent) // 0 of a process that has ended
+			spent := max(processorSeconds(w.pid), w.spent) // it is 0 if the process has ended
 			w.costs = append(w.costs, cost{Folder: w.folder, Test: name, ProcessorSeconds: spent - w.spent})
 			w.spent = spent
 		}
@@ -279,6 +279,6 @@ func (w *watched) record() error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(lines.Bytes()) // one write: packages end side by side
+	_, err = file.Write(lines.Bytes()) // one write: packages end concurrently
 	return errors.Join(err, file.Close())
 }

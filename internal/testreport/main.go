@@ -19,14 +19,14 @@ import (
 
 // options holds the flags.
 type options struct {
-	budgets  string // a file with a package, or other for the rest, and its processor seconds in each line
+	budgets  string // a file with a package, or other for the rest, and its processor seconds on each line
 	costs    string // the file that testreport exec wrote
 	last     string // the costs of an earlier run, for the estimate; may be missing
-	packages string // a file with a package and its folder in each line, all that are tested
+	packages string // a file with a tested package and its folder on each line
 	names    string // a file with every test and case: none may be lost
 	reasons  string // the document that gives a reason for each name that is no longer there
-	keys     string // the file to write that says what each case covers and why it ran
-	write    bool   // names is written anew
+	keys     string // the output file with what each case covers and why it ran
+	write    bool   // rewrite names
 	ci       bool
 }
 

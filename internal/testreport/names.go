@@ -22,7 +22,7 @@ func (r *report) checkNames(o options) (lost []string, err error) {
 	}
 	var here []string
 	for t := range r.ended {
-		unittests := strings.Contains(t.name, ".py/") // which have a name here where they are skipped
+		unittests := strings.Contains(t.name, ".py/") // named here only if they are skipped
 		if !onGPU[t] && !unittests {
 			here = append(here, t.String())
 		}

@@ -15,8 +15,8 @@ import (
 // minute.
 type progress struct {
 	terminal bool
-	folders  map[string]string  // the packages that are tested, by folder
-	weight   map[string]float64 // what each probably costs, in processor seconds
+	folders  map[string]string  // the tested packages, by folder
+	weight   map[string]float64 // the estimated cost of each, in processor seconds
 	total    int                // tests
 	ended    int
 	done     map[string]bool // packages

@@ -30,9 +30,9 @@ func (t test) String() string { return t.pkg + " " + t.name }
 type report struct {
 	out      io.Writer
 	progress *progress
-	said     map[test][]string // what each printed and nobody needs yet
+	said     map[test][]string // the output of each, until it is needed
 	ended    map[test]string   // pass, fail or skip
-	packages map[string]string // the same of packages
+	packages map[string]string // the same for packages
 	cases    []covered
 	skipped  []skip
 	failed   int // packages
