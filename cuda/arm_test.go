@@ -27,7 +27,7 @@ type clocked struct {
 	watching  bool                  // kernels are timed one by one
 	plain     int                   // number of calls of PlainCache
 	refuses   error                 // the result of PlainCache
-	// calls only launch
+	// the calls on the stream run nothing
 	unlaunched bool
 }
 

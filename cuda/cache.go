@@ -69,7 +69,7 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 			return "", record{}, false, fmt.Errorf("remove what an interrupted build left: %w", err)
 		}
 	}
-	// A name of its own each time: a compiler that outlived its interrupted build cannot write into this one.
+	// A new name each time: a compiler that outlived its interrupted build cannot write into this folder.
 	making, err := os.MkdirTemp(c.folder, key+".making-*")
 	if err != nil {
 		return "", record{}, false, c.unusable(err)

@@ -6,7 +6,7 @@ import (
 	"triad/internal/need"
 )
 
-// Of its loops for Hopper this many have 8-bit products.
+// This many of its Hopper loops have 8-bit products.
 func init() { hopperLoops["fp8_gemm"] = loopsWanted{scaled: 12} }
 
 // TestProductsInTurn: the product whose consumers alternate between tiles is right in every order, and likely

@@ -15,10 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A worker in a sandbox has an empty cache that ends with it. So that the next run does not build the same
-// file again, it hands the library that it has built to the driver, in a memory file, before it loads it:
-// nothing that the file's author wrote has run by then. It seals the memory file, which nothing that runs
-// later can change.
+// A worker in a sandbox has an empty cache that ends with it. To spare the next run the same build, it hands
+// a library that it built to the driver, in a memory file, before it loads the library: no code of the file's
+// author has run by then. It seals the memory file, so that nothing that runs later can change it.
 
 // HandoverName is the environment variable of a worker that hands its library over: the number of the
 // descriptor of the memory file.

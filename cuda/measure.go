@@ -222,7 +222,7 @@ func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
 		return backend.TimeReply{}, fmt.Errorf("time an arm: %d samples after %d, want 1 to 10000",
 			args.Samples, args.Discard)
 	}
-	// An earlier process may have set a part of the L2 cache aside; a refusal of the device is in the note.
+	// An earlier run may have set a part of the L2 cache aside; a refusal of the device is in the note.
 	_ = a.timer.PlainCache()
 	var err error
 	if args.SettleNS > 0 {

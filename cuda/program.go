@@ -202,8 +202,8 @@ func (b *Builder) programWith(
 	return built, err
 }
 
-// debugFlags keep variables in memory from line to line, and nothing below the stack pointer: a debugger may
-// change threads between two lines.
+// debugFlags returns flags that keep variables in memory from line to line, and nothing below the stack
+// pointer: a debugger may change threads between two lines.
 func (b *Builder) debugFlags() []string {
 	flags := []string{
 		"-std=c++17", "-O0", "-g", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing",
@@ -222,8 +222,8 @@ func (b *Builder) programFlags() []string {
 	return slices.Concat(programFlags, programFlagsGCC)
 }
 
-// countsFlags make each basic block call the emulator. g++ would split a structure of 16 bytes into its
-// members, whose accesses nvcc makes as one.
+// countsFlags returns flags that make each basic block call the emulator. g++ would split a structure of 16
+// bytes into its members, whose accesses nvcc makes as one.
 func (b *Builder) countsFlags() []string {
 	flags := []string{"-fsanitize-coverage=trace-pc"}
 	if !b.Compiler.Clang {

@@ -154,7 +154,7 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 		return reply, false, err
 	}
 	if l.plan.Place == backend.PlaceExactEnd {
-		// its addresses are none that a caller has
+		// no caller has such addresses
 	} else if why, ok, err := l.call.accepts(); err != nil {
 		return reply, false, err
 	} else if !ok {

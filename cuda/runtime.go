@@ -120,7 +120,7 @@ type Timer interface {
 	Close()
 }
 
-// runtimeLibrary is the runtime library of a GPU as a Clock.
+// runtimeLibrary implements Clock with the runtime library of a GPU.
 type runtimeLibrary struct{ c *C.triad_runtime }
 
 // OpenRuntime loads the runtime library from a file.

@@ -365,7 +365,8 @@ func TestSecondEmulatorIsRefused(t *testing.T) {
 	}
 }
 
-// cacheWithEmulator is a new cache that holds the emulator alone, copied since it takes seconds to compile.
+// cacheWithEmulator returns a new cache that holds only the emulator, copied since it takes seconds to
+// compile.
 func cacheWithEmulator(t *testing.T) string {
 	t.Helper()
 	b := Builder{Sources: testSources(), Cache: testCache, Compiler: needCompiler(t)}

@@ -10,7 +10,7 @@ import (
 	"triad/internal/op"
 )
 
-// clusterOperator is the operator whose rows lie in clusters. Its library is built in every run.
+// clusterOperator is the operator with rows in clusters. Its library is built in every run.
 const clusterOperator = "softmax"
 
 // clusterProgram compiles softmax_cluster.cu with the kernel changed by one edit, "" for none. The next call

@@ -102,7 +102,7 @@ type worker struct {
 
 const testMemory = 1 << 20
 
-// startWorker starts a worker, in this process or in one of its own, and greets it.
+// startWorker starts a worker, in this process or in another, and greets it.
 func startWorker(t *testing.T, inProcess bool) *worker {
 	t.Helper()
 	var device Device // nil: the worker is a process of its own
@@ -118,7 +118,7 @@ func startWorker(t *testing.T, inProcess bool) *worker {
 	return w
 }
 
-// startWorkerOn starts a worker on a device in this process, or in a process of its own, and greets it.
+// startWorkerOn starts a worker on a device in this process, or in another process, and greets it.
 func startWorkerOn(t *testing.T, device Device) *worker {
 	t.Helper()
 	needCompiler(t)

@@ -135,7 +135,7 @@ func (d *Device) Versions() map[string]string {
 	return v
 }
 
-// DriverRelease returns the release of the NVIDIA driver, "580.95.05", "" if the kernel does not know it.
+// DriverRelease returns the release of the NVIDIA driver, "580.95.05", "" if the kernel does not report it.
 func DriverRelease() string {
 	for _, file := range []string{"/sys/module/nvidia/version", "/proc/driver/nvidia/version"} {
 		if text, err := os.ReadFile(file); err == nil {
@@ -157,7 +157,7 @@ func (d *Device) Library(ctx context.Context, file string) (cuda.Library, error)
 // Clock opens the runtime library from a file.
 func (d *Device) Clock(library string) (cuda.Clock, error) { return cuda.OpenRuntime(library) }
 
-// Alloc allocates memory with a canary on both sides; under a tool without.
+// Alloc allocates memory with a canary on both sides, except under a tool.
 func (d *Device) Alloc(name string, bytes int64) (cuda.Buffer, error) {
 	lead, guard := leadBytes(bytes), int64(guardBytes)
 	if d.watch != "" {

@@ -49,7 +49,7 @@ func Build(ctx context.Context, module, headers, out string) error {
 	return err
 }
 
-// compileFlags put the header that makes CUDA 13 fit cu before the toolkit's own.
+// compileFlags returns flags that put the header that makes CUDA 13 fit cu before the toolkit's own.
 func compileFlags(module, headers string) string {
 	return fmt.Sprintf("-I%s -I%s", filepath.Join(module, "cuda", "compat"), headers)
 }

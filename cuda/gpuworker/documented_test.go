@@ -23,7 +23,7 @@ func kindOf(r *record.Record) string {
 		r.Case.Distribution)
 }
 
-// document counts a record that documented findings explain under each of them: its message names them.
+// document counts a record under each documented finding that explains it: its message names them.
 func (a *alarmRun) document(r *record.Record) error {
 	o, err := truth.Get(r.Case.Op)
 	if err != nil {

@@ -58,7 +58,7 @@ func leave(t *testing.T, name, line string, finding any) {
 	fmt.Printf("figure %s: %s\n", name, line)
 }
 
-// setting is a number that an environment variable may change.
+// setting returns a number that an environment variable may change.
 func setting(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n

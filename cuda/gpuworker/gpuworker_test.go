@@ -36,7 +36,7 @@ func headers(t *testing.T) string {
 	return ""
 }
 
-// root is the module's folder.
+// root returns the module's folder.
 func root(t *testing.T) string {
 	t.Helper()
 	folder, err := filepath.Abs("../..")

@@ -78,7 +78,7 @@ func (s Sanitizer) Program(tool, reports, program string, args []string) subproc
 	return subprocess.Command{Path: s.Path, Args: append(append(all, program), args...)}
 }
 
-// options returns those of a tool, which writes at most so many findings for each process into reports.
+// options returns the options of a tool, which writes at most so many findings for each process into reports.
 func options(tool, reports string, most int) []string {
 	return []string{
 		"--tool", tool, "--log-file", filepath.Join(reports, tool+"-%p.txt"), "--show-backtrace", "no",

@@ -22,8 +22,8 @@ var (
 		`sort|to_string|thread|mutex|shared_ptr|unique_ptr|stringstream|mt19937|random_device)$`)
 	deviceCalls = regexp.MustCompile(`^__(?:syncthreads|syncwarp|shfl\w*_sync|ballot_sync|any_sync|` +
 		`all_sync)$`)
-	// both sides have these, whatever else a file declares
-	// those of cooperative groups are found by the types of their arguments
+	// groups and everywhere match functions that both sides have, whatever else a file declares; those of
+	// cooperative groups are found by the types of their arguments
 	groups = regexp.MustCompile(`^(?:reduce|sync|any|all|ballot|inclusive_scan|exclusive_scan|` +
 		`memcpy_async)$`)
 	everywhere = regexp.MustCompile(`^(?:f?min|f?max|f?abs[fl]?|pow[fil]?|sqrt[fl]?|exp[f2]?|log\w*|` +

@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 	showsReport(t, &Report{Findings: found}, sanitizedZoo, "size_overflow")
 }
 
-// showsReport: the page has the first finding of a report.
+// showsReport checks that the page has the first finding of a report.
 func showsReport(t *testing.T, r *Report, programs, name string) {
 	t.Helper()
 	folder, err := filepath.Abs(programs)

@@ -348,7 +348,7 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 		return r, fmt.Errorf("open the program's standard input: %w", err)
 	}
 	defer stdin.Close()
-	// the emulator itself says where it was before the limit, if that was amid work
+	// the emulator itself reports, before the limit, where the program was, if it was still working
 	key := rand.Text()
 	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_FINDINGS_KEY="+key, "CUEMU_WATCH=1",
 		"CUEMU_ORDER="+order,
@@ -467,7 +467,7 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// mostResident is three quarters of this machine's memory.
+// mostResident returns three quarters of this machine's memory.
 func mostResident() int64 {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {

@@ -24,7 +24,7 @@ func (r *Report) noteUnfinished(one *run) {
 		one.took.Round(time.Second), a.title, a.means, a.mend))
 }
 
-// noteForeign notes that something else wrote to the file of findings.
+// noteForeign notes that the findings file has lines of another writer.
 func (r *Report) noteForeign(one *run) {
 	r.Unfinished = append(r.Unfinished, one.order)
 	note := fmt.Sprintf("Of the file of findings %d lines are not the emulator's: the program wrote them "+

@@ -220,7 +220,7 @@ func TestMendedTwins(t *testing.T) {
 	}
 }
 
-// found fails where a program's planted bugs are not found, or anything else is.
+// found fails if a program's planted bugs are not found, or anything else is.
 func found(t *testing.T, r *Report, want []string) {
 	t.Helper()
 	if len(r.Findings) == 0 {
@@ -363,7 +363,7 @@ func TestFindingsOfAKilledProgram(t *testing.T) {
 
 var _ io.Writer = (*capped)(nil)
 
-// A program that prints without end costs no memory.
+// A program that prints endlessly costs no memory.
 func TestOutputIsCapped(t *testing.T) {
 	c := &capped{most: 5}
 	for range 3 {

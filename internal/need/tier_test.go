@@ -106,7 +106,7 @@ func TestABrokenTierIsAnError(t *testing.T) {
 	}
 }
 
-// A renamed folder would silently leave its cases out.
+// A renamed folder would silently drop its cases.
 func TestInputsAreThere(t *testing.T) {
 	root, folder := here()
 	if folder != "internal/need" {
@@ -119,7 +119,7 @@ func TestInputsAreThere(t *testing.T) {
 	}
 }
 
-// The skipped case says which one covers its key, so that a reader finds it.
+// The reason of a skipped case names the case that covers its key.
 func TestASkippedCaseNamesItsWitness(t *testing.T) {
 	p := planned(t, nil)
 	p.why("TestX", "TestX/a", "solve", week, nil)
@@ -129,7 +129,7 @@ func TestASkippedCaseNamesItsWitness(t *testing.T) {
 	}
 }
 
-// Within one process: what Covers and Long do to a test.
+// Covers and Long, within one process.
 func TestCoversSkips(t *testing.T) {
 	ran := map[string]bool{}
 	for _, c := range forms {

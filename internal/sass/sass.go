@@ -62,7 +62,7 @@ func Parse(listing io.Reader) ([]Kernel, error) {
 	return kernels, nil
 }
 
-// CodeBytes is the size of the kernel's code: an instruction has 16 bytes.
+// CodeBytes returns the size of the kernel's code: an instruction has 16 bytes.
 func (k Kernel) CodeBytes() int { return 16 * len(k.Instructions) }
 
 // Loop holds the instructions from a branch's target to the branch that goes back to it.

@@ -108,7 +108,7 @@ func TestGroupAroundThisProcess(t *testing.T) {
 	}
 }
 
-// The kernel's counter shows which process was killed for its memory.
+// The kernel's counter shows whether a process of the group was killed for its memory.
 func TestGroupHasKilled(t *testing.T) {
 	for text, want := range map[string]bool{
 		"low 0\nmax 9\noom 1\noom_kill 0\n": false, "oom 1\noom_kill 2\n": true,

@@ -199,7 +199,7 @@ func (w *watched) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// logLine is a line that t.Log printed.
+// logLine matches a line that t.Log printed.
 var logLine = regexp.MustCompile(`^ {4}\w+\.go:\d+: `)
 
 // follow parses one line. With -json go test makes the binary mark its own lines by 0x16.
