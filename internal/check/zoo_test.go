@@ -18,8 +18,8 @@ import (
 	"triad/internal/need"
 )
 
-// zoo is the folder of programs with planted bugs. A line with a bug has the comment BUG(kind); the program
-// defined with MENDED has no bug.
+// zoo is the folder of programs with planted bugs. A line with a bug has the comment BUG(kind); with MENDED
+// defined there is none.
 const zoo = "../../cuda/emulator/testdata/check"
 
 var planted = regexp.MustCompile(`BUG\(([a-z-]+)\)`)

@@ -17,7 +17,7 @@ func isControl(r rune) bool {
 		r == 0x2028 || r == 0x2029
 }
 
-// Line escapes text for one line: a line end becomes a space, and control characters become visible.
+// Line escapes text for one line: line ends and tabs become spaces, and control characters become visible.
 func Line(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory that no process shows as its own counts: a memory file that was only written to and, with a control
-// group, one that is no longer open.
+// Memory that no process shows as its own counts: memory files that were only written to.
 func TestMemoryFilesCount(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
