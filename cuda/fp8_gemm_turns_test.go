@@ -9,7 +9,7 @@ import (
 // This many of its Hopper loops have 8-bit products.
 func init() { hopperLoops["fp8_gemm"] = loopsWanted{scaled: 12} }
 
-// TestProductsInTurn: the product whose consumers alternate between tiles is right in every order, and likely
+// TestProductsInTurn: the product whose consumers take alternating tiles is right in every order, and likely
 // bugs between producer, consumers and epilogue show.
 func TestProductsInTurn(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"triad/internal/need"
 )
 
-// TestGroupsInTurn: products of groups of rows whose consumers alternate between tiles are right in every
+// TestGroupsInTurn: products of groups of rows whose consumers take alternating tiles are right in every
 // order. Likely bugs at the end of a group, or between those that walk along the groups, are found.
 func TestGroupsInTurn(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ type Command struct {
 	// Deadline limits the wait of Run for its end; 0: the context alone does.
 	Deadline time.Duration
 
-	Most Usage // its limit, together with all that it starts; beyond it is killed
+	Most Usage // its limit, together with all that it starts; beyond that it is killed
 	// Boxed: it runs another program, and exits with 128 plus the signal's number if a signal ended that
 	// program
 	Boxed bool
