@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// translated matches the first line of a doc comment such as "order is what decides": a native engineer writes
-// "order decides".
+// translated matches the first line of a doc comment such as "order is what decides", where a native engineer
+// writes "order decides".
 var translated = regexp.MustCompile(`(?m)^\s*// \w+ (is|are) (what|how|where|which|who|when|why|whether)\b`)
 
 // mostTranslated is the number of such lines in Go files. It may only fall, to 30.
@@ -30,6 +30,7 @@ func TestProse(t *testing.T) {
 		}
 	}
 	if found > mostTranslated {
-		t.Errorf("%d comments begin as in \"x is what ...\", at most %d may: write what x does", found, mostTranslated)
+		t.Errorf("%d comments begin as in \"x is what ...\", at most %d may: write what x does", found,
+			mostTranslated)
 	}
 }

@@ -124,6 +124,7 @@ func TestFindingsAreProven(t *testing.T) {
 		{`a row of x holds`, `a row of z holds`, `"a row of z holds NaN or inf": want one of everywhere; `},
 		{`a row of x holds NaN or inf`, `index lines < 3`, `unknown name "lines"`},
 		{`"nan lost", where`, `"finite", rounded_before = "2 * x", where`, `rounded_before "2 * x": want an`},
+		{`"nan lost", where`, `"finite", parts = "z", where`, `parts: unknown input "z"`},
 		{`"nan lost", where`, `"finite", within = "z", where`, `within: unknown input "z"`},
 		{`"aten.softmax"`, `"softmax"`, `calls "softmax": want an operation of torch's dispatcher`},
 		{`why = "it compares with it"`, ``, `happens, why and seen: want a text for each`},

@@ -22,6 +22,9 @@ type Wrong struct {
 	// "c", "beta * c": the output without this input, times this attribute, is rounded to the dtype before it
 	// is added
 	RoundedBefore string `toml:"rounded_before"`
+	// off by 16 roundings, to the dtype, of the largest sum of neighbours in this input: it is added up in
+	// parts
+	Parts string `toml:"parts"`
 	// between the truth and that of inputs whose subnormals are zero
 	Flushed bool `toml:"flushed"`
 	// between the smallest and the largest element of this input
@@ -31,6 +34,9 @@ type Wrong struct {
 
 	Places []Place `toml:"-"` // Where, read
 }
+
+// MostParts is the number of roundings that Wrong.Parts permits: of the parts, and of their sums.
+const MostParts = 16
 
 // Place is a condition on a wrong element.
 type Place struct {
@@ -71,7 +77,7 @@ func (w Wrong) Addend() (input, attribute string) {
 // bounded says whether a bound of the size is stated; the number that is given is one.
 func (w Wrong) bounded() bool {
 	return w.Exact() || w.ULPs > 0 || w.Allowances > 0 || w.Roundings > 0 || w.RoundedBefore != "" ||
-		w.Flushed || w.Within != "" || w.Unbounded
+		w.Parts != "" || w.Flushed || w.Within != "" || w.Unbounded
 }
 
 // Exact says whether the wrong element is one number.
@@ -84,8 +90,8 @@ func (w *Wrong) compile(spec *Spec) error {
 	}
 	switch number := w.Kind == "finite" || w.Kind == "infinite"; {
 	case number && !w.bounded():
-		return fmt.Errorf("%s: want a bound: ulps, allowances, roundings, rounded_before, flushed, within "+
-			"or unbounded", w.Kind)
+		return fmt.Errorf("%s: want a bound: ulps, allowances, roundings, rounded_before, parts, flushed, "+
+			"within or unbounded", w.Kind)
 	case !number && w.bounded() && !w.Unbounded:
 		return fmt.Errorf("%s: NaN has no size: want no bound but unbounded", w.Kind)
 	case len(w.Where) == 0:
@@ -104,8 +110,10 @@ func (w *Wrong) compile(spec *Spec) error {
 			w.Places = append(w.Places, place)
 		}
 	}
-	if w.Within != "" && !input(w.Within) {
-		return fmt.Errorf("%s: within: unknown input %q", w.Kind, w.Within)
+	for key, name := range map[string]string{"within": w.Within, "parts": w.Parts} {
+		if name != "" && !input(name) {
+			return fmt.Errorf("%s: %s: unknown input %q", w.Kind, key, name)
+		}
 	}
 	if w.RoundedBefore == "" {
 		return nil
@@ -169,6 +177,7 @@ func (w Wrong) Text() string {
 	bound(w.Allowances > 0, "%v times the error bound", w.Allowances)
 	bound(w.Roundings > 0, "%v times the error bound of sums in the dtype of the case", w.Roundings)
 	bound(w.RoundedBefore != "", "what a rounding before %s is added gives", w.RoundedBefore)
+	bound(w.Parts != "", "%d roundings of the largest sum of neighbours in %s", MostParts, w.Parts)
 	bound(w.Flushed, "what inputs without subnormals give")
 	bound(w.Within != "", "the range of %s", w.Within)
 	if len(bounds) > 0 {

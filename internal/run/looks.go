@@ -91,6 +91,9 @@ func (c *prepared) size(w op.Wrong, target judge.Target, contract string, output
 	if w.RoundedBefore != "" {
 		bound(true, c.roundedBefore(w, output))
 	}
+	if w.Parts != "" {
+		bound(true, c.inParts(w.Parts, target))
+	}
 	if w.Flushed {
 		bound(true, c.flushed(contract, output))
 	}
@@ -158,6 +161,24 @@ func (c *prepared) roundedBefore(w op.Wrong, output int) func(judge.Rejected) bo
 		added := times * values[at(r.Index)]
 		return r.Between(r.Round(r.R-added-r.T)+added-r.T, r.Round(r.R-added+r.T)+added+r.T)
 	}
+}
+
+// inParts accepts the sum of an input in parts of neighbours, each rounded to the dtype of the output before
+// they are added.
+func (c *prepared) inParts(name string, target judge.Target) func(judge.Rejected) bool {
+	in, dims := c.input(name)
+	format, ok := tensor.FormatOf(target.DType)
+	if dims == nil || !ok {
+		return nil
+	}
+	sum, low, high := 0.0, 0.0, 0.0
+	for _, v := range in.Float64s() {
+		sum += v
+		low, high = min(low, sum), max(high, sum)
+	}
+	// no part exceeds the difference of two sums from the start
+	most := op.MostParts * format.U() * (high - low)
+	return func(r judge.Rejected) bool { return r.WithinT(r.T + most) }
 }
 
 // flushed accepts what lies between the truth and that of inputs whose subnormals are zero, with the
