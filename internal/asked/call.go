@@ -97,12 +97,12 @@ func TypesOf(spec *op.Spec, c op.Case) map[string]op.TensorType {
 	return types
 }
 
-// hasElements says whether an output of a case has an element.
+// hasElements reports whether an output of a case has an element.
 func hasElements(spec *op.Spec, c op.Case) bool {
 	return slices.ContainsFunc(outputsOf(spec, c), func(t op.TensorType) bool { return t.Elements() > 0 })
 }
 
-// sameElements says whether every tensor has the same dtype and as many elements in both cases.
+// sameElements reports whether every tensor has the same dtype and as many elements in both cases.
 func sameElements(spec *op.Spec, a, b op.Case) bool {
 	of, other := TypesOf(spec, a), TypesOf(spec, b)
 	for name, t := range of {
@@ -162,7 +162,7 @@ func columns(shape []int64) int {
 	return int(shape[len(shape)-1])
 }
 
-// replace takes the numbers of the question's kind for others, and says whether there are any.
+// replace replaces the numbers of the question's kind and reports whether there are any.
 func (q Question) replace(v []float64, cols int) bool {
 	found := false
 	before := math.NaN()
@@ -220,7 +220,7 @@ func (q Question) wrapped(spec *op.Spec, c op.Case, in []tensor.Tensor) (op.Case
 	return c, in, found
 }
 
-// OnOutputs says whether the size that Index16 is about counts elements of an output.
+// OnOutputs reports whether the size that Index16 is about counts elements of an output.
 func (q Question) OnOutputs(spec *op.Spec, c op.Case) bool {
 	outputs, err := spec.Outputs(c)
 	return err == nil && slices.ContainsFunc(outputs, func(t op.TensorType) bool {
@@ -228,8 +228,8 @@ func (q Question) OnOutputs(spec *op.Spec, c op.Case) bool {
 	})
 }
 
-// Wrap gives the elements of a tensor behind the first 65,536 along a size the values of those that they are
-// taken for with an index of 16 bits, and says whether there are any.
+// Wrap replaces the elements of a tensor beyond the first 65,536 along a size by those that a 16-bit index
+// reaches instead, and reports whether there are any.
 func Wrap(v []float64, t op.TensorType, size string) bool {
 	axis := slices.Index(t.Sizes, size)
 	if axis < 0 || t.Shape[axis] <= wraps {
@@ -250,7 +250,7 @@ func Wrap(v []float64, t op.TensorType, size string) bool {
 
 var words = regexp.MustCompile(`[A-Za-z_][A-Za-z_0-9]*`)
 
-// Mentions says whether a name occurs in the expressions of a shape.
+// Mentions reports whether a name occurs in the expressions of a shape.
 func Mentions(sizes []string, name string) bool {
 	return slices.ContainsFunc(sizes, func(size string) bool {
 		return slices.Contains(words.FindAllString(size, -1), name)

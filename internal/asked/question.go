@@ -33,8 +33,7 @@ const (
 	Confused              // an output that holds what belongs in the output Value
 )
 
-// Default and Other are values of a numeric attribute: what it is where nothing is said, and a number that
-// lies beside what the case says.
+// Default and Other are values of a numeric attribute: its default, and a number close to the case's.
 const (
 	Default = "its default"
 	Other   = "another number"
@@ -155,7 +154,7 @@ func (c Cases) Questions() ([]Question, error) {
 	return all, nil
 }
 
-// allows says whether the spec takes a value of a size in some case.
+// allows reports whether the spec takes a value of a size in some case.
 func (c Cases) allows(size string, value int64) bool {
 	return slices.ContainsFunc(c.List, func(x op.Case) bool {
 		sizes, attributes := sizesOf(x), map[string]string{}
@@ -168,7 +167,7 @@ func (c Cases) allows(size string, value int64) bool {
 	})
 }
 
-// isRow says whether a size is the length of the rows of a matrix.
+// isRow reports whether a size is the row length of a matrix.
 func isRow(inputs []op.TensorType, size string) bool {
 	return slices.ContainsFunc(inputs, func(t op.TensorType) bool {
 		n := len(t.Sizes)
@@ -226,7 +225,7 @@ func ofInput(t op.TensorType, bits bool) []Question {
 	return all
 }
 
-// single says whether a tensor always has one element.
+// single reports whether a tensor always has one element.
 func single(t op.TensorType) bool {
 	return !slices.ContainsFunc(t.Sizes, func(size string) bool { return size != "1" })
 }
@@ -257,8 +256,8 @@ func numbersOf(t op.TensorType, bits bool) []string {
 	return kinds
 }
 
-// drawn says whether a fill draws numbers that may be any of its dtype. Offsets rise, tables of cosines and
-// scales follow from other inputs, and masks, classes and lengths have numbers of their own.
+// drawn reports whether a fill draws numbers that may be any of its dtype. Offsets increase, tables of
+// cosines and scales follow from other inputs, and masks, classes and lengths have numbers of their own.
 func drawn(kind string) bool {
 	switch kind {
 	case "", "addend", "weight", "bias", "digits", "quantize":
@@ -298,7 +297,7 @@ func ofOutput(t op.TensorType, largest int64) []Question {
 	return all
 }
 
-// is16 says whether some case has an output of 16 bits.
+// is16 reports whether some case has an output of 16 bits.
 func (c Cases) is16(output string) bool {
 	return slices.ContainsFunc(c.List, func(x op.Case) bool {
 		return slices.ContainsFunc(outputsOf(c.Spec, x), func(t op.TensorType) bool {
@@ -329,7 +328,7 @@ func (c Cases) ofSums(inputs []op.TensorType, output op.TensorType) []Question {
 	return all
 }
 
-// Summed says whether an input holds numbers that may be added up.
+// Summed reports whether an input holds numbers that may be added up.
 func Summed(t op.TensorType) bool {
 	fill, err := op.ParseFill(t.Fill)
 	return err == nil && t.DType != op.E2M1x2 && t.DType != op.Bool && drawn(fill.Kind)

@@ -157,7 +157,8 @@ func (c Cases) openOfInputs(open []Question) ([]Question, error) {
 	return open, nil
 }
 
-// plainCases is how many cases of plain normal data are looked at: the others hold the same kinds of numbers.
+// plainCases is the number of cases of plain normal data that are looked at: the others hold the same kinds
+// of numbers.
 const plainCases = 3
 
 func isPlain(c op.Case) bool {

@@ -23,7 +23,7 @@ func TestEverySpecLoads(t *testing.T) {
 	for i, file := range want {
 		want[i] = filepath.Dir(file)
 	}
-	want = slices.Compact(want) // findings lie beside the spec
+	want = slices.Compact(want) // findings lie next to the spec
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("operators %v, want %v", got, want)
 	}

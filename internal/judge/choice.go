@@ -81,7 +81,7 @@ func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 	return out
 }
 
-// names says whether a number is that of a candidate.
+// names reports whether a number is that of a candidate.
 func (c *Choice) names(x float64) bool { return 0 <= x && x < float64(c.Candidates) }
 
 func sameScore(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
@@ -130,7 +130,7 @@ func (t Target) chosen(data []byte) Target {
 	return t
 }
 
-// permits says whether the judged elements of a choice are all right.
+// permits reports whether the judged elements of a choice are all right.
 func (t Target) permits(got []float64) bool {
 	k := t.Shape[len(t.Shape)-1]
 	return parallel.First(len(got)/int(k), func(first, end int) int {

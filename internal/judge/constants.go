@@ -29,10 +29,10 @@ const (
 	// sumExtra covers the few operations around a sum.
 	sumExtra = 4.0
 
-	// KappaFast and KappaPromoted are how many units of 2^-13 of the largest aligned product a k-step of
-	// Hopper's fp8 tensor core may lose: each of 32 products and the accumulator is truncated to 13 bits
+	// KappaFast and KappaPromoted are the permitted loss of a k-step of Hopper's fp8 tensor core, in units of
+	// 2^-13 of the largest aligned product: each of 32 products and the accumulator is truncated to 13 bits
 	// below the largest. Measured on an H200: 33 is the bound, no alarm down to 16.5 (whole K) and 8
-	// (promoted every 128); on an H100 cuBLASLt and Triton, promoted, lose 22.4 beside an outlier.
+	// (promoted every 128); on an H100 cuBLASLt and Triton, promoted, lose 22.4 next to an outlier.
 	KappaFast     = 24.0
 	KappaPromoted = 24.0
 

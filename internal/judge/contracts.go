@@ -50,7 +50,7 @@ func truthOrNone(truth func(string) (Truth, error), contract string) Truth {
 	return t
 }
 
-// valueRejected says whether an output fails for its values, which a looser contract may excuse.
+// valueRejected reports whether an output fails for its values, which a looser contract may excuse.
 func valueRejected(v Verdict) bool { return v.Status == op.StatusFail && v.Gate != "G0" }
 
 func anyValueRejected(verdicts []Verdict) bool {

@@ -77,8 +77,8 @@ func (g *grid) value(y, r float64) float64 {
 	return y
 }
 
-// half is how far, at least, the midpoints between a number of the dtype and its neighbours lie: half an ulp,
-// a quarter at a power of two.
+// half returns the distance from a number of the dtype to the nearer midpoint with a neighbour: half an ulp, a
+// quarter at a power of two.
 func (g *grid) half(v float64) float64 {
 	e := g.logULP(v) - 1
 	if math.Float64bits(v)&(1<<52-1) == 0 {
@@ -142,7 +142,7 @@ func (l *largest) sees(o largest) {
 // endless is the error of NaN or an infinity in another's place.
 var endless = largest{math.Inf(1), math.Inf(1)}
 
-// tally is what a run of elements adds up to.
+// tally accumulates the results of a run of elements.
 type tally struct {
 	compared, wrong int64
 	ulpMax, ulpSum  float64
@@ -271,7 +271,7 @@ func (s *tally) lookBits(g *grid, first int, y, truth []float64) {
 	s.ulps[0] += same
 }
 
-// leastBad is what the badness of an accepted element must exceed for it to be among the worst.
+// leastBad returns the badness that an accepted element must exceed to be among the worst.
 func (s *tally) leastBad() float64 {
 	if len(s.worst) < worstKept {
 		return math.Inf(-1)
@@ -363,11 +363,11 @@ func (s *tally) merge(o tally) {
 	}
 }
 
-// chunk is how many elements one goroutine takes at a time; the sums are added up in the order of the chunks,
-// so that a verdict does not depend on the number of cores.
+// chunk is the number of elements that one goroutine takes at a time; the sums are added up in the order of
+// the chunks, so that a verdict does not depend on the number of cores.
 const chunk = 1 << 15
 
-// chunksOf is how many chunks n elements make.
+// chunksOf returns the number of chunks of n elements.
 func chunksOf(n int) int { return (n + chunk - 1) / chunk }
 
 // eachChunk works on all chunks of n elements, the p-th from first up to end, on all cores.
@@ -375,7 +375,7 @@ func eachChunk(n int, work func(p, first, end int)) {
 	parallel.Each(chunksOf(n), func(p int) { work(p, p*chunk, min((p+1)*chunk, n)) })
 }
 
-// strip is how many elements are decoded at once: they stay in the cache until every gate has seen them.
+// strip is the number of elements decoded at once: they stay in the cache until every gate has seen them.
 const strip = 1 << 11
 
 // compareElements is G1, G2 and G3: it compares every judged element of an output. In the same pass it adds

@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Signs is how many vectors of random signs a product is multiplied by: a row that is wrong by more than its
-// tolerance cancels out under one vector in at most half of all draws, so 2^-20 of them miss it.
+// Signs is the number of vectors of random signs that a product is multiplied by: a row that is wrong by more
+// than its tolerance cancels out under one vector in at most half of all draws, so 2^-20 of them miss it.
 const Signs = 20
 
 // Freivalds covers what a sample leaves out of a product C = A*B, the elements outside of the sampled rows
@@ -105,7 +105,7 @@ func risingBelow(x []int64, limit int64) bool {
 	return true
 }
 
-// signedRow is what became of one row.
+// signedRow is the result of one row.
 type signedRow struct {
 	checked bool
 	bad     bool

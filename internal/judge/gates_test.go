@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// TestEachGate: for each gate an answer that every other gate accepts and this one does not, beside the same
-// answer without what it objects to.
+// TestEachGate gives each gate an answer that it alone rejects, and the same answer without what it objects
+// to.
 func TestEachGate(t *testing.T) {
 	one := target(op.FP32, []float64{1, 2, 3}, 0x1p-20)
 	classes := target(op.FP32, []float64{nan, inf, 3}, 0x1p-20)

@@ -85,7 +85,7 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 	return v
 }
 
-// callFault is what G0 says of the call as a whole, "" where it is sound.
+// callFault returns the objection of G0 to the call as a whole, "" where it is sound.
 func callFault(plan Plan, answer Answer) string {
 	if plan.Launches < 2 || len(answer.Launches) != plan.Launches {
 		return fmt.Sprintf("%d of %d planned launches came back; at least two are needed",
@@ -155,7 +155,8 @@ func clause(what, detail string) string {
 	return what + ": " + detail
 }
 
-// given says whether some launch gave the output: one that gives it in one launch only is judged, and fails.
+// given reports whether some launch gave the output: one that gives it in one launch only is judged, and
+// fails.
 func given(answer Answer, name string) bool {
 	return slices.ContainsFunc(answer.Launches, func(l Launch) bool {
 		o, ok := l.find(name)
@@ -164,8 +165,8 @@ func given(answer Answer, name string) bool {
 	})
 }
 
-// shapeFault is what G0 says of one output: it must have come back in every launch, with the planned dtype,
-// shape, strides and bytes.
+// shapeFault returns the objection of G0 to one output: it must have come back in every launch, with the
+// planned dtype, shape, strides and bytes.
 func shapeFault(answer Answer, t op.TensorType) string {
 	for l, launch := range answer.Launches {
 		o, ok := launch.find(t.Name)
@@ -187,7 +188,7 @@ func shapeFault(answer Answer, t op.TensorType) string {
 	return ""
 }
 
-// contiguous says whether strides are row-major; the stride of a dim of one element never matters.
+// contiguous reports whether strides are row-major; the stride of a dim of one element never matters.
 func contiguous(shape, stride []int64) bool {
 	if len(shape) != len(stride) {
 		return false

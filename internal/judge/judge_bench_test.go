@@ -12,9 +12,9 @@ import (
 	"triad/internal/tensor"
 )
 
-// BenchmarkGates is what the gates cost, in processor time of all cores for one element: of one output,
-// whose truth is kept, and of each of eight that are judged side by side while their truth is computed row
-// by row, which costs little here.
+// BenchmarkGates measures the cost of the gates in processor time of all cores for one element: of one output
+// whose truth is kept, and of each of eight that are judged at once while their truth is computed row by row,
+// which costs little here.
 func BenchmarkGates(b *testing.B) {
 	const rows, cols = 512, 4096
 	for _, d := range []op.DType{op.BF16, op.FP32} {

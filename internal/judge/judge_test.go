@@ -30,7 +30,7 @@ func target(d op.DType, r []float64, t float64) Target {
 	}
 }
 
-// plan is what is asked for where y is the only output.
+// plan returns a plan with y as the only output.
 func plan(t Target) Plan {
 	return Plan{Outputs: []op.TensorType{{Name: t.Name, DType: t.DType, Shape: t.Shape}}, Launches: 2}
 }

@@ -111,7 +111,7 @@ func (f finding) alongDims() string {
 	return ""
 }
 
-// dimName is what people call a dim of this tensor, or of one of this rank.
+// dimName returns the usual name of a dim of this tensor, or of one of this rank.
 func (f finding) dimName(d int) string {
 	if len(f.Axes) == len(f.Shape) {
 		return f.Axes[d]
@@ -222,7 +222,7 @@ func (f finding) how() string {
 // nearly is the share of wrong elements that must fit a relation.
 const nearly = 0.95
 
-// holds says whether a relation fits nearly all wrong elements with a finite truth, and at least three.
+// holds reports whether a relation fits nearly all wrong elements with a finite truth, and at least three.
 func (f finding) holds(fits func(i int) (ok, counts bool)) bool {
 	good, all := 0, 0
 	for i, w := range f.wrong {
@@ -263,7 +263,7 @@ func (f finding) constant() string {
 	}
 }
 
-// close says whether y is what the kernel would have stored for r.
+// close reports whether y is what the kernel would have stored for r.
 func (f finding) close(i int, r float64) bool {
 	slack := f.T[i] + 2*f.g.ulp(r)
 	return math.Abs(f.y[i]-r) <= slack || math.IsNaN(r) && math.IsNaN(f.y[i])

@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// bits is what the launches of one call left in one output: which elements were never written, and which
-// differ between launches.
+// bits compares what the launches of one call left in one output: which elements were never written, and
+// which differ between launches.
 type bits struct {
 	unwritten      int64
 	firstUnwritten int64

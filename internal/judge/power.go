@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Power says whether the gates can tell right from wrong on one output of a case: which of the wrong outputs
-// below they accept.
+// Power records whether the gates can tell right from wrong on one output of a case: which of the wrong
+// outputs below they accept.
 type Power struct {
 	Output   string
 	Accepted []string // the trials that passed though they are wrong
@@ -50,7 +50,7 @@ func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 	return p
 }
 
-// passes says whether a wrong output, once stored, is accepted by every gate that rejects. Most are rejected
+// passes reports whether every gate that rejects accepts a wrong output once it is stored. Most are rejected
 // within a few elements, so it stops at the first.
 func (w trial) passes(t Target) bool {
 	g := gridOf(t)

@@ -125,7 +125,7 @@ func constantsOf(all []Constants, from, to, contract string, d op.DType) (then, 
 	return then, now, nil
 }
 
-// Decision is what a stored verdict comes to under other constants.
+// Decision is the result of a stored verdict under other constants.
 type Decision struct {
 	Decided bool // what was stored is enough to say
 	Status  op.Status

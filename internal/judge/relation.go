@@ -8,9 +8,9 @@ import (
 	"triad/internal/parallel"
 )
 
-// Statement is what a relation (gate G6) says of one output in numbers: N comparisons, each of which must
-// hold. Shape is what Claim.Position counts in: that of the output, or of its rows where a comparison is
-// about a whole row.
+// Statement expresses a relation (gate G6) on one output in numbers: N comparisons, each of which must hold.
+// Claim.Position is an index into Shape: that of the output, or of its rows where a comparison is about a
+// whole row.
 type Statement struct {
 	Output string
 	Shape  []int64
@@ -36,7 +36,7 @@ func (c Claim) holds() bool {
 // that it needs are part of the plan.
 type Expected struct{ Name, Output string }
 
-// Relation is what became of one relation on one output. The zero value is not accepted.
+// Relation is the result of one relation on one output. The zero value is not accepted.
 type Relation struct {
 	Name, Output string
 	Missing      string // why it could not be evaluated
@@ -52,13 +52,13 @@ type Broken struct {
 	Got, Low, High float64
 }
 
-// Accepted says whether the relation holds: every planned comparison took place, there was one, and none
+// Accepted reports whether the relation holds: every planned comparison took place, there was one, and none
 // failed.
 func (r Relation) Accepted() bool {
 	return r.Missing == "" && r.N > 0 && r.Compared == r.N && r.Wrong == 0
 }
 
-// beyond is how far a comparison is from holding; 0 where it holds.
+// beyond returns how far a comparison is from holding; 0 where it holds.
 func (c Claim) beyond() float64 {
 	if c.holds() {
 		return 0
@@ -106,8 +106,7 @@ func (r Relation) And(o Relation) Relation {
 	return r
 }
 
-// held is what became of a run of comparisons: the worst is the first of those that are furthest from
-// holding.
+// held is the result of a run of comparisons: the worst is the first of those that are furthest from holding.
 type held struct {
 	compared, wrong int64
 	worst           Claim
@@ -175,7 +174,7 @@ func WithRelations(verdicts []Verdict, expected []Expected, found []Relation) []
 	return out
 }
 
-// acceptedBefore says whether G0 to G5 let an output pass, under one of its contracts.
+// acceptedBefore reports whether G0 to G5 let an output pass, under one of its contracts.
 func acceptedBefore(s op.Status) bool {
 	return s == op.StatusPass || s == op.StatusWarn || s == op.StatusNoPower ||
 		s == op.StatusDifferentContract
@@ -223,7 +222,7 @@ func RelationsUnderContracts(verdicts []Verdict, expected []Expected,
 	return out
 }
 
-// Interval is what is accepted of an element whose exact value is r within an allowance t: [RN(r-t),
+// Interval returns the accepted values of an element whose exact value is r within an allowance: [RN(r-t),
 // RN(r+t)], with 0 where the contract flushes and r may lie below 2^-126.
 func (t Target) Interval(r, allowance float64) (low, high float64) {
 	g := gridOf(t)

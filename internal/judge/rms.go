@@ -30,7 +30,7 @@ func (r RMS) share() float64 {
 	}
 }
 
-// Accepted says whether the worst block is within its limit; an output without a block of 64 elements is
+// Accepted reports whether the worst block is within its limit; an output without a block of 64 elements is
 // accepted by G2 alone.
 func (r RMS) Accepted() bool { return r.Blocks == 0 || r.Error <= r.Limit }
 
@@ -72,7 +72,7 @@ func (s *slopes) join(o slopes) {
 	s.lean += o.lean
 }
 
-// statistics is what G4 and G5 say of an output.
+// statistics holds the results of G4 and G5 for an output.
 type statistics struct {
 	blocks []RMS // the blocks of G4 that came closest to their limits, closest first
 	bias   Bias
@@ -235,7 +235,7 @@ func normalOf(g *grid) normal {
 
 func (n *normal) round(bits uint64) uint64 { return (bits + n.half + bits>>(n.drop&63)&1) & n.kept }
 
-// finite says whether y - r is.
+// finite reports whether y - r is finite.
 func (g *grid) finite(y, r float64) bool {
 	e := g.value(y, r) - r
 	return e-e == 0
@@ -301,7 +301,7 @@ func joined(b blocks, runs []chunkSums, leans bool) statistics {
 	return statistics{worstBlocks(b, sums), total.bias(leans)}
 }
 
-// blocksKept is how many blocks of G4 a verdict keeps.
+// blocksKept is the number of G4 blocks in a verdict.
 const blocksKept = 8
 
 // worstBlocks looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the
@@ -335,7 +335,7 @@ func worstBlocks(blocks blocks, sums []moments) []RMS {
 	return worst
 }
 
-// rmsLimit is what G4 accepts of a block.
+// rmsLimit returns the limit of G4 for a block.
 func rmsLimit(r RMS, c Constants) float64 {
 	return c.Factor*(1+c.Noise/math.Sqrt(float64(r.N)))*r.Sim + c.Allowance*r.Fp32
 }
@@ -349,7 +349,7 @@ type blocks struct {
 	lastRow, lastCol int
 }
 
-// rowTile is how many rows one block of rows has.
+// rowTile is the number of rows in a block of rows.
 const rowTile = 64
 
 // blockShape is an output seen as [rows, cols], without its blocks.
@@ -389,7 +389,7 @@ type Bias struct {
 	Allowance float64 // what fp32 arithmetic may move the stored R, in the direction of the slope
 }
 
-// Accepted says whether the slope is within 8 standard deviations and the mean allowance.
+// Accepted reports whether the slope is within 8 standard deviations and the mean allowance.
 func (b Bias) Accepted() bool { return math.Abs(b.Slope) <= biasSigmas*b.Sigma+b.Allowance }
 
 func (b Bias) sentence(output string) string {

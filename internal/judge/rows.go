@@ -16,8 +16,8 @@ type Values struct {
 // Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes.
 // The output is seen as [rows, last dim], and every element of it is judged.
 type Rows struct {
-	// Length is how many elements of an output of one dim are a row, the last of which may be shorter; 0
-	// where rows are those of the last dim.
+	// Length is the row length of an output of one dim, the last row of which may be shorter; 0 where rows
+	// are those of the last dim.
 	Length int64
 	// Fill makes the working memory of one core. What it gives fills the rows from first up to end, for which
 	// into has room.
@@ -80,10 +80,10 @@ func piecesOf(t Target) pieces {
 	return p
 }
 
-// rows is how many rows there are.
+// rows returns the number of rows.
 func (p pieces) rows() int { return (p.n + p.row - 1) / p.row }
 
-// count is how many runs there are.
+// count returns the number of runs.
 func (p pieces) count() int {
 	whole := p.n / p.row
 	return whole*p.perRow + (p.n-whole*p.row+p.each-1)/p.each
@@ -94,7 +94,7 @@ func (p pieces) ofRow(row int) (first, end int) {
 	return row * p.perRow, min((row+1)*p.perRow, p.count())
 }
 
-// at is where run i begins and ends.
+// at returns where run i begins and ends.
 func (p pieces) at(i int) (first, end int) {
 	row := i / p.perRow * p.row
 	first = row + i%p.perRow*p.each
@@ -147,7 +147,7 @@ func (t Target) rowsAs(v Values, first, end int64) Target {
 	return t
 }
 
-// rowLength is how many elements a row of a target has that is computed row by row.
+// rowLength returns the row length of a target that is computed row by row.
 func (t Target) rowLength() int64 {
 	if t.Rows.Length > 0 {
 		return t.Rows.Length
@@ -155,10 +155,10 @@ func (t Target) rowLength() int64 {
 	return blockShape(t).cols
 }
 
-// rowCount is how many such rows there are.
+// rowCount returns the number of such rows.
 func (t Target) rowCount() int64 { return (t.Elements() + t.rowLength() - 1) / t.rowLength() }
 
-// fewElements is how many elements a truth keeps of which some rows stand for all.
+// fewElements is the number of elements that a truth keeps where some rows stand for all.
 const fewElements = 1 << 20
 
 // few is a target that keeps its truth: of one that is computed row by row the first row, the last ones and

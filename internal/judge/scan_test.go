@@ -54,7 +54,7 @@ func once() (all [scannedRows]int32) {
 	return all
 }
 
-// waiting is how many readers have rows left.
+// waiting returns the number of readers with rows left.
 func waiting(t Target) int {
 	t.Rows.scan.mu.Lock()
 	defer t.Rows.scan.mu.Unlock()
@@ -168,7 +168,8 @@ func TestScanOutlivesAReader(t *testing.T) {
 	}
 }
 
-// TestVerdictsSideBySide: who judges beside others gets the verdict that it gets alone, to the bit.
+// TestVerdictsSideBySide checks that judging at the same time as others gives the same verdict as alone, to
+// the bit.
 func TestVerdictsSideBySide(t *testing.T) {
 	target := scanned(func(int64) error { return nil })
 	kept, err := target.Kept()

@@ -8,8 +8,8 @@ import (
 	"triad/internal/parallel"
 )
 
-// Truth is what one case must give under one contract: an entry for every output of the pass, in the order of
-// the spec.
+// Truth is the required result of one case under one contract: an entry for every output of the pass, in the
+// order of the spec.
 type Truth struct {
 	Contract string
 	Outputs  []Target

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// Verdict is what became of one output. Its zero value has the unknown status and never passes.
+// Verdict is the result for one output. Its zero value has the unknown status and never passes.
 type Verdict struct {
 	Output   string
 	Status   op.Status
@@ -71,8 +71,8 @@ func (h *Histogram) add(ulps float64) {
 	h[min(i, len(h)-1)]++
 }
 
-// rowOrder is the order of badness in which a row takes the status of its worst output. RACE stands beside
-// FAIL: the output is wrong, and it is known why.
+// rowOrder is the order of badness in which a row takes the status of its worst output. RACE comes next to
+// FAIL: the output is wrong, and the reason is known.
 var rowOrder = []op.Status{
 	op.StatusFail, op.StatusRace, op.StatusInconclusive, op.StatusNoPower, op.StatusDifferentContract,
 	op.StatusWarn, op.StatusPass,

@@ -19,8 +19,8 @@ type Rejected struct {
 	grid                 *grid
 }
 
-// EveryRejected says whether there are rejected elements, and f holds of each; it may be called by several
-// goroutines at once. An output without the target's size has none that could be looked at.
+// EveryRejected reports whether there are rejected elements and f holds for each; several goroutines may call
+// f at once. An output whose size is not the target's has none to look at.
 func EveryRejected(t Target, data []byte, f func(Rejected) bool) bool {
 	if t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() || t.DType == op.DTypeUnknown {
 		return false
@@ -104,13 +104,13 @@ func (e Rejected) kind() string {
 	return "finite"
 }
 
-// WithinT says whether the element would be accepted if its allowance were t.
+// WithinT reports whether the element would be accepted if its allowance were t.
 func (e Rejected) WithinT(t float64) bool { return e.grid.accepts(e.Got, e.R, t) }
 
-// WithinULPs says whether it lies at most so many ulps of the dtype from the truth.
+// WithinULPs reports whether the element lies at most n ulps of the dtype from the truth.
 func (e Rejected) WithinULPs(n float64) bool { return math.Abs(e.Got-e.R) <= n*e.grid.ulp(e.R) }
 
-// Between says whether it lies between two values, rounded to its dtype.
+// Between reports whether the element lies between two values, rounded to its dtype.
 func (e Rejected) Between(low, high float64) bool {
 	return e.grid.round(low) <= e.Got && e.Got <= e.grid.round(high)
 }

@@ -35,11 +35,11 @@ func (t TensorSpec) Sizes() (attribute string, choices map[string][]Expression) 
 	return t.shape.attribute, t.shape.choices
 }
 
-// Conditions are what the spec requires of dims and attributes.
+// Conditions returns the spec's requirements on dims and attributes.
 func (s *Spec) Conditions() []Expression { return s.require }
 
-// StepOf is what a dim must be a multiple of: 16 where the spec requires "k % 16 == 0", 1 where it says
-// nothing.
+// StepOf returns the number that a dim must be a multiple of: 16 where the spec requires "k % 16 == 0", 1
+// where it says nothing.
 func (s *Spec) StepOf(dim string) int64 {
 	for _, condition := range s.require {
 		text, isMultiple := strings.CutPrefix(condition.text, dim+" % ")

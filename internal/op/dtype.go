@@ -64,7 +64,7 @@ func (d DType) Size() int64 {
 // ABI is the number of the dtype in cuda/abi.h, -1 for an unknown one.
 func (d DType) ABI() int32 { return int32(d) - 1 }
 
-// IsFloat says whether an element is one floating-point number.
+// IsFloat reports whether an element is one floating-point number.
 func (d DType) IsFloat() bool { return d >= FP64 && d <= E5M2 }
 
 // MarshalText writes the name.

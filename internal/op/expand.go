@@ -25,7 +25,7 @@ const (
 	maxDefault = 60
 )
 
-// cpuElements is how many elements a case may have on a CPU.
+// cpuElements is the largest number of elements that a case may have on a CPU.
 const cpuElements = 1 << 31
 
 // String is "default", "quick" or "full".
@@ -48,7 +48,7 @@ type Options struct {
 	Memory                                   int64 // bytes the device can hold; 0: not known
 	// distributions that the level's shapes do not meet; those that are asked for by name they do
 	LeftOut []string
-	// sizes beside the level's shapes, at which every distribution of the level is met
+	// sizes in addition to the level's shapes, at which every distribution of the level is met
 	Shapes []map[string]int64
 	// where saved tensors may come from, "own" or "driver", as far as some backward takes them from there;
 	// empty: from both
@@ -58,7 +58,7 @@ type Options struct {
 	Seed uint64 `json:"-"`
 }
 
-// Plan is what a spec expands to, in an order that is the same every time.
+// Plan is the expansion of a spec, in an order that is the same every time.
 type Plan struct {
 	Cases   []Case
 	Skipped []Skipped
@@ -296,7 +296,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	return list
 }
 
-// filtered says whether kinds of data are asked for by name.
+// filtered reports whether kinds of data are selected by name.
 func (o Options) filtered() bool {
 	return len(o.Distributions)+len(o.Layouts)+len(o.Upstreams)+len(o.Saved) > 0
 }

@@ -286,7 +286,7 @@ func FuzzCaseKey(f *testing.F) {
 	})
 }
 
-// Sizes beside those of the level meet every distribution of it, and leave the others as they are.
+// Sizes in addition to those of the level meet every distribution of it, and leave the others unchanged.
 func TestShapesBesideTheLevel(t *testing.T) {
 	s := softmaxSpec(t)
 	o := Options{Level: LevelQuick, DTypes: s.DTypes[:1], Passes: []Pass{Forward}}

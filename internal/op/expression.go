@@ -119,7 +119,7 @@ func (e *Expression) check(node ast.Expr, known func(string) bool) error {
 	}
 }
 
-// ErrOverflow is what an expression gives whose value, or a part of it, does not fit 64 bits.
+// ErrOverflow is the error of an expression whose value, or a part of it, does not fit 64 bits.
 var ErrOverflow = errors.New("the result does not fit 64 bits")
 
 // Int evaluates the expression in 64-bit integers.

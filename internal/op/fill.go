@@ -36,7 +36,7 @@ type Fill struct {
 }
 
 // NoneIgnored is the distribution in which every target is a class. A kernel that is right there and wrong on
-// others is told that it handles ignored targets wrongly.
+// others is reported to handle ignored targets wrongly.
 const NoneIgnored = "scaled"
 
 // IgnoringNothing is the value of the attribute Ignoring with which every target is a class: that of a

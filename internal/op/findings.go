@@ -245,7 +245,7 @@ func (f *Finding) compileLooks(spec *Spec) error {
 	return wrong
 }
 
-// Covers says whether the finding speaks of an implementation on a case; versions are those of the worker
+// Covers reports whether the finding applies to an implementation on a case; versions are those of the worker
 // that ran it.
 func (f *Finding) Covers(c Case, implementation, device string, versions map[string]string) bool {
 	if !slices.Contains(f.Implementations, implementation) || f.Pass != c.Pass.String() || f.Device != "" &&
@@ -278,7 +278,7 @@ func (f *Finding) Covers(c Case, implementation, device string, versions map[str
 	return f.holds(c)
 }
 
-// holds says whether the case meets every condition.
+// holds reports whether the case meets every condition.
 func (f *Finding) holds(c Case) bool {
 	value := func(name string) (int64, bool) {
 		if n, ok := c.Dims.Lookup(name); ok {
@@ -333,8 +333,8 @@ func numbersOf(version string) []int {
 	return numbers
 }
 
-// within says whether a version meets every bound; one that is not known meets none. Missing numbers are 0:
-// 2.11 is 2.11.0.
+// within reports whether a version meets every bound; an unknown one meets none. Missing numbers are 0: 2.11
+// is 2.11.0.
 func within(bounds []bound, version string) bool {
 	have := numbersOf(version)
 	if have == nil {

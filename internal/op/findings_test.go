@@ -41,7 +41,7 @@ func softmaxSpec(t *testing.T) *Spec {
 	return s
 }
 
-// A finding covers what it names, and nothing beside it.
+// A finding covers what it names, and nothing else.
 func TestFindingCovers(t *testing.T) {
 	found, err := LoadFindings("f.toml", []byte(someFinding), softmaxSpec(t))
 	if err != nil || len(found) != 1 {

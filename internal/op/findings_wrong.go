@@ -68,13 +68,13 @@ func (w Wrong) Addend() (input, attribute string) {
 	return m[2], m[1]
 }
 
-// bounded says whether a bound of the size is stated; the number that is given is one.
+// bounded reports whether a bound of the size is stated; an exact number counts as one.
 func (w Wrong) bounded() bool {
 	return w.Exact() || w.ULPs > 0 || w.Allowances > 0 || w.Roundings > 0 || w.RoundedBefore != "" ||
 		w.Flushed || w.Within != "" || w.Unbounded
 }
 
-// Exact says whether the wrong element is one number.
+// Exact reports whether the wrong element is one number.
 func (w Wrong) Exact() bool { return slices.Contains(w.Where, "gives 0") }
 
 // compile proves what a wrong element of these outputs may look like.

@@ -277,7 +277,8 @@ func (a *AttributeSpec) parse(text string) (Attr, error) {
 	}
 }
 
-// within says whether a value lies within the attribute's bounds, those of floats as fp32 has it.
+// within returns an error unless a value lies within the attribute's bounds, those of floats as fp32 has
+// them.
 func (a *AttributeSpec) within(text string, v float64) error {
 	if (a.Least == nil || v >= *a.Least) && (a.Below == nil || v < *a.Below) {
 		return nil
@@ -285,7 +286,7 @@ func (a *AttributeSpec) within(text string, v float64) error {
 	return fmt.Errorf("%s = %q: want %s", a.Name, text, a.Bounds())
 }
 
-// Bounds is what a value must be: "a number of at least 0 and below 1".
+// Bounds describes the permitted values: "a number of at least 0 and below 1".
 func (a *AttributeSpec) Bounds() string {
 	text := map[string]string{"int": "a whole number", "float": "a number"}[a.Type]
 	if a.Least != nil {
@@ -347,7 +348,7 @@ func (s *Spec) compileFormulas() error {
 	}
 	for _, text := range s.Require {
 		e, err := ParseExpression(text, s.isNumber, false)
-		if err != nil { // not of whole numbers alone
+		if err != nil { // not of integers alone
 			e, err = ParseExpression(text, anyNumber, true)
 		}
 		if err != nil {

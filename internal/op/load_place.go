@@ -51,8 +51,8 @@ var (
 	topKey = regexp.MustCompile(`^(name|summary|dtypes|require|dims)\b`)
 )
 
-// placeOf is ":12", the line of a spec that an error of its meaning speaks of, as well as the text tells; ""
-// where it does not.
+// placeOf returns the line of a spec that an error of its meaning refers to, as ":12", so far as the text
+// shows it; "" where it does not.
 func placeOf(err error, text []byte) string {
 	message := err.Error()
 	var pattern string

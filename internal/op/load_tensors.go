@@ -68,7 +68,8 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 	return nil
 }
 
-// checkFill says whether the sizes and attributes that places, classes and lengths are drawn from are there.
+// checkFill returns an error unless the sizes and attributes that places, classes and lengths are drawn from
+// exist.
 func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
 	if !slices.Contains([]string{"offsets", "classes", "lengths", "about"}, fill.Kind) {
 		return nil

@@ -120,7 +120,7 @@ func (s *Spec) checkSynonyms() error {
 	return nil
 }
 
-// isNamed says whether name is an attribute or a tensor of the forward.
+// isNamed reports whether name is an attribute or a tensor of the forward.
 func (s *Spec) isNamed(name string) bool {
 	_, isInput := s.Input(name)
 	_, isOutput := s.Output(name)
@@ -128,8 +128,8 @@ func (s *Spec) isNamed(name string) bool {
 	return isInput || isOutput || isAttribute
 }
 
-// SizesBeside lists what one parameter may stand for beside a dim: "a * b" is a product of sizes, "a = b" are
-// several sizes that must be equal.
+// SizesBeside lists what one parameter may stand for in addition to a dim: "a * b" is a product of sizes, "a
+// = b" are several sizes that must be equal.
 func (s *Spec) SizesBeside() []string {
 	var all []string
 	for name := range s.Synonyms {

@@ -113,7 +113,7 @@ func sizes(dims Dims, attributes Attrs) func(string) (int64, bool) {
 	}
 }
 
-// holds says whether a condition does: of whole numbers, or of floats where it names such attributes.
+// holds reports whether a condition holds: of integers, or of floats where it names such attributes.
 func (e Expression) holds(
 	whole func(string) (int64, bool),
 	number func(string) (float64, bool),
@@ -205,8 +205,8 @@ func (s *Spec) Outputs(c Case) ([]TensorType, error) {
 	return s.types(outputs, c)
 }
 
-// ForwardInputs gives the operator's own inputs, whatever the pass: what a row that recomputes needs beside
-// the upstream gradients.
+// ForwardInputs returns the operator's own inputs, whatever the pass: what a row that recomputes needs in
+// addition to the upstream gradients.
 func (s *Spec) ForwardInputs(c Case) ([]TensorType, error) { return s.types(s.InputSpecs, c) }
 
 // ForwardOutputs gives the operator's own outputs, whatever the pass: of these a backward takes saved ones.

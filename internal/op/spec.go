@@ -23,7 +23,7 @@ type Spec struct {
 	Check       CheckSpec       `toml:"check"`
 	Bench       []BenchSpec     `toml:"bench"`
 	Absent      []AbsentSpec    `toml:"absent"`
-	// Synonyms are what people call a tensor, size or attribute in kernels of their own, by its name: the
+	// Synonyms lists, by its name, what people call a tensor, size or attribute in kernels of their own: the
 	// likely first, after | weak ones, which often mean something else. The key "a * b" is a product of
 	// sizes, "a = b" several sizes that must be equal: one parameter may stand for either.
 	Synonyms map[string]string `toml:"synonyms"`
@@ -73,7 +73,7 @@ type TensorSpec struct {
 	Name     string `toml:"name"`
 	Shape    any    `toml:"shape"`
 	DType    string `toml:"dtype"`
-	Optional bool   `toml:"optional"` // output: an implementation says whether it gives it
+	Optional bool   `toml:"optional"` // output: an implementation declares whether it gives it
 	// output: -inf where there is nothing to add up, whatever the inputs are
 	MayBeNegInf bool `toml:"may_be_neg_inf"`
 	// output: a choice of the kernel's, judged first and by a rule of its own; the truth of the other outputs
@@ -169,8 +169,8 @@ type OwnSpec struct {
 	WideSize string   `toml:"wide_size"`
 	// distributions with quotients halfway between two integers, which the operator rounds to even
 	Halves []string `toml:"halves"`
-	// distributions whose inputs and outputs are whole numbers that an int holds: a function of ints is
-	// judged on these
+	// distributions whose inputs and outputs are integers that an int holds: a function of ints is judged on
+	// these
 	Whole []string `toml:"whole"`
 	// distributions in which no target counts, where libraries give 0 or NaN for a mean: files are not judged
 	// on these
@@ -192,20 +192,21 @@ type OwnSpec struct {
 	Comments map[string]map[string]string `toml:"comments"`
 	// by attribute, the size that it is half of where a file's lines halve that, and it has no parameter
 	Halved map[string]string `toml:"halved"`
-	// the switch of elements that lie beside each other, which a file's lines take in pairs: x[..., ::2]
+	// the switch of adjacent elements, which a file's lines take in pairs: x[..., ::2]
 	Pairs string `toml:"pairs"`
 	// the switch that is on where a file's lines always leave out what lies on one side of a diagonal, with
 	// the sizes of the square: causal = "seq_q = seq_kv"
 	Triangle map[string]string `toml:"triangle"`
-	// the size that the positions of tokens count, where a function may be handed these beside the tensors
+	// the size that the positions of tokens count, where a function may take these in addition to the tensors
 	Positions string `toml:"positions"`
-	// how many elements room to work in may have beside those of the largest tensor
+	// the number of elements that a workspace may have in addition to those of the largest tensor
 	Scratch string `toml:"scratch"`
 }
 
 // CheckSpec says what is judged: the distributions that apply, and at most 32 shapes. A shape gives every dim
 // without a default, may pin attributes, and carries marks: all (every distribution occurs on it; at most
-// three), quick (part of --quick), device = "gpu". Quick lists the distributions --quick takes beside normal.
+// three), quick (part of --quick), device = "gpu". Quick lists the distributions that --quick takes in
+// addition to normal.
 type CheckSpec struct {
 	Distributions []string `toml:"distributions"`
 	Quick         []string `toml:"quick"`
@@ -217,15 +218,15 @@ type CheckSpec struct {
 	// themselves. With them G4 and G5 are asked of normal data alone: of other logits one key has nearly all
 	// the weight, and its few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
-	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among
-	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5. Of the others
-	// 16 bits cannot hold many a result, which lies halfway between two of their numbers: "wide" integers of
+	// Integers defines the distribution integers: "" small integers, "one_hot" one column of 1024 among
+	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5. The others
+	// have many results that 16 bits cannot hold, halfway between two of their numbers: "wide" integers of
 	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
 	// two tensors whose squared differences have such a sum.
 	Integers string `toml:"integers"`
-	// NonFinite is what the distribution non_finite means: "" one NaN or infinity in a tensor, "rows" by
-	// turns rows of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone.
-	// "products" two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
+	// NonFinite defines the distribution non_finite: "" one NaN or infinity in a tensor, "rows" by turns rows
+	// of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone. "products"
+	// two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
 	NonFinite string `toml:"non_finite"`
 	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every
 	// kind of row that a distribution has; 0: as one row.
@@ -251,7 +252,7 @@ type BenchSpec struct {
 	DTypes     []string         `toml:"dtypes"` // empty: every dtype of the operator
 }
 
-// AdviceSpec is what the author of a wrong kernel is told, half a sentence each.
+// AdviceSpec is the advice to the author of a wrong kernel, half a sentence each.
 type AdviceSpec struct {
 	// SpecialNumbers is said where a kernel is right on ordinary numbers and wrong on others.
 	SpecialNumbers string `toml:"special_numbers"`
@@ -423,7 +424,7 @@ func (s *Spec) PassDTypes(pass Pass) []string {
 // DefaultContract is the contract that implementations are judged under first.
 func (s *Spec) DefaultContract(dtype string) string { return s.Contract.Default[dtype] }
 
-// Permits says whether an implementation may declare a contract for a dtype.
+// Permits reports whether an implementation may declare a contract for a dtype.
 func (s *Spec) Permits(dtype, contract string) bool {
 	if contract == "" {
 		return false

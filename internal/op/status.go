@@ -2,7 +2,7 @@ package op
 
 import "fmt"
 
-// Status is what became of one run or of one output of it. The zero value is none of the statuses and never
+// Status is the result of one run or of one output of it. The zero value is none of the statuses and never
 // passes.
 type Status uint8
 
@@ -83,7 +83,7 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Weight is what a status counts as when an exit code is decided.
+// Weight is the effect of a status on an exit code.
 type Weight uint8
 
 // The zero value is Bad: a status that nobody classified must not pass.

@@ -33,7 +33,7 @@ type Folder struct {
 	Registers, Rows, Formula bool
 }
 
-// IsFolder says whether a word of the command line means a folder and not an operator of the catalog.
+// IsFolder reports whether a word of the command line means a folder and not an operator of the catalog.
 func IsFolder(word string) bool {
 	return strings.ContainsRune(word, filepath.Separator) || word == "." || word == ".." ||
 		strings.HasSuffix(word, ".toml")
@@ -124,7 +124,7 @@ func (f *Folder) check() error {
 	return nil
 }
 
-// chains says whether a backward can start from the operator's inputs, through autograd of the reference.
+// chains reports whether a backward can start from the operator's inputs, through autograd of the reference.
 func (f *Folder) chains() bool {
 	b := f.Spec.Backward
 	if b == nil || b.Chained {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/truth"
 )
 
-// differenceStep is how far the forward is moved along a direction of unit elements, relative to the largest
-// input.
+// differenceStep is the distance that the forward is moved along a direction of unit elements, relative to
+// the largest input.
 const differenceStep = 1e-5
 
 // Prove compares the gradients along random directions with symmetric differences of the forward: what an
@@ -44,8 +44,8 @@ func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (truth.Ste
 	return step, nil
 }
 
-// along is how far <gradient, v> and the difference of the loss along v lie apart, relative to the sum of the
-// terms' magnitudes.
+// along returns the distance between <gradient, v> and the difference of the loss along v, relative to the
+// sum of the terms' magnitudes.
 func (r *Reference) along(c op.Case, in []tensor.Tensor, input string, gradient []float64,
 	random *rand.Rand,
 ) (float64, error) {

@@ -11,12 +11,12 @@ import (
 	"triad/internal/tensor"
 )
 
-// ByRows says whether the truth of the operator can be computed row by row while an output is judged: each
-// row of its large outputs depends on few others. The truth of a product cannot: it is computed for a sample
-// where it is expensive.
+// ByRows reports whether the truth of the operator can be computed row by row while an output is judged: each
+// row of its large outputs depends on few others. The truth of a product cannot: where it is expensive, it is
+// computed for a sample.
 func (o *Operator) ByRows() bool { return o.Reference == nil && truths[o.Spec.Name].ByRows != nil }
 
-// Whole says whether the operator is never judged by sample.
+// Whole reports whether the operator is never judged by sample.
 func (o *Operator) Whole() bool {
 	return o.ByRows() || o.Reference != nil || truths[o.Spec.Name].Whole
 }
@@ -112,7 +112,7 @@ func (k *Request) finishRows(t *judge.Target) {
 	t.Rows = &judge.Rows{Length: t.Rows.Length, OneAllowance: t.Rows.OneAllowance, Fill: finished}
 }
 
-// EveryRow says whether something holds of R in every row of an output of at least two dims.
+// EveryRow reports whether a condition holds for R in every row of an output of at least two dims.
 func EveryRow(t judge.Target, holds func(r []float64) bool) bool {
 	if t.Rows == nil {
 		return holds(t.R)

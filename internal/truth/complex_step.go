@@ -11,8 +11,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// StepTolerance is how far the closed form of a gradient and its complex step may lie apart, relative to the
-// sum of the terms' magnitudes.
+// StepTolerance is the largest permitted difference between the closed form of a gradient and its complex
+// step, relative to the sum of the terms' magnitudes.
 const StepTolerance = 1e-13
 
 // stepSize is h of the complex step: nothing is subtracted, so it may be as small as a number can be.
@@ -25,7 +25,7 @@ const (
 	singleElements   = 16
 )
 
-// Step is how well the truth of a backward agrees with the complex step of its forward.
+// Step records how well the truth of a backward agrees with the complex step of its forward.
 type Step struct {
 	Gradients []string // that were compared, in the order of the spec
 	Error     float64  // the largest |closed form - complex step| / sum of |gradient * direction|
@@ -35,11 +35,11 @@ type Step struct {
 	Differences bool
 }
 
-// DifferenceTolerance is how far a gradient and a difference of the forward in fp64 may lie apart, relative
-// as StepTolerance.
+// DifferenceTolerance is the largest permitted difference between a gradient and a difference of the forward
+// in fp64, relative to the same sum as StepTolerance.
 const DifferenceTolerance = 1e-6
 
-// method is how the derivative was taken, and how well it must agree.
+// method returns how the derivative was computed, and the tolerance for it.
 func (s Step) method() (name string, tolerance float64) {
 	if s.Differences {
 		return "differences of the reference", DifferenceTolerance
@@ -47,7 +47,7 @@ func (s Step) method() (name string, tolerance float64) {
 	return "complex step", StepTolerance
 }
 
-// Agrees says whether the closed form is proven.
+// Agrees reports whether the closed form is proven.
 func (s Step) Agrees() bool {
 	_, tolerance := s.method()
 	return len(s.Gradients) > 0 && s.Error <= tolerance

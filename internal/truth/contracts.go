@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// Contract is what an implementation promises about its arithmetic. The allowance T and the simulated result
-// follow from these fields alone; no tolerance is typed anywhere.
+// Contract is an implementation's promise about its arithmetic. The allowance T and the simulated result
+// follow from these fields alone; no tolerance is entered by hand.
 type Contract struct {
 	Name        string
 	Accumulator string   // what sums are kept in
@@ -82,7 +82,7 @@ var contracts = []Contract{
 	},
 }
 
-// Promise is what the contract promises, in words.
+// Promise returns the contract's promise in words.
 func (k Contract) Promise() string {
 	for _, c := range op.Contracts {
 		if c.Name == k.Name {

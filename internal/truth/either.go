@@ -43,7 +43,7 @@ func (l *RowLosses) Infinite(i int64, m, logit float64) {
 	}
 }
 
-// Counted is how many targets are not ignored.
+// Counted returns the number of targets that are not ignored.
 func Counted(targets []float64, ignored float64) float64 {
 	n := 0.0
 	for _, t := range targets {

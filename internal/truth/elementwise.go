@@ -5,7 +5,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// RowsOf is how many rows a tensor has.
+// RowsOf returns the number of rows of a tensor.
 func RowsOf(t tensor.Tensor) int64 {
 	if rank := len(t.Shape); rank > 0 && t.Shape[rank-1] > 0 {
 		return t.Elements() / t.Shape[rank-1]

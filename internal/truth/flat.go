@@ -5,8 +5,8 @@ import (
 	"triad/internal/op"
 )
 
-// FlatRow is how many neighbours of a tensor of one dim are a row: of a sample, and of a truth that is
-// computed row by row. The last row may be shorter.
+// FlatRow is the row length of a tensor of one dim, for a sample and for a truth that is computed row by row.
+// The last row may be shorter.
 const FlatRow = 4096
 
 // FlatTarget is RowTarget for an output of one dim, whose rows FillFlat computes.
@@ -30,7 +30,7 @@ func (k *Request) FlatTarget(name string, d op.DType, n int64) judge.Target {
 	return k.TargetAt(name, d, shape, index)
 }
 
-// flatRows is how many rows a tensor of one dim has.
+// flatRows returns the number of rows of a tensor of one dim.
 func flatRows(n int64) int64 { return (n + FlatRow - 1) / FlatRow }
 
 // FillFlat has work compute the rows of an output of one dim as FillRows does: first is the position of the

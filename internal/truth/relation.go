@@ -78,7 +78,8 @@ func RelationsOf(c op.Case) []Relation {
 	return all
 }
 
-// Calls is how many calls of the implementation the relation needs beyond the judged one.
+// Calls returns the number of calls of the implementation that the relation needs in addition to the judged
+// one.
 func (r Relation) Calls() int {
 	switch {
 	case r.Second == nil:
@@ -172,8 +173,8 @@ func (r Relation) Hold(contract string, calls []Call, nondeterministic []string)
 	return all
 }
 
-// undefined says whether an output has no number: its truth, under what the implementation gave, is NaN
-// everywhere, as the mean of nothing may be.
+// undefined reports whether an output has no defined value: its truth, given what the implementation
+// returned, is NaN everywhere, as the mean of nothing may be.
 func (a *Related) undefined(output string) bool {
 	for _, call := range []*Answered{a.First, a.Second} {
 		if call == nil {
@@ -202,7 +203,7 @@ func staysNaN(a *Related, output string) judge.Statement {
 	}}
 }
 
-// Related is what a relation is stated from: the first call, and the second where it has one.
+// Related holds what a relation is stated from: the first call, and the second where it has one.
 type Related struct {
 	First, Second *Answered
 	Rules         Contract
@@ -317,8 +318,8 @@ func (a *Answered) Target(output string) judge.Target {
 	return judge.Target{}
 }
 
-// Error is how far each stored element of an output may lie from its exact value: its allowance, and half an
-// ulp of what was stored.
+// Error returns the largest distance of each stored element of an output from its exact value: its allowance
+// plus half an ulp of the stored value.
 func (a *Answered) Error(output string) func(i int64) float64 {
 	stored, y := a.Target(output).Stored(), a.Out(output)
 	return func(i int64) float64 { return stored(i, y[i]) }

@@ -70,8 +70,8 @@ func (a *Related) Equal(output string, by float64, at []int64) judge.Statement {
 	}}
 }
 
-// roundsScaled says whether the contract stores an intermediate of the backward in fp16, where a power of two
-// moves values into or out of the subnormal range, so that it does not scale every rounding error alike.
+// roundsScaled reports whether the contract stores an intermediate of the backward in fp16, where a power of
+// two moves values into or out of the subnormal range and so does not scale every rounding error alike.
 func (a *Related) roundsScaled() bool {
 	low := a.Rules.EveryStep || a.Rules.LowProduct ||
 		(a.Rules.LowWeights || a.Rules.Name == "stored") && a.First.Pass == op.Backward
@@ -219,7 +219,7 @@ func rowSum(a, b int64, term, slack func(i int64) float64) sums {
 	return sums{first.sum + second.sum, first.size + second.size, first.off + second.off}
 }
 
-// HasElements says whether a case's sizes are all at least as large as named ones ask.
+// HasElements returns a condition on a case: each of the named sizes is at least least.
 func HasElements(least int64, names ...string) func(op.Case) bool {
 	return func(c op.Case) bool {
 		for _, name := range names {

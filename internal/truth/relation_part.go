@@ -26,7 +26,7 @@ type part struct {
 }
 
 // HoldParts evaluates an invariant, as Relation.Hold does, on runs of rows of a case whose truth is computed
-// row by row: every element of it is judged beside, and all of its values at once would take gigabytes.
+// row by row. Every element is judged anyway, and all values at once would take gigabytes.
 func (o *Operator) HoldParts(r Relation, contract string, call Call,
 	nondeterministic []string,
 ) []judge.Relation {
@@ -175,7 +175,7 @@ func (o *Operator) rowsOf(t tensor.Tensor, sizes []string, p part) tensor.Tensor
 	return t
 }
 
-// inWhole is where in the case an element of the part lies.
+// inWhole returns the index in the whole case of an element of the part.
 func (p part) inWhole(index []int64) []int64 {
 	index = slices.Clone(index)
 	for d := range index {

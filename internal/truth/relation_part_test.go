@@ -83,7 +83,7 @@ func TestInvariantsOfParts(t *testing.T) {
 	}
 }
 
-// rowOf is how many elements a row of an output has: of one dim each element is a row.
+// rowOf returns the number of elements in a row of an output: 1 where the output has one dim.
 func rowOf(y tensor.Tensor) int64 {
 	if len(y.Shape) == 1 {
 		return 1

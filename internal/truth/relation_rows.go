@@ -13,7 +13,7 @@ func reversedColumns(cols int64) func(i int64) int64 {
 	return func(i int64) int64 { return i/cols*cols + cols - 1 - i%cols }
 }
 
-// RowsAndColumns says whether a case has at least two rows and an element in each.
+// RowsAndColumns reports whether a case has at least two rows and an element in each.
 func RowsAndColumns(c op.Case) bool { return HasElements(2, "rows")(c) && HasElements(1, "cols")(c) }
 
 // CoarseInputs is the Base of a relation that adds to its inputs: what is added must be exact.

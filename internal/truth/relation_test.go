@@ -96,7 +96,7 @@ func TestRelationsReject(t *testing.T) {
 	}
 }
 
-// rightIfNaN says whether NaN is a right answer for all of an output, as of a mean over nothing.
+// rightIfNaN reports whether an output of NaN alone is right, as for a mean over nothing.
 func rightIfNaN(t *testing.T, call truth.Call, contract, output string) bool {
 	t.Helper()
 	for _, target := range truthtest.TruthFor(t, call.Case, contract, call.Given).Outputs {

@@ -22,13 +22,13 @@ type Request struct {
 	byRows  bool // what has rows of its own is computed when it is judged
 }
 
-// Chained says whether the backward starts from the operator's inputs instead of saved tensors.
+// Chained reports whether the backward starts from the operator's inputs instead of saved tensors.
 func (k *Request) Chained() bool { return k.Pass == op.Backward && k.Saved == "own" }
 
-// Growth is how rounding errors grow in a sum of n terms, in roundoffs: judge.G, whose square root counts on
-// errors that are independent. Equal terms are all rounded the same way as the sum passes through a binade
-// (one after the other, 4099 of them lose up to 0.2*n roundoffs on average), so where rows repeat one value,
-// as 99 of 100 do in sparse data, it is the worst case, n.
+// Growth returns the growth of rounding errors in a sum of n terms, in roundoffs: judge.G, whose square root
+// assumes independent errors. Equal terms all round the same way while the sum passes through a binade (added
+// in sequence, 4099 of them lose up to 0.2*n roundoffs on average), so where rows repeat one value, as 99 of
+// 100 do in sparse data, it is the worst case, n.
 func (k *Request) Growth(n int64) float64 {
 	if k.equalTerms() {
 		return math.Max(judge.G(n), float64(n)+4)
@@ -36,7 +36,7 @@ func (k *Request) Growth(n int64) float64 {
 	return judge.G(n)
 }
 
-// equalTerms says whether rows repeat one value.
+// equalTerms reports whether rows repeat one value.
 func (k *Request) equalTerms() bool {
 	switch k.Distribution {
 	case "constant", "ties", "sparse", "halfway":
@@ -45,11 +45,11 @@ func (k *Request) equalTerms() bool {
 	return false
 }
 
-// independent says whether the values of the case are many independent ones, so that the root mean square of
-// their rounding errors is a statistic: rows of one value, outliers and selected extremes have a few rounding
-// errors that decide, which may happen to be small. So do rows whose logits are products of two tensors that
-// are not plainly normal (check.logits of the spec): one key has nearly all the weight. docs/judge.md has the
-// measurement. In the layout expanded all rows of a tensor are one.
+// independent reports whether the case has many independent values, so that the root mean square of their
+// rounding errors is a statistic. In rows of one value, outliers and selected extremes a few rounding errors
+// decide, and these may happen to be small. The same holds for rows whose logits are products of two tensors
+// that are not plainly normal (check.logits of the spec): one key has nearly all the weight. docs/judge.md
+// has the measurement. In the layout expanded all rows of a tensor are one.
 func (k *Request) independent() bool {
 	if k.Layout == "expanded" {
 		return false

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Columns is a sample of columns beside one of rows: other random ones.
+// Columns returns a sample of columns to go with one of rows, drawn from another seed.
 func (s *Sample) Columns() *Sample {
 	if s == nil {
 		return nil

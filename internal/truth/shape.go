@@ -16,7 +16,7 @@ func (k *Request) Rank(name string, dims int) (tensor.Tensor, error) {
 	return t, err
 }
 
-// Shaped says whether an input has a shape.
+// Shaped returns an error unless the input has the shape.
 func (k *Request) Shaped(name string, shape ...int64) error {
 	t, err := k.Tensor(name)
 	if err == nil && !slices.Equal(t.Shape, shape) {

@@ -38,10 +38,10 @@ func TermsOf(of Row) Terms {
 // partialSigmas: a partial sum of independent terms of mean 0 stays within so many standard deviations.
 const partialSigmas = 8.0
 
-// SumError is how far additions in fp32 may move the sum of some terms, in whatever order they are added. An
-// addition loses a roundoff of a partial sum, which is at most the sum of the magnitudes. Where the terms are
-// many independent values it is far less: it strays from the mean by a few standard deviations, at most the
-// root of the sum of squares each.
+// SumError returns how far additions in fp32 may move the sum of some terms, in any order. An addition loses
+// a roundoff of a partial sum, which is at most the sum of the magnitudes. For many independent terms it is
+// far less: it strays from the mean by a few standard deviations, each at most the root of the sum of
+// squares.
 func (k *Request) SumError(t Terms) (t16, tFP32 float64) {
 	if t.N <= 1 {
 		return t.Off, t.OffFP32 // nothing is rounded
@@ -65,7 +65,7 @@ func (k *Request) growthRounded(n int64) float64 {
 // exactly24 is the largest sum of integers of which fp32 has every partial sum.
 const exactly24 = 0x1p24
 
-// ExactSums says whether fp32 has every partial sum of the terms, in any order.
+// ExactSums reports whether fp32 represents every partial sum of the terms exactly, in any order.
 func (k *Request) ExactSums(t Terms) bool {
 	return k.Distribution == "integers" && t.Off == 0 && t.Abs <= exactly24
 }

@@ -71,7 +71,7 @@ func Absolutes(z, x []float64) []float64 {
 	return z
 }
 
-// AllZero says whether every value is 0.
+// AllZero reports whether every value is 0.
 func AllZero(x []float64) bool {
 	for _, v := range x {
 		if v != 0 {
@@ -131,5 +131,5 @@ func sumBetween(a, b int, f func(i int) float64) float64 {
 	return sumBetween(a, mid, f) + sumBetween(mid, b, f)
 }
 
-// IsFinite says whether x is neither NaN nor infinite.
+// IsFinite reports whether x is neither NaN nor infinite.
 func IsFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -373,7 +373,7 @@ func (f *figures) add(truth judge.Truth) {
 			if allowed == 0 {
 				f.zeros++
 			}
-			// What cancels to a rounding error of fp64 depends on the machine; beside T it does not show.
+			// What cancels to a rounding error of fp64 depends on the machine; next to T it does not show.
 			f.truth += weight * magnitude(math.Abs(r)+allowed)
 			f.simulated += weight * magnitude(math.Abs(target.Sim[j])+allowed)
 			f.allowed += weight * magnitude(allowed)

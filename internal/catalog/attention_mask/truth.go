@@ -18,7 +18,7 @@ var _ = integer.Register("attention_mask", integer.Operator{
 	},
 })
 
-// order says whether key j is not behind query i, of so many of each.
+// order reports whether key j is not behind query i, of the given numbers of each.
 type order func(i, j, queries, keys int64) bool
 
 // seen is 1 where a query sees a key. Queries and keys beyond the lengths are padding.

@@ -60,7 +60,7 @@ func settingsOf(k *truth.Request) (settings, tensor.Tensor, error) {
 
 func (s settings) ignores(target float64) bool { return target == s.ignored }
 
-// weight is what the loss of a row that counts is multiplied by.
+// weight returns the factor of the loss of a row that counts.
 func (s settings) weight(upstream []float64, row int) float64 {
 	if s.reduction == "mean" {
 		return upstream[0] / s.counted
@@ -130,7 +130,7 @@ func (s settings) reduced(k *truth.Request, each judge.Target) judge.Target {
 //	|w|*(p*e + 4*u32*q + 2^-126),  e = u32*(2*|x-lse| + 10)
 //
 // and where lse is of the row's own forward, which rounded it to fp32, e has its allowance and u32*|lse|
-// more. Autograd computes p*sum(q) - q: with label smoothing that is a sum of V equal terms beside 1-s, in
+// more. Autograd computes p*sum(q) - q: with label smoothing that is a sum of V equal terms next to 1-s, in
 // which one addition after the other loses up to u32*(V+4), so that e has this too.
 func backward(k *truth.Request) ([]judge.Target, error) {
 	s, logits, err := settingsOf(k)

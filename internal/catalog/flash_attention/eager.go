@@ -21,8 +21,8 @@ type eagerWeights struct {
 	u, tiny float64
 }
 
-// error is how far the stored weight may be from p, whose logarithm is logP: it lies in [0, 1] whatever
-// happened to the scores.
+// error returns the largest distance of the stored weight from p, whose logarithm is logP: the weight lies in
+// [0, 1] whatever happened to the scores.
 func (w eagerWeights) error(p, logP float64) float64 {
 	return math.Min(truth.Weighted(p, w.off)+truth.Revived(p, logP, w.shift)+w.tiny, 1)
 }

@@ -134,7 +134,7 @@ func wide(x []float32) []float64 {
 	return y
 }
 
-// sees says whether query i sees key j: causal is aligned bottom-right.
+// sees reports whether query i sees key j: causal is aligned bottom-right.
 func (t *attending) sees(i, j int) bool {
 	last := i + t.seqKV - t.seqQ
 	switch t.Bug {

@@ -76,13 +76,13 @@ func recomputesWeights(c op.Case) bool {
 	return seesKeys(c) && c.Saved == "own" && (!causal(c) || c.Dims.Get("seq_kv") >= c.Dims.Get("seq_q"))
 }
 
-// hiddenKeys is how many of the last keys a leak test changes: half of what the causal mask hides from the
-// first query that sees a key. The queries before the last so many do not see them.
+// hiddenKeys returns the number of the last keys that a leak test changes: half of what the causal mask hides
+// from the first query that sees a key. Queries before the last so many do not see them.
 func hiddenKeys(c op.Case) int64 {
 	return (min(c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")) + 1) / 2
 }
 
-// visibleKeys is how many keys query i sees.
+// visibleKeys returns the number of keys that query i sees.
 func visibleKeys(c op.Case, i int64) int64 {
 	n := c.Dims.Get("seq_kv")
 	if !causal(c) {

@@ -33,7 +33,7 @@ type attention struct {
 	simOnly bool    // R and T are not asked for
 }
 
-// tf32 says whether fp32 operands of products are read as tf32.
+// tf32 reports whether fp32 operands of products are read as tf32.
 func (a *attention) tf32() bool { return a.rules.TF32 && a.d == op.FP32 }
 
 // operands are values as the contract's products see them.
@@ -90,7 +90,7 @@ func attentionOf(k *truth.Request) (*attention, error) {
 	return a, nil
 }
 
-// visible is how many keys query i sees: causal is aligned bottom-right.
+// visible returns the number of keys that query i sees: causal is aligned bottom-right.
 func (a *attention) visible(i int64) int64 {
 	if !a.causal {
 		return a.seqKV
@@ -109,7 +109,7 @@ const (
 	fewQueries = 16
 )
 
-// few says whether a head has too few pairs or keys for G4.
+// few reports whether a head has too few pairs or keys for G4.
 func (a *attention) few() bool {
 	pairs := int64(0)
 	for i := a.seqQ - 1; i >= 0 && pairs < fewPairs; i-- {
@@ -118,8 +118,7 @@ func (a *attention) few() bool {
 	return pairs < fewPairs || a.seqKV < fewKeys
 }
 
-// fewForGradients says whether a key's head is seen by too few pairs, keys or queries for G4 to be asked of
-// gradients.
+// fewForGradients reports whether a key's head is seen by too few pairs, keys or queries for G4 of gradients.
 func (a *attention) fewForGradients() bool {
 	return a.few() || a.seqQ*(a.headsQ/a.headsKV) < fewQueries
 }

@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// sampledProduct is a product judged by sample beside the truth of the whole of it.
+// sampledProduct is a product judged by sample, together with the truth of the whole of it.
 type sampledProduct struct {
 	whole, part judge.Truth
 	in          []tensor.Tensor

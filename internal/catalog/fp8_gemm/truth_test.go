@@ -38,7 +38,7 @@ func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) t
 	return t
 }
 
-// mmaStep is how much of k a tensor-core instruction adds at once.
+// mmaStep is the number of terms along k that a tensor-core instruction adds at once.
 const mmaStep = 32
 
 // adder adds the products of up to 32 numbers to a sum.
@@ -120,7 +120,7 @@ func scaleOf(scaling string, sa, sb tensor.Tensor) func(i, j, k int64) float64 {
 	}
 }
 
-// Hopper's adder does not normalise subnormal factors: beside an outlier that meets one, it cuts products
+// Hopper's adder does not normalise subnormal factors: next to an outlier that meets one, it cuts products
 // that are larger than 13 bits below the largest. An H200 lost 5.4 of these cuts on one element of 31
 // products with an outlier, which is 43 by the products' own exponents.
 func TestSubnormalBesideAnOutlier(t *testing.T) {

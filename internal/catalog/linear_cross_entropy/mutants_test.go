@@ -76,7 +76,7 @@ var suites = []truthtest.Suite{
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// chunk is how many tokens an emulated kernel takes at once.
+// chunk is the number of tokens that an emulated kernel takes at once.
 const chunk = 24
 
 // emulation is a kernel with its bug.
@@ -114,7 +114,7 @@ func emulationOf(a truthtest.Arithmetic, p *truthtest.Prepared) *emulation {
 
 func (e *emulation) ignores(i int) bool { return e.target[i] == e.ignored }
 
-// leftOut says whether the token adds nothing.
+// leftOut reports whether the token adds nothing.
 func (e *emulation) leftOut(i int) bool {
 	lost := e.a.Bug == "chunk boundary lost" && i%chunk == chunk-1 ||
 		e.a.Bug == "last chunk alone" && i < (e.tokens-1)/chunk*chunk
@@ -133,7 +133,7 @@ func (e *emulation) class(i int) int {
 	return t
 }
 
-// summed is how many of n a kernel adds up that loses a tail.
+// summed returns how many of n terms a kernel that loses a tail adds up.
 func (e *emulation) summed(n int) int {
 	if e.a.Bug == "vocabulary tail not summed" {
 		return n / truthtest.Vector * truthtest.Vector
@@ -205,7 +205,7 @@ func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	return [][]float64{{truthtest.F32(total / e.divisor)}, lse}
 }
 
-// gradients are what becomes of the logits of a token.
+// gradients returns the gradients of the logits of a token.
 func (e *emulation) gradients(p *truthtest.Prepared, i int) []float64 {
 	if e.leftOut(i) {
 		return make([]float64, e.classes)

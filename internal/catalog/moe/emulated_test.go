@@ -179,7 +179,7 @@ func (e *emulation) ofDown(expert, j, c int) float64 {
 	return e.down[expert*e.hidden*e.dim+at]
 }
 
-// tile is how many tokens of an expert an emulated kernel takes at once.
+// tile is the number of tokens of an expert that an emulated kernel takes at once.
 const tile = 16
 
 // lost says of every pair whether the bug drops it.

@@ -14,7 +14,7 @@ import (
 
 var _ = truth.Register("nvfp4_gemv", truth.Definition{Forward: forward, Permits: []string{"fp32"}})
 
-// group is how many numbers share a scale, and groupBytes how many bytes they are.
+// group is the number of elements that share a scale, and groupBytes their size in bytes.
 const group, groupBytes = 16, 8
 
 // forward computes y = alpha * sum (a*scale_a) * (x*scale_x) row by row, with the allowance

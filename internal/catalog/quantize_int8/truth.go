@@ -46,7 +46,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{q, a.scale, zero}, nil
 }
 
-// asked is what the targets follow from; q and zero are without their truth.
+// asked holds what the targets follow from; q and zero are without their truth.
 type asked struct {
 	x                  tensor.Tensor
 	chosen             []int64 // the rows that are judged; nil: all

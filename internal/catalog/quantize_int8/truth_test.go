@@ -52,7 +52,7 @@ func TestZeroPointOfNothing(t *testing.T) {
 }
 
 // Codes are judged under the scale that the kernel gave where that is right, and under the truth's where it
-// is not: right codes beside a wrong scale pass, and codes that belong to the wrong scale do not.
+// is not: right codes with a wrong scale pass, and codes that belong to the wrong scale do not.
 func TestCodesUnderTheGivenScale(t *testing.T) {
 	o, err := truth.Get("quantize_int8")
 	if err != nil {

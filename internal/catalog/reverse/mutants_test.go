@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// tile is how many elements a block turns, pack those of 16 bytes in fp32.
+// tile is the number of elements that a block turns, pack the number in 16 bytes in fp32.
 const tile, pack = 256, 4
 
 // suites have the bugs of a reversal in tiles and in place: tiles that change places and are not turned,

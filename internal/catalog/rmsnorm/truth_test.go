@@ -202,7 +202,7 @@ func TestDoubledGradientsUnderStored(t *testing.T) {
 // alike allows for what fp32 may lose of an allowance.
 func alike(got, want float64) bool { return math.Abs(got-want) <= 1e-3*want+1e-30 }
 
-// permitted is what the outputs of a case in bf16 may be off for what is stored.
+// permitted returns the error that storing permits the outputs of a case in bf16.
 func permitted(p *truthtest.Prepared) map[string][]float64 {
 	const u = 0x1p-8
 	x, rows, cols := p.Matrix("x")

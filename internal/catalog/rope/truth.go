@@ -82,8 +82,8 @@ func rotated(k *truth.Request, inputs, outputs []string, sign float64) ([]judge.
 	return targets, nil
 }
 
-// onlyQuarterTurns says whether every cos and sin is 0, 1 or -1: products and sums of the rotation are then
-// exact.
+// onlyQuarterTurns reports whether every cos and sin is 0, 1 or -1: products and sums of the rotation are
+// then exact.
 func onlyQuarterTurns(cos, sin []float64) bool {
 	for _, table := range [][]float64{cos, sin} {
 		for _, v := range table {

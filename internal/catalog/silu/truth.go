@@ -32,7 +32,7 @@ var _ = elementwise.Register("silu", elementwise.Operator{
 	Holds: []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
 })
 
-// overflowed is what exp(-x) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
+// overflowed is the error where exp(-x) overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
 const overflowed = 0x1p-128
 
 // forwardAllowance is T = u32*(2|x|+12)*|R| + |x|*2^-128, and what products lose below fp32's normal range.

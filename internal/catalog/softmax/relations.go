@@ -95,8 +95,8 @@ func largestKeepsItsPlace(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// appendedColumns is how many columns of -inf are appended: a whole vector of 16 bytes in every dtype, so
-// that the alignment of rows stays.
+// appendedColumns is the number of columns of -inf that are appended: a whole vector of 16 bytes in every
+// dtype, so that the alignment of rows stays.
 const appendedColumns = 8
 
 func appended(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {

@@ -58,8 +58,8 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{y}, nil
 }
 
-// oneHot says whether every value is 0 or 1: a gap of 1024 leaves nothing of the other exponentials in fp32
-// or fp64, so that every sum is exact.
+// oneHot reports whether every value is 0 or 1: a gap of 1024 leaves nothing of the other exponentials in
+// fp32 or fp64, so that every sum is exact.
 func oneHot(y []float64) bool {
 	for _, v := range y {
 		if v != 0 && v != 1 {

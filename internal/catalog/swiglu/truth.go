@@ -14,7 +14,7 @@ var _ = truth.Register("swiglu", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32", "eager"}, ByRows: []string{"rows"},
 })
 
-// overflowed is what exp(-g) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
+// overflowed is the error where exp(-g) overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
 const overflowed = 0x1p-128
 
 // sigmoid is 1/(1 + exp(-g)).

@@ -11,8 +11,8 @@ import (
 // edge is that of a tile.
 const edge = 32
 
-// suites have two bugs beside those of everything that moves elements: tiles that are exchanged and not
-// turned, and turned and not exchanged.
+// suites adds two bugs to those of everything that moves elements: tiles that are exchanged and not turned,
+// and turned and not exchanged.
 var suites = movementtest.Suites("transpose",
 	movementtest.Wrong{Name: notTurned, Pass: op.Forward, From: tiles("rows", "cols", exchangedTiles)},
 	movementtest.Wrong{Name: notExchanged, Pass: op.Forward, From: tiles("rows", "cols", turnedTiles)},

@@ -35,11 +35,11 @@ func RulesOf(k *truth.Request, d op.DType) *Rules {
 	return r
 }
 
-// tensorCoreTerms is what a tensor core may lose of a product with a subnormal factor, in units of 2^-24 of
-// the product with the smallest normal number in its place.
+// tensorCoreTerms is the largest loss of a tensor core in a product with a subnormal factor, in units of
+// 2^-24 of the product with the smallest normal number in its place.
 const tensorCoreTerms = 17
 
-// Sum is what fp32 may lose in a sum of n terms, relative to the sum of their magnitudes.
+// Sum returns the largest error of a sum of n terms in fp32, relative to the sum of their magnitudes.
 func (r *Rules) Sum(n int64) float64 {
 	g := r.growth(n)
 	if r.smallest > 0 {
@@ -73,7 +73,7 @@ func Exactly(x float64) Number { return Number{R: x, Sim: x} }
 // InFP32 is a number that fp32 alone has rounded.
 func InFP32(x, t float64) Number { return Number{x, t, t, x} }
 
-// Stores says whether intermediates may be stored in the dtype of the case.
+// Stores reports whether intermediates may be stored in the dtype of the case.
 func (r *Rules) Stores() bool { return r.low }
 
 // Row is a row of n zeros. Where nothing is stored low the allowances are one, and so are truth and
@@ -192,7 +192,8 @@ func (m Matrix) Part(first, rows int64) Matrix {
 	return Matrix{m.values[a:b], m.sizes[a:b], m.cols}
 }
 
-// losses are what each term of a sum of products with exact factors may be off, by its factor's magnitude.
+// losses returns the largest error of each term of a sum of products with exact factors, per unit of its
+// factor's magnitude.
 func (r *Rules) losses(v truth.Row) (t, tFP32 []float64) {
 	unit := r.Sum(int64(len(v.R)))
 	of := func(off []float64) []float64 {

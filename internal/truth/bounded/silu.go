@@ -7,7 +7,7 @@ import (
 	"triad/internal/truth"
 )
 
-// overflowed is what exp(-g) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
+// overflowed is the error where exp(-g) overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
 const overflowed = 0x1p-128
 
 func sigmoid(g float64) float64 { return 1 / (1 + math.Exp(-g)) }

@@ -18,7 +18,7 @@ func Units(input, result float64) func(in []float64, r float64) float64 {
 	}
 }
 
-// Lost is what two products and one by x lose below fp32's normal range.
+// Lost returns the loss of two products and one by x below fp32's normal range.
 func Lost(x float64) float64 { return (2 + math.Abs(x)) * truth.Subnormal }
 
 // Rounded is u32*units*|value|, and what a product loses below fp32's normal range; 0 of 0.

@@ -49,7 +49,7 @@ func columns(k *truth.Request, output Output, names []string, in truth.RowInputs
 	return t, nil
 }
 
-// columnSum is what one column adds up: the terms' figures, and what the simulated contract gives.
+// columnSum is the sum of one column: the figures of its terms, and the result under the simulated contract.
 type columnSum struct {
 	truth.Terms
 	sim float64

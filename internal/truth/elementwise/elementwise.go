@@ -17,7 +17,7 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Forward, Backward []Output // in the order of the spec, of the names in its [backward] inputs
 	Permits           []string // the contracts: fp32, stored (at Stored nodes), eager

@@ -19,7 +19,7 @@ import (
 	"triad/internal/truth/selection"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct{ Permits []string }
 
 // Register makes an operator's truth, the proof of its gradients and its relations known.
@@ -65,7 +65,7 @@ func layerOf(k *truth.Request) (*layer, error) {
 		k.Shaped("up", l.experts, l.dim, l.hidden), k.Shaped("down", l.experts, l.hidden, l.dim))
 }
 
-// routing is what the router says of a token: its logits, and the largest. Where one is NaN or +inf, or all
+// routing is the router's result for a token: its logits, and the largest. Where one is NaN or +inf, or all
 // are -inf, the softmax is NaN and any choice is right.
 type routing struct {
 	z         truth.Row
@@ -100,8 +100,8 @@ func (l *layer) best(r routing) []float64 {
 // flushed is the logarithm of the smallest probability that is surely a normal fp32 number.
 const flushed = -87.0
 
-// bounds are how low and how high a kernel may have computed the score of an expert, as logit or as
-// probability, which may be 0 below fp32's normal numbers.
+// bounds returns the lowest and the highest score of an expert that a kernel may have computed, as logit or
+// as probability, which may be 0 below fp32's normal numbers.
 func (r routing) bounds(e int64) (low, high float64) {
 	z := r.z.R[e]
 	switch {

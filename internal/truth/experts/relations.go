@@ -6,7 +6,7 @@ import (
 	"triad/internal/truth"
 )
 
-// relations are what holds of every mixture: gate G6.
+// relations returns the relations that hold for every mixture (gate G6).
 func relations() []truth.Relation {
 	some := truth.HasElements(1, "tokens")
 	return []truth.Relation{

@@ -23,11 +23,12 @@ const (
 	divUnits  = 4.0 // an approximate quotient
 )
 
-// tanhIsOne is where every usual tanh is 1 exactly: 1 - tanh(10) is a fourteenth of half an ulp.
+// tanhIsOne is the argument from which every usual tanh is exactly 1: 1 - tanh(10) is a fourteenth of half an
+// ulp.
 const tanhIsOne = 10.0
 
-// lowestBit is what one operation may lose below fp32's normal range: half of the smallest subnormal, and as
-// much in what follows.
+// lowestBit is the largest loss of one operation below fp32's normal range: half of the smallest subnormal,
+// and as much in what follows.
 const lowestBit = 0x1p-149
 
 // Rules say where a computation rounds.
@@ -165,8 +166,8 @@ func (b *Bounds) Element(in []float64) (r, t, sim float64) {
 	return first.r, t, first.s
 }
 
-// Whole says whether fp32 has every value that any of the forms takes for inputs of these magnitudes, in
-// whatever order it is computed: sums and products of integers, none of which can pass 2^24.
+// Whole reports whether fp32 represents every value that any of the forms takes for inputs of these
+// magnitudes, in any order of evaluation: sums and products of integers, none of which can exceed 2^24.
 func (b *Bounds) Whole(in []float64) bool {
 	for i := range b.steps {
 		s := &b.steps[i]
@@ -230,7 +231,7 @@ func real64(k Kind, x, y float64) float64 {
 	return math.NaN()
 }
 
-// bound is how far fp32 may move the value of a node whose operands may be off by their bounds.
+// bound returns the largest error in fp32 of a node's value, given the bounds of its operands.
 func (s *step) bound(x, y *step) float64 {
 	switch s.Kind {
 	case Constant:
@@ -276,13 +277,14 @@ func (s *step) bound(x, y *step) float64 {
 	return 0
 }
 
-// isExact says whether a result needs no rounding but the output's. Numbers that a kernel may flush do.
+// isExact reports whether only the output's rounding applies to a result. A number that a kernel may flush is
+// not exact.
 func (s *step) isExact() bool { return s.once && (s.wide || InFP32(s.r)) }
 
-// InFP32 says whether fp32 has a number, and a kernel does not flush it.
+// InFP32 reports whether fp32 represents a number exactly and a kernel does not flush it.
 func InFP32(x float64) bool { return inFP32(x) && (x == 0 || math.Abs(x) >= judge.Tiny) }
 
-// product is what the errors of two factors make of their product. A factor that is exactly 0 leaves nothing,
+// product returns the error of a product from those of its factors. A factor that is exactly 0 leaves none,
 // even of an infinite bound.
 func product(x, y *step) float64 {
 	return weighted(math.Abs(x.r), y.t) + weighted(math.Abs(y.r), x.t) + weighted(x.t, y.t)
@@ -314,7 +316,7 @@ func quotient(x, y *step, r float64) float64 {
 	return t + (x.t+math.Abs(r)*y.t)/(size-y.t)
 }
 
-// rounding is what a function good to so many units loses.
+// rounding returns the error of a function that is accurate to so many units.
 func rounding(units, r float64) float64 {
 	if r == 0 {
 		return 0
@@ -322,7 +324,7 @@ func rounding(units, r float64) float64 {
 	return units*judge.U32*math.Abs(r) + lowestBit
 }
 
-// moved is how far the error of its argument moves the value r of a function that rises throughout.
+// moved returns how far the error of its argument moves the value r of an increasing function.
 func moved(f func(float64) float64, x *step, r float64) float64 {
 	if x.t == 0 || math.IsInf(x.r, 0) {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// Kind is what a node of a formula computes.
+// Kind is the operation that a node of a formula computes.
 type Kind uint8
 
 // The kinds. Input and Constant have no operands, Add to Div have two, Above and AtMost four, the others one.
@@ -171,10 +171,10 @@ func (n *Node) Check(inputs []string) error {
 	return nil
 }
 
-// Chooses says whether a node is one of two others, as a comparison decides.
+// Chooses reports whether a node is one of two others, as a comparison decides.
 func (n *Node) Chooses() bool { return n.Kind == Above || n.Kind == AtMost }
 
-// Chosen is which operand a node that chooses has the value of, where the compared ones are x and y.
+// Chosen returns the index of the operand whose value a choosing node takes, where x and y are compared.
 func (n *Node) Chosen(x, y float64) int {
 	if n.Kind == Above && x > y || n.Kind == AtMost && x <= y {
 		return 2
@@ -190,7 +190,7 @@ func (n *Node) Results() []*Node {
 	return append(append([]*Node{n}, n.Operands[2].Results()...), n.Operands[3].Results()...)
 }
 
-// exact says whether a node's value is exactly the meant one in fp32 whatever the inputs are.
+// exact reports whether a node's value in fp32 is exactly the intended one for all inputs.
 func (n *Node) exact() bool {
 	switch n.Kind {
 	case Input:
@@ -203,21 +203,22 @@ func (n *Node) exact() bool {
 	return false
 }
 
-// Shifts says whether a node is a power of two times an input, which a dtype that has the input has exactly.
+// Shifts reports whether a node is an input times a power of two, which is exact in a dtype that has the
+// input.
 func (n *Node) Shifts() bool {
 	return n.doubles() && (n.Operands[0].Kind == Input || n.Operands[1].Kind == Input)
 }
 
-// doubles says whether a node is a product by a power of two.
+// doubles reports whether a node is a product by a power of two.
 func (n *Node) doubles() bool {
 	return n.Kind == Mul && (n.Operands[0].powerOfTwo() || n.Operands[1].powerOfTwo())
 }
 
-// powerOfTwo says whether a node is a constant whose products are exact.
+// powerOfTwo reports whether a node is a constant whose products are exact.
 func (n *Node) powerOfTwo() bool {
 	m, _ := math.Frexp(n.Value)
 	return n.Kind == Constant && math.Abs(m) == 0.5
 }
 
-// inFP32 says whether fp32 has a number exactly.
+// inFP32 reports whether fp32 represents a number exactly.
 func inFP32(x float64) bool { return float64(float32(x)) == x }

@@ -112,7 +112,7 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 	}
 }
 
-// leastUsed is how much of its bound some kernel uses: a looser rule shows here.
+// leastUsed is the share of its bound that some kernel must reach, so that a looser rule shows.
 var leastUsed = map[string]float64{
 	"quotient": 0.6, "exp": 0.8, "erf": 0.7, "tanh": 0.5, "tanh alone": 0.5, "sigmoid": 0.5, "swish": 0.5,
 	"gaussian": 0.5, "normal tail": 0.6,
@@ -213,8 +213,8 @@ func TestStoredSteps(t *testing.T) {
 	}
 }
 
-// torch keeps a number in fp32 beside a 16-bit tensor, so the simulated value of the written composition does
-// not round constants. The bound does: a kernel in half precision stores them.
+// torch keeps a number in fp32 next to a 16-bit tensor, so the simulated value of the written composition
+// does not round constants. The bound does: a kernel in half precision stores them.
 func TestConstantsAreNotStored(t *testing.T) {
 	const scale = -2.3
 	rules := formula.Rules{Output: op.FP16, Step: op.FP16, EveryStep: true}
@@ -313,7 +313,7 @@ func distance(got float64, want *big.Float) float64 {
 	return math.Abs(off)
 }
 
-// interval is what a stored result may be.
+// interval returns the range of permitted stored results.
 func interval(want *big.Float, bound float64, d op.DType) (low, high float64) {
 	a, _ := bigNew().Sub(want, bigOf(bound)).Float64()
 	b, _ := bigNew().Add(want, bigOf(bound)).Float64()

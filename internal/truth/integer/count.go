@@ -12,7 +12,8 @@ import (
 // Counter is an operator that counts elements of one input of one dim.
 type Counter struct {
 	Output string // one element
-	// Counts says whether an element is counted. There is one number that is, Member, and one that is not.
+	// Counts reports whether an element is counted. Member is the one number that is, Another one that is
+	// not.
 	Counts          func(c op.Case, x int64) bool
 	Member, Another func(c op.Case) int64
 }
@@ -65,7 +66,7 @@ func (o Counter) compute(k *truth.Request) ([]judge.Target, error) {
 	})
 	y := k.TargetAt(o.Output, out.DType, out.Shape, nil)
 	y.Uniform = true
-	y.R[0] = truth.Sum(parts) // whole numbers: exact
+	y.R[0] = truth.Sum(parts) // integers: exact
 	y.Sim[0] = y.R[0]
 	return []judge.Target{y}, nil
 }

@@ -20,13 +20,13 @@ const Contract = "exact"
 // of the spec. The result is within the range of the output's dtype, or is what Stored takes.
 type Formula func(c op.Case, at, in []int64) int64
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Output string
 	// Forms are formulas with the same values, such as right kernels use. The first is the truth.
 	Forms  []Formula
 	ByRows []string // the dims along which rows lie: see truth.Definition
-	// Stored is what the output keeps for a result of the formula, nil where it keeps the integer.
+	// Stored returns what the output keeps of a result of the formula; nil where it keeps the integer.
 	Stored func(result int64) float64
 	// Again: applied to its own output, an operator of one input gives its input.
 	Again bool
@@ -51,7 +51,7 @@ func Get(name string) (Operator, bool) {
 	return o, ok
 }
 
-// Keeps is what the output keeps for a result of a formula.
+// Keeps returns what the output keeps of a result of a formula.
 func (o Operator) Keeps(result int64) float64 {
 	if o.Stored == nil {
 		return float64(result)

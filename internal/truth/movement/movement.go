@@ -19,7 +19,7 @@ const Contract = "exact"
 // Map writes into from where an element comes from, given the index that it gets.
 type Map func(c op.Case, to, from []int64)
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Input, Output string
 	From          Map // of an index of the output, the index of the input that it is a copy of
@@ -29,9 +29,9 @@ type Operator struct {
 	// Again says that the operator undoes itself, and gives the case whose input is the output: nil where it
 	// does not.
 	Again func(c op.Case) op.Case
-	// Copies is how many places of the output an element of the input goes to, nil where it is one; CopyAt
-	// takes the place of Back and says which is the copy of a number. The backward is then a sum, and both
-	// passes are under the contract Sums.
+	// Copies returns the number of places in the output that an element of the input goes to; nil where it is
+	// one. CopyAt then replaces Back and locates the copy of a given number. The backward is then a sum, and
+	// both passes are under the contract Sums.
 	Copies func(c op.Case) int64
 	CopyAt func(c op.Case, number int64, to, from []int64)
 }

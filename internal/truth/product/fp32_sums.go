@@ -102,15 +102,15 @@ func (s *fp32Sums) plus(r, n int64) float64 {
 	return s.Beta * c[0]
 }
 
-// element is element (r, n), of decoded rows a and b, with the allowance
+// element returns element (r, n) of the product, from decoded rows a and b, with the allowance
 //
 //	T = |alpha|*u32*g(K)*sum_k |a_k*b_k| + u32*(2*|alpha*ab| + |beta*c| + |R|)
 //
 // whose second part is 0 where alpha is 1 and nothing is added: one rounding of alpha*ab and beta*c each, one
-// of their sum, and one of a compiler that scales the operands first. In 16 bits |alpha| times what alignment
-// says tensor cores lose to subnormal operands goes on top. tf32 takes the low bits of both
-// operands: 2*u_tf32 beside g(K)*u32, and what flushed says. Below fp32's normal range each product, and each
-// of the operations after it, loses up to half of the smallest subnormal.
+// of their sum, and one of a compiler that scales the operands first. In 16 bits the loss of tensor cores to
+// subnormal operands (see alignment) is added, times |alpha|. tf32 takes the low bits of both operands:
+// 2*u_tf32 in addition to g(K)*u32, and the loss that flushed returns. Below fp32's normal range each
+// product, and each of the operations after it, loses up to half of the smallest subnormal.
 func (s *fp32Sums) element(a, b factors, r, n int64) element {
 	sum, size := truth.Dots(a.values, b.values)
 	plus := s.plus(r, n)
@@ -140,8 +140,8 @@ func (s *fp32Sums) allowed(unit, size, product, added, result float64) float64 {
 	return t
 }
 
-// flushed is what a product loses where tf32 takes low bits of factors below its normal range: up to its
-// smallest subnormal, times the other factor.
+// flushed returns the loss of a product where tf32 takes low bits of factors below its normal range: up to
+// its smallest subnormal, times the other factor.
 func flushed(a, b []float64) float64 {
 	lost := 0.0
 	for k, x := range a {
@@ -159,7 +159,7 @@ func flushed(a, b []float64) float64 {
 	return lost * truth.TF32Lost
 }
 
-// subnormal is what an element may lose below the normal range of fp32.
+// subnormal returns the largest loss of an element below the normal range of fp32.
 func (s *fp32Sums) subnormal() float64 {
 	return float64(s.a.k+1) * truth.Subnormal * math.Max(1, math.Abs(s.Alpha))
 }
@@ -175,7 +175,7 @@ func (s *fp32Sums) exact(a, b factors, r, n int64) bool {
 	return most < exactSum*unit
 }
 
-// signedMatrix is what the columns of one matrix of the second operand that are covered add up to.
+// signedMatrix holds sums over the covered columns of one matrix of the second operand.
 type signedMatrix struct {
 	signed  [][]float64 // of every vector: sum_j r_j*b_jk
 	sizes   []float64   // sum_j |b_jk|
@@ -207,7 +207,7 @@ func (s *fp32Sums) freivalds(m *multiplication, seed uint64, rows, cols []int64)
 	return f
 }
 
-// signedColumns is how much of k one core adds up at once.
+// signedColumns is the length along k that one core adds up at once.
 const signedColumns = 256
 
 func (s *fp32Sums) signedMatrices(cols []int64, signs [][]float64) []signedMatrix {

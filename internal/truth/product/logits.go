@@ -51,7 +51,7 @@ func LogitsOf(k *truth.Request, hidden, weight string) (*Logits, error) {
 	return l, nil
 }
 
-// low says whether tensor cores align v by the smallest normal number, which is larger.
+// low reports whether tensor cores align v by the smallest normal number, which is larger.
 func (l *Logits) low(v float64) bool { return v != 0 && math.Abs(v) < l.smallest }
 
 func (l *Logits) rowsOf(values []float64) (rows [][]float64, low []bool) {
@@ -65,7 +65,7 @@ func (l *Logits) rowsOf(values []float64) (rows [][]float64, low []bool) {
 	return rows, low
 }
 
-// nonFinite says whether a chosen row of X, or the weights that it meets, hold NaN or an infinity.
+// nonFinite reports whether a chosen row of X, or the weights that it meets, contain NaN or an infinity.
 func (l *Logits) nonFinite(chosen func(row int) bool) bool {
 	strange := func(row []float64) bool {
 		return slices.ContainsFunc(row, func(v float64) bool { return !truth.IsFinite(v) })
@@ -113,7 +113,8 @@ func (l *Logits) At(i, j int) Number {
 	return n
 }
 
-// aligned is what the product of two factors, one of them subnormal, makes tensor cores cut from the others.
+// aligned returns what tensor cores cut from other products in alignment with that of two factors, one of
+// them subnormal.
 func (l *Logits) aligned(a, b float64) float64 {
 	return alignedTerms * judge.U32 * max(math.Abs(a), l.smallest) * max(math.Abs(b), l.smallest)
 }
@@ -157,7 +158,7 @@ func (l *Logits) Fill(r *Row, i int) {
 	}
 }
 
-// moved is how far lse may move where each logit may be off by e.
+// moved returns the largest change of lse where each logit may be off by e.
 func (r *Row) moved(e func(Number) float64) float64 {
 	return math.Log1p(truth.SumOf(len(r.Z), func(j int) float64 {
 		return truth.Weighted(math.Exp(r.Z[j].R-r.LSE.R), math.Expm1(e(r.Z[j])))

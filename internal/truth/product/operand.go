@@ -116,8 +116,8 @@ func (o operand) notFinite() []int64 {
 	return rows
 }
 
-// factors are rows of an operand: the values, and what the contract's arithmetic sees of them beside (nil
-// where that is nothing).
+// factors are rows of an operand: the values, and what else the contract's arithmetic sees of them (nil where
+// that is nothing).
 type factors struct{ values, seen []float64 }
 
 // part is from k = first to last.

@@ -9,8 +9,9 @@ import (
 	"triad/internal/truth"
 )
 
-// part is what is compared of a product element by element: whole rows and whole columns. Rows are counted
-// through the batch, columns are the same of each of its matrices. index is nil where that is everything.
+// part selects the elements of a product that are compared one by one: whole rows and whole columns. Rows are
+// numbered through the batch; columns are the same in each of its matrices. index is nil where everything is
+// compared.
 type part struct {
 	rows, cols []int64 // rising; of a whole product every row and no column
 	start      []int64 // of every row: where its elements begin among those that are compared
@@ -110,7 +111,7 @@ func (p part) ofMatrix(matrix, rows int64) (first, end int) {
 }
 
 // fill computes the chosen part: whole rows of the first operand against every row of the second, then the
-// columns that are left. It says whether every sum is exact.
+// columns that are left. It reports whether every sum is exact.
 func (m *multiplication) fill(c judge.Target, p part) bool {
 	rows, cols, k := m.a.rows, m.b.rows, m.a.k
 	// of each column against the whole rows, and of each row that is left
@@ -145,7 +146,7 @@ func (m *multiplication) fill(c judge.Target, p part) bool {
 	return !slices.Contains(exact[:m.b.all()+int64(len(left))], false)
 }
 
-// put computes element (r, n) of the product into the target, and says whether its every sum is exact.
+// put computes element (r, n) of the product into the target and reports whether its every sum is exact.
 func (m *multiplication) put(c judge.Target, at int64, a, b factors, r, n int64) bool {
 	e := m.sums.element(a, b, r, n)
 	c.R[at], c.T[at], c.Sim[at] = e.r, e.t, tensor.Round(m.out, e.sim, false)

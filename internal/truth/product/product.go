@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	// Forward and Backward are the products of a pass under the attributes of a case, one for each of its
 	// outputs, in the order of the spec. Which operands they take does not depend on the attributes.
@@ -42,7 +42,7 @@ type Factor struct {
 	Tensor     string // an input of the pass: [k], [rows, k] or [batch, rows, k]
 	Transposed bool   // it lies the other way round: [k, rows]
 	Scale      string // the fp32 multipliers of its values; "" for none
-	// SharedRows is how many of its rows share a multiplier under block scaling.
+	// SharedRows is the number of its rows that share a multiplier under block scaling.
 	SharedRows int64
 }
 
@@ -53,7 +53,7 @@ type Scaling struct {
 	Block     int64
 }
 
-// Epilogue is what is done with a product before it is rounded. The zero value leaves it as it is.
+// Epilogue is applied to a product before it is rounded. The zero value leaves it unchanged.
 type Epilogue struct {
 	Scaled      bool    // by Alpha, and added to
 	Alpha, Beta float64 // fp32 numbers
@@ -142,20 +142,20 @@ type multiplication struct {
 
 // sums are the arithmetic of a contract. Rows of the operands are counted through the batch.
 type sums interface {
-	// see fills in what the arithmetic needs of an operand's values beside them.
+	// see fills in what the arithmetic needs of an operand in addition to its values.
 	see(o operand, f factors)
-	// seesMore says whether see does anything.
+	// seesMore reports whether see does anything.
 	seesMore() bool
 	// element is that of rows r and n of the operands, decoded into a and b.
 	element(a, b factors, r, n int64) element
-	// exact says whether every sum of an element of integers is exactly representable, in whatever order.
+	// exact reports whether every sum of an element of integers is exactly representable, in any order.
 	exact(a, b factors, r, n int64) bool
 	// freivalds makes the sums that cover rows and columns of the product.
 	freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds
-	// lowered says whether the contract rounds anything below fp32 before the output.
+	// lowered reports whether the contract rounds anything below fp32 before the output.
 	lowered() bool
-	// unread lists rows of the output whose elements no sum of random signs can cover, beside those that
-	// the operands have.
+	// unread lists rows of the output whose elements no sum of random signs can cover, in addition to those
+	// of the operands.
 	unread() []int64
 }
 

@@ -9,8 +9,8 @@ import (
 	"triad/internal/truth"
 )
 
-// relations are what holds of every product (gate G6): it is linear in each operand, its rows are those of
-// the first, and a gradient does not depend on the operand it is the gradient of.
+// relations returns the relations that hold for every product (gate G6): it is linear in each operand, its
+// rows are those of the first, and a gradient does not depend on the operand it is the gradient of.
 func (o Operator) relations() []truth.Relation {
 	var all []truth.Relation
 	for _, p := range o.Forward(nil) {
@@ -119,7 +119,7 @@ func (o Operator) backwardRelations(ofA, ofB Product) []truth.Relation {
 	}
 }
 
-// multiplies says whether a case has anything to multiply.
+// multiplies reports whether a case has anything to multiply.
 func multiplies(c op.Case) bool {
 	return !slices.ContainsFunc(c.Dims, func(d op.Dim) bool { return d.Value == 0 })
 }

@@ -8,7 +8,8 @@ import (
 	"triad/internal/truth"
 )
 
-// mmaStep is how much of k one tensor-core instruction adds at once on Hopper (32 fp8 numbers).
+// mmaStep is the number of terms along k that one tensor-core instruction adds at once on Hopper (32 fp8
+// numbers).
 const mmaStep = 32
 
 // Largest sums, in units of the operands' common unit, that are exact whatever the order: within a block 13

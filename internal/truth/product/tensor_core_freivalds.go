@@ -8,8 +8,8 @@ import (
 	"triad/internal/truth"
 )
 
-// signedBlock is what 128 of K of the second operand add up to over the columns that are covered, b_jk being
-// its scaled values.
+// signedBlock holds sums over the covered columns for 128 of K of the second operand; b_jk are its scaled
+// values.
 type signedBlock struct {
 	signed [][]float64 // of every vector: sum_j r_j*b_jk
 	sizes  []float64   // sum_j |b_jk|

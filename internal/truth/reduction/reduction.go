@@ -17,7 +17,7 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Output   string               // one element: the sum, 0 where there is no element
 	Offsets  string               // the input that says where segments begin; each has a sum. "": none
@@ -98,11 +98,11 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{y}, nil
 }
 
-// quotientUnits is what a mean loses beside its sum, in units of judge.U32: an approximate quotient (see
-// package formula) by a number of elements that fp32 may have to round.
+// quotientUnits is the loss of a mean in addition to that of its sum, in units of judge.U32: an approximate
+// quotient (see package formula) by a number of elements that fp32 may have to round.
 const quotientUnits = 5.0
 
-// divide makes a mean of a sum, and says whether the quotient is exact, as by a power of two.
+// divide turns a sum into a mean and reports whether the quotient is exact, as by a power of two.
 func divide(y *judge.Target, n float64) bool {
 	y.R[0] /= n
 	fraction, _ := math.Frexp(n)

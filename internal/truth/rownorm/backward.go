@@ -10,9 +10,9 @@ import (
 	"triad/internal/truth"
 )
 
-// gradients is what a backward starts from: the exact statistics of each row, and those the simulated
-// contract sees (chained: mean and rstd rounded to fp32, as a forward saves them; else those that were
-// given).
+// gradients is the starting point of a backward: the exact statistics of each row, and those that the
+// simulated contract sees (chained: mean and rstd rounded to fp32, as a forward saves them; otherwise the
+// given ones).
 type gradients struct {
 	o          Operator
 	in         truth.RowInputs // x and dy, then residual and grad_h where there is a residual

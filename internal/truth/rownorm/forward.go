@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// checkParameters says whether the inputs of names have one value a column.
+// checkParameters returns an error unless the named inputs have one value a column.
 func checkParameters(k *truth.Request, x tensor.Tensor, names ...string) error {
 	if len(x.Shape) != 2 || x.Shape[1] == 0 {
 		return fmt.Errorf("x has shape %v: want at least one column", x.Shape)
@@ -24,7 +24,8 @@ func checkParameters(k *truth.Request, x tensor.Tensor, names ...string) error {
 	return nil
 }
 
-// checkRows says whether inputs that belong to a residual have the shape of x, or without one no rows.
+// checkRows returns an error unless the named inputs, which belong to a residual, have the shape of x, or no
+// rows where there is no residual.
 func (o Operator) checkRows(k *truth.Request, x tensor.Tensor, names ...string) error {
 	if !o.Residual || len(x.Shape) != 2 {
 		return nil

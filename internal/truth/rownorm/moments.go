@@ -51,9 +51,9 @@ func (o Operator) momentsOf(x, scratch []float64, eps, g float64) moments {
 	return s
 }
 
-// underflow is what a product with an element of s may lose where it lies below fp32's normal range: a half
-// of the smallest subnormal, which rstd may still multiply. With a mean nothing is that small beside the
-// terms of the mean.
+// underflow returns the largest loss of a product with an element of s below fp32's normal range: half of the
+// smallest subnormal, which rstd may still multiply. With a mean nothing is that small next to the terms of
+// the mean.
 func (o Operator) underflow(rstd float64) float64 {
 	if o.Centred {
 		return 0
@@ -61,8 +61,8 @@ func (o Operator) underflow(rstd float64) float64 {
 	return truth.Subnormal * math.Max(1, rstd)
 }
 
-// rootError is what the last steps to rstd may be off, in roundoffs: 4 for a root and reciprocal good to
-// 2^-22, 1 for the division by cols and the sum with eps.
+// rootError is the largest error of the last steps to rstd, in roundoffs: 4 for a root and reciprocal
+// accurate to 2^-22, 1 for the division by cols and the sum with eps.
 const rootError = 5
 
 // normalized is xhat = (x-mean)*rstd with its allowance in fp32, chained from x itself:
@@ -83,5 +83,5 @@ func (s *moments) normalized(x float64, given bool) (xhat, e float64) {
 	return xhat, e
 }
 
-// relative is what multiplying by rstd may be off, relative to the product.
+// relative returns the largest error of multiplying by rstd, relative to the product.
 func (s *moments) relative() float64 { return math.Max(judge.U32*s.g, s.rho/2) + 8*judge.U32 }

@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth"
 )
 
-// relations are what follows from the statement (gate G6).
+// relations returns the relations that follow from the statement (gate G6).
 func (o Operator) relations() []truth.Relation {
 	nonEmpty := truth.HasElements(1, "rows")
 	var all []truth.Relation

@@ -19,7 +19,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Centred  bool     // the mean is subtracted: there are outputs mean and rstd; else rstd alone
 	Bias     bool     // it has a bias, and a gradient of it
@@ -48,7 +48,7 @@ func Get(name string) (Operator, bool) {
 	return o, ok
 }
 
-// Adds says whether a case has a residual.
+// Adds reports whether a case has a residual.
 func (o Operator) Adds(c op.Case) bool { return o.Residual && c.Attrs.Number("add") != 0 }
 
 // Rows are the inputs of the forward that have rows in a case.

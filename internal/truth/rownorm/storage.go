@@ -23,8 +23,8 @@ type storage struct {
 	subnormal        float64 // half of its smallest subnormal
 }
 
-// storageOf is what the contract of a request permits. In fp32 xhat is an fp32 value whether it is stored or
-// not.
+// storageOf returns the storage that the contract of a request permits. In fp32 xhat is an fp32 value whether
+// it is stored or not.
 func (o Operator) storageOf(k *truth.Request, d op.DType) storage {
 	adds := o.Adds(k.Case)
 	if len(k.Rules.Stores) == 0 || !adds && d == op.FP32 {
@@ -35,10 +35,10 @@ func (o Operator) storageOf(k *truth.Request, d op.DType) storage {
 	}
 }
 
-// low says whether anything may be stored in the dtype.
+// low reports whether anything may be stored in the dtype.
 func (st storage) low() bool { return st.sums || st.normalised }
 
-// off is how far a stored value may lie from v; 0 is stored as it is.
+// off returns the largest distance of a stored value from v; 0 is stored exactly.
 func (st storage) off(v float64) float64 {
 	if v == 0 {
 		return 0
@@ -83,7 +83,7 @@ func (st storage) drift(s *moments, x, scratch []float64, eps float64) float64 {
 	return p / 2 * (1 + p)
 }
 
-// moved is what storing s adds to the allowance of xhat.
+// moved returns what storing s adds to the allowance of xhat.
 func (st storage) moved(s *moments, x, xhat float64, given bool) float64 {
 	if !st.sums {
 		return 0
@@ -95,8 +95,8 @@ func (st storage) moved(s *moments, x, xhat float64, given bool) float64 {
 	return s.rstd*st.off(x)*(1+drift) + math.Abs(xhat)*drift
 }
 
-// scaled is what storing adds to e, the allowance of the xhat that is multiplied by weight, or by dy for the
-// gradient of weight.
+// scaled returns the allowance of the xhat that is multiplied by weight, or by dy for the gradient of weight,
+// due to storing; e is its allowance without.
 func (st storage) scaled(s *moments, x, xhat, e float64, given bool) float64 {
 	if !st.normalised || xhat == 0 {
 		return st.moved(s, x, xhat, given)
@@ -104,7 +104,7 @@ func (st storage) scaled(s *moments, x, xhat, e float64, given bool) float64 {
 	return st.off(math.Abs(xhat) + e)
 }
 
-// product is what storing dy*xhat adds, where xhat may be off by e in all.
+// product returns what storing dy*xhat adds, where xhat may be off by e in all.
 func (st storage) product(dy, xhat, e float64) float64 {
 	if !st.normalised || xhat == 0 {
 		return 0

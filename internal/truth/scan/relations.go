@@ -97,7 +97,7 @@ func doubles(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// isFractional says whether a case adds numbers with fractions.
+// isFractional reports whether a case adds floating-point numbers.
 func isFractional(c op.Case) bool {
 	d, err := op.ParseDType(c.DType)
 	return err == nil && d.IsFloat()

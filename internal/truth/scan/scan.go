@@ -1,8 +1,8 @@
 // Package scan is the family of running sums: output i is the sum of a term over all places up to i, or
 // before i where an attribute asks for that. An operator states the term, as an elementwise formula; truth,
 // the allowance of each prefix, the exact cases and relations follow. Package scantest derives mutants and
-// right variants. Sums are in fp32, outside tensor cores; those of whole numbers, where an operator states
-// them, wrap.
+// right variants. Sums are in fp32, outside tensor cores; those of integers, where an operator states them,
+// wrap.
 package scan
 
 import (
@@ -16,7 +16,7 @@ import (
 	"triad/internal/truth/elementwise"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Output    string
 	Term      elementwise.Formula // of the inputs at one place
@@ -24,7 +24,7 @@ type Operator struct {
 	Permits   []string
 	Linear    []string // inputs that double the sums when they are doubled
 
-	// Whole is the term of the whole numbers at one place; nil: the operator takes none.
+	// Whole returns the term of the integers at one place; nil: the operator takes none.
 	Whole func(in []int64) int64
 }
 
@@ -45,7 +45,7 @@ func Get(name string) (Operator, bool) {
 	return o, ok
 }
 
-// LeavesOut says whether a case's output i leaves out the term at i.
+// LeavesOut reports whether output i of a case leaves out the term at i.
 func (o Operator) LeavesOut(attributes op.Attrs) bool {
 	return o.Exclusive != "" && attributes.Text(o.Exclusive) == "true"
 }

@@ -74,7 +74,7 @@ func TestRunningSums(t *testing.T) {
 	}
 }
 
-// TestWholeNumbersWrap: sums of whole numbers are those of Go's own int32, whole, sampled and row by row.
+// TestWholeNumbersWrap compares sums of integers with Go's own int32: whole, sampled and row by row.
 func TestWholeNumbersWrap(t *testing.T) {
 	for _, exclusive := range []string{"false", "true"} {
 		const n = 40*truth.FlatRow + 11

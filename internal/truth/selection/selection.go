@@ -18,13 +18,14 @@ import (
 	"triad/internal/truth"
 )
 
-// Operator is what an operator states. Its tensors are matrices: so many rows of candidates, and as many rows
-// of those that are chosen.
+// Operator describes an operator of this family. Its tensors are matrices: rows of candidates, and as many
+// rows of chosen elements.
 type Operator struct {
 	From   string // the input whose rows are chosen from
 	Values string // the output of the chosen elements, bit for bit; any NaN stands for NaN
 	Places string // the output of their columns: given = true in the spec
-	// Score is what is largest is chosen first; NaN comes before everything, and 0 and -0 are equal.
+	// Score ranks the candidates: the largest is chosen first. NaN comes before everything, and 0 and -0 are
+	// equal.
 	Score   func(x float64) float64
 	Permits []string
 }
@@ -175,7 +176,7 @@ func position(t judge.Target, i int) int64 {
 	return int64(i)
 }
 
-// relations are what holds of every selection: gate G6.
+// relations returns the relations that hold for every selection (gate G6).
 func (o Operator) relations() []truth.Relation {
 	applies := func(c op.Case) bool { return truth.HasElements(1, "rows")(c) }
 	values := []string{o.Values}

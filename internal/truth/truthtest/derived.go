@@ -51,7 +51,7 @@ func (d *derived) answer(q asked.Question) ([][]float64, bool) {
 	return values, values != nil && d.differs(values)
 }
 
-// differs says whether the outputs that are stored are not the right ones.
+// differs reports whether the stored outputs are not the right ones.
 func (d *derived) differs(values [][]float64) bool {
 	for i, o := range d.Launch(values, "a").Outputs {
 		if !bytes.Equal(o.Data, d.right[i]) {
@@ -101,7 +101,7 @@ func (d *derived) truthOf(c op.Case, in []tensor.Tensor) (given judge.Truth, err
 	return given, cmp.Or(panicked, err)
 }
 
-// reads says whether the outputs change with an input.
+// reads reports whether the outputs change with an input.
 func (d *derived) reads(i int) bool {
 	in, x := slices.Clone(d.list), d.list[i]
 	if x.Elements() == 0 {
@@ -277,8 +277,8 @@ func (d *derived) upTo(size string, end int64) []tensor.Tensor {
 	return in
 }
 
-// kills says whether the judge rejects the answer, by an output that every implementation gives or that the
-// mistake is about.
+// kills reports whether the judge rejects the answer, by an output that every implementation gives or that
+// the mistake is about.
 func (d *derived) kills(q asked.Question, values [][]float64) bool {
 	verdicts, _ := d.Judged(values)
 	var shown []judge.Verdict

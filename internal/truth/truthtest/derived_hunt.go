@@ -94,8 +94,8 @@ func huntDerived(t *testing.T, spec *op.Spec, pass op.Pass, dtype string, seed u
 	})
 }
 
-// cannotMatter says whether a mistake is none: the pass does not read the input or the attribute, the output
-// is never rounded, is no sum of several terms, or has what the other one has.
+// cannotMatter reports whether a mistake has no effect: the pass does not read the input or the attribute, or
+// the output is never rounded, is no sum of several terms, or equals the other one.
 func (h *derivedHunt) cannotMatter(q asked.Question) bool {
 	switch q.Kind {
 	case asked.Strides, asked.Offset, asked.Numbers, asked.HalfAway:
@@ -114,7 +114,7 @@ func aboutOf(q asked.Question) string {
 	return q.String()
 }
 
-// readTrials is how many cases are asked whether an input is read.
+// readTrials is the number of cases that are tried to see whether an input is read.
 const readTrials = 8
 
 // look finds out which inputs are read, and which outputs are rounded.

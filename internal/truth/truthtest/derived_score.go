@@ -212,5 +212,5 @@ func (s DerivedScore) Keep(t *testing.T) {
 	keep(t, "derived", Score{Derived: s})
 }
 
-// allDTypes says whether the run judges derived mutants in every dtype.
+// allDTypes reports whether the run judges derived mutants in every dtype.
 func allDTypes() bool { return need.IsLongTier() || os.Getenv(seedsVariable) != "" }

@@ -68,7 +68,7 @@ func SumLow(d op.DType, n int, f func(i int) float64) float64 {
 	return s
 }
 
-// Arithmetic is how an emulated kernel computes.
+// Arithmetic selects the arithmetic of an emulated kernel.
 type Arithmetic struct {
 	Order int    // of its sums
 	Noisy bool   // exp, reciprocals and roots are off by up to 2^-22, as the fast functions of a GPU are
@@ -122,7 +122,7 @@ func RoundedTo(d op.DType, x []float64) []float64 {
 	return y
 }
 
-// partialRows is how many rows one partial sum of grad_weight and grad_bias has.
+// partialRows is the number of rows in one partial sum of grad_weight and grad_bias.
 const partialRows = 16
 
 // OverRows sums over the rows in two stages: blocks of rows, then the partial sums.

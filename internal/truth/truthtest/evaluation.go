@@ -35,11 +35,11 @@ func (e Evaluation) run(c op.Case, in []tensor.Tensor) [][]float64 {
 	return e.Evaluate(c, named)
 }
 
-// Cost measures, for every pass, what the truth (R, T, TFP32 and sim) and the gates cost beside one
-// evaluation of the formula in fp64. That evaluation is what Evaluate does: the stored inputs are decoded and
-// the formula computed by plain loops, row after row, into fp64 results; nothing is rounded, bounded or
-// simulated. Each takes all cores; what counts is the processor time of all of them together, which other
-// load on the machine moves little, and of several runs the cheapest.
+// Cost measures, for every pass, the cost of the truth (R, T, TFP32 and sim) and of the gates relative to one
+// evaluation of the formula in fp64. That evaluation is Evaluate: it decodes the stored inputs and computes
+// the formula by plain loops, row after row, into fp64 results; nothing is rounded, bounded or simulated.
+// Each takes all cores. The figure is the processor time of all of them together, which other load on the
+// machine affects little, in the cheapest of several runs.
 func (e Evaluation) Cost(b *testing.B) {
 	o, err := truth.Get(e.Operator)
 	if err != nil {

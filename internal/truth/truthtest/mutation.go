@@ -30,7 +30,7 @@ type Mutant struct {
 	Equivalent func(g Group) string
 }
 
-// Suite is what one pass of an operator is scored with.
+// Suite holds the mutants and kernels that one pass of an operator is scored with.
 type Suite struct {
 	Op      string
 	Pass    op.Pass
@@ -91,7 +91,7 @@ func (p *Prepared) Low() op.DType {
 	return op.BF16
 }
 
-// openIn says whether a mutant has to be killed by some of the cases.
+// openIn reports whether some of the cases must kill a mutant.
 func (m Mutant) openIn(s *op.Spec, cases []op.Case) bool {
 	return slices.ContainsFunc(cases, func(c op.Case) bool {
 		return slices.ContainsFunc(groupsOf(s, c), func(g Group) bool {
@@ -222,7 +222,7 @@ func (p *Prepared) Judged(values [][]float64) ([]judge.Verdict, []judge.Returned
 		p.Truth.Contract), a.Outputs
 }
 
-// fate is what became of a mutant: the groups that no case has killed it in, by judge and by fixed tolerance,
+// fate is the result for a mutant: the groups that no case has killed it in, by judge and by fixed tolerance,
 // and what is wrong with the mutant.
 type fate struct {
 	suite   Suite
@@ -310,7 +310,7 @@ func (f *fate) friendly(cases []*Prepared, equivalent map[Group]bool) {
 	}
 }
 
-// open says whether somebody has still to kill the mutant in a group.
+// open reports whether the mutant survives in a group, under the judge or a fixed tolerance.
 func (f *fate) open(g Group) bool {
 	for _, alive := range f.alive {
 		if alive[g] {

@@ -88,7 +88,7 @@ func everywhere(c comparison, near func(x, y float64) bool) bool {
 
 func peersAreScored() bool { return os.Getenv("TRIAD_MUTATION_PEERS") != "" }
 
-// Accepts says whether a peer accepts every output of a case.
+// Accepts reports whether a peer accepts every output of a case.
 func (r peer) Accepts(p *Prepared, stored []judge.Returned) bool {
 	for i, o := range stored {
 		if !r.acceptsOutput(p, i, o.Data) {
@@ -117,8 +117,8 @@ func (r peer) acceptsOutput(p *Prepared, i int, data []byte) bool {
 	return r.near(c)
 }
 
-// baselineOf is what the baseline of a 2x rule computes: the written composition where the operator permits
-// it in 16 bits, else the right kernel with its sums one after the other.
+// baselineOf returns the values of the baseline of a 2x rule: the written composition where the operator
+// permits it in 16 bits, else the right kernel with its sums in sequence.
 func baselineOf(t *testing.T, s Suite, spec *op.Spec, p *Prepared, in []tensor.Tensor) [][]float64 {
 	a := s.Right[0]
 	a.Order = InSequence

@@ -179,7 +179,7 @@ func (f *family) mutants() []truthtest.Mutant {
 	return all
 }
 
-// takesElements says whether a formula takes an input that has another value elsewhere.
+// takesElements reports whether a formula takes an input whose value varies between elements.
 func (f *family) takesElements() bool {
 	for _, o := range f.operator.Outputs(f.pass) {
 		for _, n := range formula.Operations(o.At(f.under[0]).Forms...) {
@@ -191,7 +191,7 @@ func (f *family) takesElements() bool {
 	return false
 }
 
-// outputsDiffer says whether there are several outputs of one shape that are not the same formula.
+// outputsDiffer reports whether several outputs of one shape have different formulas.
 func (f *family) outputsDiffer() bool {
 	a, b := f.alike()
 	outputs := f.operator.Outputs(f.pass)

@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// Kernel is how an emulated kernel computes.
+// Kernel selects the arithmetic of an emulated kernel.
 type Kernel struct {
 	Fused bool     // a*b + c is rounded once, as compilers contract it
 	Noisy bool     // functions and quotients are off by up to 2 ulp, and e^x is 2^(x*log2(e))

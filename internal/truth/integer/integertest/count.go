@@ -26,7 +26,7 @@ const (
 	fromOne    = "the count begins with 1"
 )
 
-// block is how many elements a block of an emulated kernel has.
+// block is the number of elements in a block of an emulated kernel.
 const block = 1024
 
 // CountSuites is that of the operator's forward.

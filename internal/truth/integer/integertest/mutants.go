@@ -74,7 +74,7 @@ type family struct {
 	wrong    []Wrong
 }
 
-// depends says whether the formula is another in the next column, for some column and inputs.
+// depends reports whether the formula differs in the next column, for some column and inputs.
 func (f *family) depends(spec *op.Spec) bool {
 	plan, err := spec.Expand(op.Options{Level: op.LevelQuick})
 	if err != nil {

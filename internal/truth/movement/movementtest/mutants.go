@@ -80,7 +80,7 @@ func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	return all
 }
 
-// staysPut says whether every element of a small case keeps its place, and how many dims the case lies in.
+// staysPut reports whether every element of a small case keeps its place, and returns the rank of its output.
 func (f *family) staysPut(spec *op.Spec, pass op.Pass) (stays bool, rank int) {
 	sizes := map[string]int64{}
 	for i, d := range spec.Dims {
@@ -159,7 +159,7 @@ func source(bug string, i int64, place, shape []int64) int64 {
 	return truth.PositionOf(place, shape)
 }
 
-// value is what becomes of an element on its way.
+// value returns an element as a kernel with the bug moves it.
 func value(bug string, p *truthtest.Prepared, v float64) float64 {
 	d := p.Truth.Outputs[0].DType
 	format, _ := tensor.FormatOf(d)

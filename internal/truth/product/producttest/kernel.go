@@ -60,7 +60,7 @@ func (o operand) mapped(change func(v float64) float64) operand {
 	return o
 }
 
-// transposedWhereSquare reads the matrices the other way round where nothing but the values tells.
+// transposedWhereSquare reads square matrices transposed, where only the values show it.
 func (o operand) transposedWhereSquare() operand {
 	if o.each != o.k {
 		return o
@@ -199,7 +199,7 @@ func powerOfTwo(x float64) bool {
 	return fraction == 0.5
 }
 
-// sum is the sum of products of two rows; inLast says whether the element lies in the last tile.
+// sum returns the sum of products of two rows; inLast is set for an element in the last tile.
 func (e *emulation) sum(x, y []float64, inLast bool) float64 {
 	n := len(x)
 	switch e.Bug {

@@ -84,7 +84,7 @@ func Suites(name string) []truthtest.Suite {
 	return all
 }
 
-// isVector says whether an input has one dim.
+// isVector reports whether an input has one dim.
 func isVector(spec *op.Spec, name string) bool {
 	t, ok := spec.Input(name)
 	_, shapes := t.Sizes()

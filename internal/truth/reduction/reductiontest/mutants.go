@@ -40,7 +40,7 @@ const (
 	unevenLost  = "elements after the length of an even segment are lost"
 )
 
-// block is how many terms a partial sum of an emulated kernel has.
+// block is the number of terms in a partial sum of an emulated kernel.
 const block = 64
 
 // Suites are those of the passes of an operator: its sum, and its gradients, which are elementwise.
@@ -176,7 +176,7 @@ func (f family) sum(a truthtest.Arithmetic, p *truthtest.Prepared, x []float64) 
 	return f.finished(a.Bug, p, y, n)
 }
 
-// finished is what becomes of the sum of n terms.
+// finished returns the output for a sum of n terms.
 func (f family) finished(bug string, p *truthtest.Prepared, y float64, n int) float64 {
 	if f.Mean != (bug == mean) {
 		y = truthtest.F32(y / math.Max(1, float64(n)))
@@ -187,7 +187,7 @@ func (f family) finished(bug string, p *truthtest.Prepared, y float64, n int) fl
 	return y
 }
 
-// terms are what is added up.
+// terms returns the terms of the sum.
 func (f family) terms(a truthtest.Arithmetic, p *truthtest.Prepared) []float64 {
 	forms := f.Term.Forms
 	n := forms[a.Form%len(forms)]

@@ -34,7 +34,7 @@ const (
 	saturated      = "a sum beyond the range stays at its end"
 )
 
-// tile is how many elements an emulated kernel scans at once.
+// tile is the number of elements that an emulated kernel scans at once.
 const tile = 64
 
 // Suites are those of the forward of an operator.
@@ -136,7 +136,7 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 	return [][]float64{y}
 }
 
-// begins is what a tile begins with.
+// begins returns the sum that a tile begins with.
 func begins(bug string, carries, x []float64, first int, last bool, add func(a, b float64) float64) float64 {
 	t := len(carries) - 1
 	carry := carries[t]
@@ -224,7 +224,7 @@ func blelloch(x []float64, add func(a, b float64) float64) []float64 {
 	return y[:len(x)]
 }
 
-// terms are what is added up.
+// terms returns the terms of the sums.
 func (f family) terms(a truthtest.Arithmetic, p *truthtest.Prepared) []float64 {
 	n := f.Term.Forms[a.Form]
 	for _, b := range f.planted {
