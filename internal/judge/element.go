@@ -77,8 +77,8 @@ func (g *grid) value(y, r float64) float64 {
 	return y
 }
 
-// half returns the distance from a number of the dtype to the nearer midpoint with a neighbour: half an ulp, a
-// quarter at a power of two.
+// half returns the distance from a number of the dtype to the nearer midpoint with a neighbour: half an ulp,
+// a quarter at a power of two.
 func (g *grid) half(v float64) float64 {
 	e := g.logULP(v) - 1
 	if math.Float64bits(v)&(1<<52-1) == 0 {
