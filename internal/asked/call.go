@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Call is the call of a case as an implementation sees it that makes the mistake, and whether it differs from
-// the right one. Mistakes with outputs change no call. in holds what the truth of the case starts from.
+// Call returns the call of a case as an implementation that makes the mistake sees it, and whether it differs
+// from the right one. Mistakes with outputs change no call. in holds the inputs of the truth of the case.
 func (q Question) Call(spec *op.Spec, c op.Case, in []tensor.Tensor) (op.Case, []tensor.Tensor, bool) {
 	switch q.Kind {
 	case Attribute:
@@ -36,7 +36,7 @@ func (q Question) Call(spec *op.Spec, c op.Case, in []tensor.Tensor) (op.Case, [
 	return c, in, false
 }
 
-// attributed is the case with another value of an attribute, and whether that is another case.
+// attributed returns the case with another value of an attribute, and whether that is another case.
 func (q Question) attributed(spec *op.Spec, c op.Case) (op.Case, bool) {
 	has, ok := c.Attrs.Lookup(q.Subject)
 	if !ok {
@@ -81,8 +81,8 @@ func sizesOf(c op.Case) map[string]int64 {
 	return sizes
 }
 
-// TypesOf are all tensors of a case by name: those of its pass, and in a backward the forward's inputs and
-// the upstream gradients.
+// TypesOf returns all tensors of a case by name: those of its pass, and in a backward the forward's inputs
+// and the upstream gradients.
 func TypesOf(spec *op.Spec, c op.Case) map[string]op.TensorType {
 	types := map[string]op.TensorType{}
 	for _, list := range []func(op.Case) ([]op.TensorType, error){
@@ -125,7 +125,7 @@ func shapedFor(spec *op.Spec, c op.Case, in []tensor.Tensor) []tensor.Tensor {
 	return shaped
 }
 
-// input is an input as it is read by mistake.
+// input returns an input as the mistake reads it, and whether that differs.
 func (q Question) input(t tensor.Tensor) (tensor.Tensor, bool) {
 	switch q.Kind {
 	case Strides:

@@ -65,7 +65,7 @@ type Question struct {
 	OfOptional bool
 }
 
-// String is the mistake in words. Within a pass no two questions have the same.
+// String returns the mistake in words. Within a pass no two questions have the same.
 func (q Question) String() string {
 	switch q.Kind {
 	case Attribute:
@@ -108,7 +108,7 @@ type Cases struct {
 	List  []op.Case
 }
 
-// Questions are the mistakes that the spec lets an implementation make in these cases.
+// Questions returns the mistakes that the spec lets an implementation make in these cases.
 func (c Cases) Questions() ([]Question, error) {
 	if len(c.List) == 0 {
 		return nil, fmt.Errorf("ask about %s: there are no cases", c.Spec.Name)
@@ -175,7 +175,7 @@ func isRow(inputs []op.TensorType, size string) bool {
 	})
 }
 
-// partner is the output that an output may be taken for: the next of its dtype.
+// partner returns the output that an output may be taken for: the next of its dtype.
 func partner(outputs []op.TensorType, i int) int {
 	for step := range outputs {
 		j := (i + step + 1) % len(outputs)
@@ -186,8 +186,9 @@ func partner(outputs []op.TensorType, i int) int {
 	return i
 }
 
-// ofAttributes asks whether the cases distinguish each value of an attribute from every other. Where an
-// attribute decides how many elements a tensor has, no implementation can take another value for it.
+// ofAttributes returns the questions whether the cases distinguish each value of an attribute from every
+// other. Where an attribute determines the number of elements of a tensor, no implementation can take another
+// value for it.
 func (c Cases) ofAttributes() []Question {
 	var all []Question
 	for _, a := range c.Spec.Attributes {
@@ -230,7 +231,7 @@ func single(t op.TensorType) bool {
 	return !slices.ContainsFunc(t.Sizes, func(size string) bool { return size != "1" })
 }
 
-// numbersOf are the kinds of numbers that an input may hold, by its dtype and the rule that makes it.
+// numbersOf returns the kinds of numbers that an input may hold, by its dtype and the rule that makes it.
 func numbersOf(t op.TensorType, bits bool) []string {
 	fill, err := op.ParseFill(t.Fill)
 	if err != nil || t.DType == op.E2M1x2 || !drawn(fill.Kind) {
@@ -266,7 +267,7 @@ func drawn(kind string) bool {
 	return false
 }
 
-// largest is the largest number of elements that a tensor has in the cases.
+// largest returns the largest number of elements that a tensor has in the cases.
 func (c Cases) largest(name string) int64 {
 	largest := int64(0)
 	for _, x := range c.List {
@@ -275,7 +276,8 @@ func (c Cases) largest(name string) int64 {
 	return largest
 }
 
-// ofOutput asks about each period that some case has elements for: Above16 speaks of more elements.
+// ofOutput returns a question for each period that some case has elements for: Above16 is about more
+// elements.
 func ofOutput(t op.TensorType, largest int64) []Question {
 	about := Question{Subject: t.Name, OfOptional: t.Optional}
 	add := func(all []Question, kind Kind, power int) []Question {
@@ -308,7 +310,7 @@ func (c Cases) is16(output string) bool {
 
 func has16Bits(d op.DType) bool { return d == op.FP16 || d == op.BF16 }
 
-// ofSums asks about the sizes that inputs of numbers have and the output has not.
+// ofSums returns questions about the sizes that inputs of numbers have and the output has not.
 func (c Cases) ofSums(inputs []op.TensorType, output op.TensorType) []Question {
 	var all []Question
 	if output.Given || output.DType.IsFloat() && c.Spec.DefaultContract(c.DType) == "exact" {

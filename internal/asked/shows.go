@@ -8,7 +8,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// sumTerms is the number of terms from which a sum in 16 bits is asked about.
+// sumTerms is the smallest number of terms at which a sum in 16 bits is asked about.
 const sumTerms = 4
 
 // Shows reports whether the sizes, attributes and inputs of a case let the mistake show. Previous needs an

@@ -107,7 +107,7 @@ func (c Cases) lacks() ([]lack, error) {
 	return append(lacks, c.largestTensor()), err
 }
 
-// lackOf says that nobody asks a question.
+// lackOf describes the gap of a question that no case asks.
 func (c Cases) lackOf(q Question) lack {
 	switch q.Kind {
 	case Attribute:
@@ -166,7 +166,7 @@ func isPlain(c op.Case) bool {
 		(c.Upstream == "" || c.Upstream == "normal")
 }
 
-// most is the largest value of a size in the cases.
+// most returns the largest value of a size in the cases.
 func (c Cases) most(size string) int64 {
 	most := int64(0)
 	for _, x := range c.List {
@@ -176,7 +176,7 @@ func (c Cases) most(size string) int64 {
 	return most
 }
 
-// largestTensor says how large the largest tensor of the cases is.
+// largestTensor describes the size of the largest tensor of the cases.
 func (c Cases) largestTensor() lack {
 	largest, name := int64(0), ""
 	for _, x := range c.List {

@@ -60,7 +60,7 @@ func (l Launch) find(name string) (Returned, bool) {
 	return Returned{}, false
 }
 
-// bytesOf are the bytes of an output of one launch.
+// bytesOf returns the bytes of an output of one launch.
 func (a Answer) bytesOf(name string, launch int) []byte {
 	o, _ := a.Launches[launch].find(name)
 	return o.Data

@@ -27,8 +27,8 @@ type Choice struct {
 	Bounds func(row int64) func(candidate int64) (low, high float64)
 }
 
-// Permitted gives a right choice for one row: what got has in its right places, something else in the wrong
-// ones. i counts the judged rows, row those of the output.
+// Permitted returns a right choice for one row: got where it is right, another candidate where it is wrong. i
+// counts the judged rows, row those of the output.
 func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 	k := int64(len(got))
 	if c.Bounds != nil {
@@ -53,8 +53,8 @@ func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 	return out
 }
 
-// consistent is Permitted where scores are computed. In a wrong place stands the best that is left. The
-// bounds of a row are asked once: it may have many places, and each of them looks at all candidates.
+// consistent is Permitted where scores are computed. A wrong place gets the best candidate that is left. The
+// bounds of a row are requested once: it may have many places, and each of them looks at all candidates.
 func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 	bounds := c.Bounds(row)
 	low, high := make([]float64, c.Candidates), make([]float64, c.Candidates)
@@ -86,7 +86,7 @@ func (c *Choice) names(x float64) bool { return 0 <= x && x < float64(c.Candidat
 
 func sameScore(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-// fault says what is wrong with one place of a row, whose choices are given, where want would be right.
+// fault describes what is wrong with one place of a row, given its choices, where want would be right.
 func (c *Choice) fault(row int64, got []float64, place int, want float64) string {
 	x := got[place]
 	if !c.names(x) {
@@ -104,8 +104,8 @@ func (c *Choice) fault(row int64, got []float64, place int, want float64) string
 
 func numberOfChoice(x float64) string { return fmt.Sprintf("%.0f", x) }
 
-// Under is the truth of an output under what an implementation gave: where kernels may choose, and where the
-// truth follows from what they chose. Of all other outputs it is the target itself.
+// Under returns the truth of an output given what an implementation chose, or what its truth follows from.
+// For all other outputs it returns the target itself.
 func (t Target) Under(gave Gave) Target {
 	switch {
 	case t.Choice != nil:
@@ -118,7 +118,7 @@ func (t Target) Under(gave Gave) Target {
 	return t
 }
 
-// chosen is the truth of a choice: what was chosen where that is right.
+// chosen returns the truth of a choice: what was chosen where that is right.
 func (t Target) chosen(data []byte) Target {
 	t.R = make([]float64, len(t.R))
 	t.Sim = t.R
@@ -150,7 +150,7 @@ func (t Target) rowOf(data []byte, row int64) []float64 {
 	return tensor.Decode(t.DType, data[row*bytes:(row+1)*bytes])
 }
 
-// Under is the truth of all outputs under what an implementation gave.
+// Under returns the truth of all outputs under what an implementation gave.
 func (t Truth) Under(gave Gave) Truth {
 	t.Outputs = slices.Clone(t.Outputs)
 	for i := range t.Outputs {
@@ -159,7 +159,7 @@ func (t Truth) Under(gave Gave) Truth {
 	return t
 }
 
-// gave gives the outputs of one launch that came back as they were planned.
+// gave returns the outputs of one launch that came back as they were planned.
 func (a Answer) gave(plan Plan, launch int) Gave {
 	return func(name string) []byte {
 		o, ok := a.Launches[launch].find(name)
@@ -172,7 +172,7 @@ func (a Answer) gave(plan Plan, launch int) Gave {
 	}
 }
 
-// saved gives the bytes of what the implementation's own forward gave.
+// saved returns the bytes of what the implementation's own forward gave.
 func (a Answer) saved(name string) []byte {
 	for _, t := range a.Saved {
 		if t.Name == name && t.IsContiguous() {
@@ -182,7 +182,7 @@ func (a Answer) saved(name string) []byte {
 	return nil
 }
 
-// refused is the sentence of an output whose choices are wrong.
+// refused returns the sentence of an output whose choices are wrong.
 func (t Target) refused(v Verdict, data []byte) string {
 	last := len(t.Shape) - 1
 	position := int64(0)

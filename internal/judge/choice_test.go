@@ -176,7 +176,8 @@ func TestChoiceOfComputedScores(t *testing.T) {
 	}
 }
 
-// A bound may take as long as a row has candidates: of 80 places among 96 experts each bound is asked once.
+// A bound may cost as much as a row has candidates: for 80 places among 96 experts each bound is computed
+// once.
 func TestBoundsOfARowAreAskedOnce(t *testing.T) {
 	asked, best := 0, make([]float64, 80)
 	for i := range best {

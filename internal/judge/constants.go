@@ -55,14 +55,14 @@ const (
 	biasSpread = 256.0
 )
 
-// G is the growth of rounding error in a sum of n terms, in units of the accumulator's roundoff: min(n,
+// G returns the growth of rounding error in a sum of n terms, in units of the accumulator's roundoff: min(n,
 // 8*sqrt(n) + n/16) + 4.
 func G(n int64) float64 {
 	x := float64(n)
 	return math.Min(x, sumLambda*math.Sqrt(x)+sumTruncation*x) + sumExtra
 }
 
-// GRounded is G where every addition rounds to nearest, outside tensor cores: min(n, 8*sqrt(n)) + 4.
+// GRounded returns G where every addition rounds to nearest, outside tensor cores: min(n, 8*sqrt(n)) + 4.
 func GRounded(n int64) float64 {
 	x := float64(n)
 	return math.Min(x, sumLambda*math.Sqrt(x)) + sumExtra

@@ -10,7 +10,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// grid is the dtype of an output together with what its contract says of overflow and underflow.
+// grid is the dtype of an output, with its contract's rules for overflow and underflow.
 type grid struct {
 	format   tensor.Format
 	dtype    op.DType
@@ -27,7 +27,7 @@ func gridOf(t Target) *grid {
 	return &grid{f, t.DType, ok, t.Saturate, flushes, t.Bits, t.Choice != nil}
 }
 
-// round is the one rounding of a value to the output's dtype.
+// round returns the one rounding of a value to the output's dtype.
 func (g *grid) round(x float64) float64 {
 	if g.floating {
 		return g.format.Round(x, g.saturate)
@@ -35,8 +35,8 @@ func (g *grid) round(x float64) float64 {
 	return tensor.Round(g.dtype, x, g.saturate)
 }
 
-// bounds are the ends of the interval [RN(r-t), RN(r+t)]. A number within the range of an integer dtype is
-// stored as one whatever its allowance is, so that the ends lie within the range too.
+// bounds returns the ends of the interval [RN(r-t), RN(r+t)]. A number within the range of an integer dtype
+// is stored as one whatever its allowance is, so that the ends lie within the range too.
 func (g *grid) bounds(r, t float64) (low, high float64) {
 	low, high = g.round(r-t), g.round(r+t)
 	if g.floating || t == 0 || math.IsNaN(g.round(r)) {
@@ -46,7 +46,7 @@ func (g *grid) bounds(r, t float64) (low, high float64) {
 	return g.round(max(r-t, least)), g.round(min(r+t, most))
 }
 
-// ulp is the distance between neighbours of the dtype at x; 1 for integers.
+// ulp returns the distance between neighbours of the dtype at x; 1 for integers.
 func (g *grid) ulp(x float64) float64 {
 	if g.floating && !math.IsNaN(x) {
 		return g.format.ULP(x)
@@ -54,7 +54,7 @@ func (g *grid) ulp(x float64) float64 {
 	return 1
 }
 
-// logULP is the exponent of ulp, which is a power of two: scaling by it is exact.
+// logULP returns the exponent of ulp, which is a power of two: scaling by it is exact.
 func (g *grid) logULP(x float64) int {
 	if !g.floating || math.IsNaN(x) {
 		return 0
@@ -65,11 +65,11 @@ func (g *grid) logULP(x float64) int {
 	return max(int(math.Float64bits(x)>>52&0x7FF)-1023, g.format.EMin) - g.format.P + 1
 }
 
-// power is 2^e for the exponent of a normal fp64.
+// power returns 2^e for the exponent of a normal fp64.
 func power(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
-// value is y on the extended line: the NaN code of a format without infinity is its overflow where the truth
-// is finite.
+// value returns y on the extended real line: the NaN code of a format without infinity is its overflow where
+// the truth is finite.
 func (g *grid) value(y, r float64) float64 {
 	if g.floating && !g.format.Infinity && !g.saturate && math.IsNaN(y) {
 		return math.Copysign(math.Inf(1), r)
@@ -87,8 +87,8 @@ func (g *grid) half(v float64) float64 {
 	return power(e)
 }
 
-// accepts is G1 and G2 for one element y, a number of the dtype: class where the truth is NaN or infinite,
-// the rounded interval where it is finite.
+// accepts applies G1 and G2 to one element y, a number of the dtype: class where the truth is NaN or
+// infinite, the rounded interval where it is finite.
 func (g *grid) accepts(y, r, t float64) bool {
 	if math.IsNaN(r) {
 		return math.IsNaN(y)
@@ -378,8 +378,8 @@ func eachChunk(n int, work func(p, first, end int)) {
 // strip is the number of elements decoded at once: they stay in the cache until every gate has seen them.
 const strip = 1 << 11
 
-// compareElements is G1, G2 and G3: it compares every judged element of an output. In the same pass it adds
-// up what G4 and G5 ask.
+// compareElements applies G1, G2 and G3 to every judged element of an output. In the same pass it adds up
+// what G4 and G5 need.
 func compareElements(target Target, data []byte) (Verdict, statistics) {
 	g, n := gridOf(target), target.Judged()
 	if most := target.Elements() * target.DType.Size(); int64(len(data)) != most {
@@ -430,8 +430,8 @@ func decodeJudged(y []float64, target Target, data []byte, first int) {
 	}
 }
 
-// shown are the elements that a verdict names, the worst first: where all are accepted, that is the one of
-// least headroom.
+// shown returns the elements that a verdict names, the worst first: where all are accepted, the one of least
+// headroom.
 func (s *tally) shown() []ranked {
 	if s.wrong > 0 || math.IsInf(s.headroom, 1) {
 		return s.worst
@@ -492,7 +492,7 @@ func gateOf(target Target, e Element) string {
 	return "G2"
 }
 
-// decode gives the judged elements of an output in fp64.
+// decode returns the judged elements of an output in fp64.
 func decode(target Target, data []byte) []float64 {
 	y := make([]float64, len(target.R))
 	decodeJudged(y, target, data, 0)

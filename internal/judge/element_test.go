@@ -72,7 +72,7 @@ var elements = []struct {
 	{what: "nan in T rejects", d: op.FP32, y: 5, r: 1, t: nan},
 }
 
-// TestElement is the table of G1 and G2: a value, the truth, the allowance, and whether it is accepted.
+// TestElement checks G1 and G2 on a table: a value, the truth, the allowance, and whether it is accepted.
 func TestElement(t *testing.T) {
 	for _, c := range elements {
 		g := gridOf(Target{DType: c.d, Saturate: c.saturate, FTZ: c.ftz})

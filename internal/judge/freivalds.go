@@ -33,8 +33,8 @@ type Freivalds struct {
 	Element func(row, col int64) (r, t float64)
 }
 
-// SignsOf are the signs of n columns under every vector, each 1 or -1, bit v of the splitmix64 (Steele, Lea,
-// Flood 2014) of seed and column.
+// SignsOf returns the signs of n columns under every vector, each 1 or -1: bit v of the splitmix64 (Steele,
+// Lea, Flood 2014) of seed and column.
 func SignsOf(seed uint64, cols []int64) [][]float64 {
 	signs := make([][]float64, Signs)
 	for v := range signs {
@@ -52,7 +52,7 @@ func SignsOf(seed uint64, cols []int64) [][]float64 {
 	return signs
 }
 
-// check says why the sums cannot cover an output of a shape.
+// check returns an error that says why the sums cannot cover an output of a shape.
 func (f *Freivalds) check(t Target) error {
 	if f == nil {
 		return nil
@@ -115,7 +115,7 @@ type signedRow struct {
 	allowed float64
 }
 
-// judgeFreivalds takes an output that passed by sample through the rows that are left.
+// judgeFreivalds checks the remaining rows of an output that passed by sample.
 func judgeFreivalds(v Verdict, target Target, data []byte) Verdict {
 	f := target.Freivalds
 	signs := SignsOf(f.Seed, f.Cols)
@@ -173,7 +173,7 @@ func (f *Freivalds) row(target Target, data []byte, signs [][]float64, i int) si
 	return out
 }
 
-// dot is the sum of products, in four chains.
+// dot returns the sum of products, in four chains.
 func dot(x, y []float64) float64 {
 	var a, b, c, d float64
 	y = y[:len(x)]
@@ -190,7 +190,7 @@ func dot(x, y []float64) float64 {
 	return a + b + (c + d)
 }
 
-// accuse says which row is wrong, and which element of it, as far as the elements' own intervals show it.
+// accuse names the wrong row, and its wrong element as far as the elements' own intervals show it.
 func (f *Freivalds) accuse(v Verdict, target Target, data []byte, i int, r signedRow) Verdict {
 	row, size := f.Rows[i], target.DType.Size()
 	_, cols := rowsOf(target.Shape)

@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Judge gives a verdict for every output of plan, in its order, on one call of an implementation. It panics
-// for nothing: what does not fit together is a verdict that does not pass.
+// Judge returns a verdict for every output of plan, in its order, on one call of an implementation. It never
+// panics: an inconsistency is a verdict that does not pass.
 func Judge(plan Plan, answer Answer, truth Truth) []Verdict {
 	verdicts := make([]Verdict, len(plan.Outputs))
 	fault := callFault(plan, answer)
@@ -23,7 +23,7 @@ func Judge(plan Plan, answer Answer, truth Truth) []Verdict {
 	return verdicts
 }
 
-// judgeOutput takes output i through the gates in their order.
+// judgeOutput applies the gates to output i in their order.
 func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Verdict {
 	t := plan.Outputs[i]
 	if fault != "" {
@@ -119,8 +119,8 @@ func callFault(plan Plan, answer Answer) string {
 	return ""
 }
 
-// elementAt is the element at a position of the whole output, whose bytes are given. Where the position is
-// not among those that are judged there is no truth: what is wanted is NaN.
+// elementAt returns the element at a position of the whole output, whose bytes are given. Where the position
+// is not among those that are judged there is no truth: what is wanted is NaN.
 func elementAt(target Target, position int64, data []byte) Element {
 	size := target.DType.Size()
 	e := Element{
@@ -201,7 +201,7 @@ func contiguous(shape, stride []int64) bool {
 	return true
 }
 
-// targetOf is the truth of output i, once it is known to be fit to judge it.
+// targetOf returns the truth of output i after checking that it is fit to judge it.
 func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
 	if err := checkConstants(); err != nil {
 		return Target{}, err
@@ -229,8 +229,8 @@ func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
 	return target, nil
 }
 
-// race is the verdict on a deterministic output whose bits differ between launches, with the figures of the
-// first launch.
+// race returns the verdict on a deterministic output whose bits differ between launches, with the figures of
+// the first launch.
 func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) Verdict {
 	v.Status, v.Gate = op.StatusRace, "G0"
 	orders := "between two launches"
@@ -252,10 +252,10 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 	return v
 }
 
-// readsPoison is the verdict on an output whose elements depend on what its memory, or other memory without
-// contents, held before the launch. Where orders differ they are wrong whatever it held, since a race might
-// have chosen between a right value and a wrong one; or all launches under patterns agree, and the elements
-// of the one under ordinary numbers are wrong.
+// readsPoison returns the verdict on an output whose elements depend on what its memory, or other
+// uninitialised memory, held before the launch. Where orders differ, the elements are wrong whatever it held,
+// since a race might have chosen between a right value and a wrong one. Otherwise all launches under patterns
+// agree, and the elements of the one under ordinary numbers are wrong.
 func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	v.Status, v.Gate = op.StatusFail, "G0"
 	how, said := "", ""
@@ -272,7 +272,7 @@ func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	return v
 }
 
-// worse is the verdict of two launches of a nondeterministic output: the worse of the two.
+// worse returns the verdict of two launches of a nondeterministic output: the worse of the two.
 func worse(a, b Verdict) Verdict {
 	if Row([]Verdict{a, b}) == a.Status && !(a.Status == b.Status && b.Headroom < a.Headroom) {
 		return a

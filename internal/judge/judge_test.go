@@ -16,7 +16,7 @@ var (
 	nan = math.NaN()
 )
 
-// target is the truth of one output y with T, TFP32 and sim to match.
+// target returns the truth of one output y with T, TFP32 and sim to match.
 func target(d op.DType, r []float64, t float64) Target {
 	n := len(r)
 	sim := make([]float64, n)
@@ -35,7 +35,7 @@ func plan(t Target) Plan {
 	return Plan{Outputs: []op.TensorType{{Name: t.Name, DType: t.DType, Shape: t.Shape}}, Launches: 2}
 }
 
-// launch is one sound launch that returned values.
+// launch returns one sound launch that returned values.
 func launch(t Target, poison string, data []byte) Launch {
 	return Launch{Poison: poison, InputsUnchanged: true, GuardsIntact: true, Outputs: []Returned{
 		{
@@ -45,7 +45,7 @@ func launch(t Target, poison string, data []byte) Launch {
 	}}
 }
 
-// answer is two launches that both returned the same values.
+// answer returns two launches that both returned the same values.
 func answer(t Target, y ...float64) Answer {
 	data := tensor.Encode(t.DType, y)
 	return Answer{Launches: []Launch{launch(t, "a", data), launch(t, "b", data)}}

@@ -11,7 +11,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// What is looked at in runs, on several cores, must say what one loop over all elements says: these sizes end
+// Comparison in runs, on several cores, must give the result of one loop over all elements: these sizes end
 // within a run, and what counts lies on both sides of its ends.
 const several = 3*chunk + strip + 5
 

@@ -9,7 +9,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// mapped is the map of an output of 100 rows and 70 columns whose truth is 1 everywhere, but for some
+// mapped returns the map of an output of 100 rows and 70 columns whose truth is 1 everywhere, except for some
 // elements.
 func mapped(t *testing.T, wrong map[[2]int]float64, sample []int64) *Map {
 	t.Helper()

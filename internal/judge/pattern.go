@@ -9,9 +9,10 @@ import (
 	"triad/internal/op"
 )
 
-// Pattern says in a sentence what is regular about the wrong elements of an output: how the values differ
-// from the truth (a constant factor, the neighbour's value, the transpose), and where they lie (one row, the
-// last tile, one head). It is "" where nothing is wrong or nothing is regular. It explains; it never decides.
+// Pattern describes in a sentence what is regular about the wrong elements of an output: how the values
+// differ from the truth (a constant factor, the neighbour's value, the transpose), and where they lie (one
+// row, the last tile, one head). It returns "" where nothing is wrong or nothing is regular. It explains; it
+// never decides.
 func Pattern(t Target, data []byte) string {
 	t, err := t.patterned()
 	if err != nil || t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() ||
@@ -52,7 +53,7 @@ type Words struct {
 // what is regular; of more, some rows.
 const patternElements = 1 << 24
 
-// patterned is the target with as much of its truth kept as a pattern is looked for in.
+// patterned returns the target with as much of its truth kept as the search for a pattern needs.
 func (t Target) patterned() (Target, error) {
 	if t.Elements() > patternElements {
 		return t.few()
@@ -162,8 +163,8 @@ func (f finding) region(wrongAt []int64, each int64, name string) string {
 	}
 }
 
-// boundary says that a place is one where tiles, warps or vectors begin: the usual sign of a tail that is not
-// handled.
+// boundary returns a note where tiles, warps or vectors begin at a place: the usual sign of an unhandled
+// tail.
 func (f finding) boundary(at, size int64) string {
 	for _, tile := range []int64{256, 128, 64, 32, 16, 8, 4} {
 		if at > 0 && at%tile == 0 {
@@ -352,7 +353,7 @@ func (f finding) shifted() string {
 	return ""
 }
 
-// median is the median of a figure over the wrong elements that have one; NaN where fewer than three do.
+// median returns the median of a figure over the wrong elements that have one; NaN where fewer than three do.
 func (f finding) median(figure func(i int) (float64, bool)) float64 {
 	var all []float64
 	for i, w := range f.wrong {

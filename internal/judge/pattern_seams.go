@@ -25,8 +25,8 @@ func (f finding) columnsWrong() []int64 {
 	return wrong
 }
 
-// besideTiles finds what is wrong at the ends of the last dim alone, or where tiles meet: within a few
-// columns of multiples of one number, at two of them at least.
+// besideTiles finds errors only at the ends of the last dim, or where tiles meet: within a few columns of the
+// multiples of one number, at two of them at least.
 func (f finding) besideTiles() string {
 	wrong := f.columnsWrong()
 	cols := int64(len(wrong))

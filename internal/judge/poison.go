@@ -26,10 +26,10 @@ type bits struct {
 	otherNaN      int64 // elements that are NaN in every launch, with other payloads
 }
 
-// compareBits looks at every element of one output in all launches. An element that shows its launch's poison
-// under both poisons was not written (one match alone may be a value of a narrow dtype); any other element
-// whose value is not that of the first launch differs. Two NaN are one value: operations on a NaN pass its
-// payload on, or do not.
+// compareBits compares every element of one output in all launches. An element that shows its launch's poison
+// under both poisons was not written (one match alone may be a value of a narrow dtype). Any other element
+// whose value is not that of the first launch differs. Two NaNs are one value: operations on a NaN may or may
+// not propagate its payload.
 func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 	found := bits{firstUnwritten: -1, firstDiffering: -1}
 	same := true

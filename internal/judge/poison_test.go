@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// An element that is read before it is written depends on the poison: that is FAIL and no race. Values that
-// change under one poison, or of which one is right, may be a race.
+// An element that is read before it is written depends on the poison: that is FAIL, not a race. Values that
+// change under one poison, or one of which is right, may be a race.
 func TestReadsThePoison(t *testing.T) {
 	wanted := target(op.I32, []float64{1, 2, 3}, 0)
 	wanted.Bits, wanted.Independent = true, false
@@ -74,8 +74,9 @@ func TestReadsThePoisonInOneOrder(t *testing.T) {
 	}
 }
 
-// An element that is wrong under ordinary numbers alone was read before it was written, in all of two other
-// launches; a race may change one launch of them, and what is right under each is at least one.
+// An element that is wrong under ordinary numbers, while the two other launches agree on another value, was
+// read before it was written. Where those differ, or the element is right under ordinary numbers, it may be a
+// race.
 func TestReadsOrdinaryNumbers(t *testing.T) {
 	wanted := target(op.I32, []float64{1, 2, 3}, 0)
 	wanted.Bits, wanted.Independent = true, false
@@ -146,7 +147,7 @@ func TestIntervalOfIntegersWithinTheirRange(t *testing.T) {
 	}
 }
 
-// A value that is the poison of one launch alone is a value, as a narrow dtype may hold any: the element
+// A value that is the poison of one launch only is a value, as a narrow dtype may hold any: the element
 // differs, and was written.
 func TestPoisonOfOneLaunchIsAValue(t *testing.T) {
 	data := [][]byte{{5}, {6}}

@@ -102,7 +102,7 @@ var versions = []Constants{
 	},
 }
 
-// constantsOf gives the constants of a version, and those of a later one with what became of the allowances
+// constantsOf returns the constants of a version, and those of a later one with what became of the allowances
 // since, for verdicts on outputs of a dtype under a contract.
 func constantsOf(all []Constants, from, to, contract string, d op.DType) (then, now Constants, err error) {
 	first := slices.IndexFunc(all, func(c Constants) bool { return c.Version == from })
@@ -133,8 +133,8 @@ type Decision struct {
 	Why     string // in a sentence
 }
 
-// Rejudge decides a verdict again, from what it keeps alone, under the constants in force. Whether the case
-// has power is not asked again.
+// Rejudge decides a verdict again, from its stored figures alone, under the constants in force. It does not
+// check again whether the case has power.
 func Rejudge(v Verdict) Decision {
 	then, now, err := constantsOf(versions, v.Version, Version, v.Contract, v.DType)
 	if err != nil {
@@ -151,7 +151,7 @@ func decided(status op.Status, gate, why string) Decision {
 	return Decision{Decided: true, Status: status, Gate: gate, Why: why}
 }
 
-// decideAgain takes a verdict through the gates whose figures it keeps.
+// decideAgain applies the gates again whose figures a verdict keeps.
 func decideAgain(v Verdict, then, now Constants) Decision {
 	gates := v.Gate == "G1" || v.Gate == "G2" || v.Gate == "G4" || v.Status == op.StatusPass ||
 		v.Status == op.StatusWarn
@@ -189,10 +189,10 @@ func decideAgain(v Verdict, then, now Constants) Decision {
 	return decided(op.StatusPass, "", "every gate accepts what it keeps")
 }
 
-// elementsAgain is G2: T is between Low and High times what it was. What is rejected under the largest T is
-// rejected. The elements that are not kept are accepted where they were and no T is smaller, or where no
-// error came near: |y-R| <= used*(T + ulp/2) with used <= Low/2 lies within Low*T and a quarter of an ulp,
-// the nearest that the midpoint to a neighbour may be.
+// elementsAgain applies G2 again: T is between Low and High times its former value. An element rejected under
+// the largest T is rejected. The elements that are not kept are accepted where they were and no T is smaller,
+// or where no error came near: |y-R| <= used*(T + ulp/2) with used <= Low/2 lies within Low*T and a quarter
+// of an ulp, the least distance of a midpoint to a neighbour.
 func (v Verdict) elementsAgain(now Constants) Decision {
 	g := gridOf(Target{DType: v.DType, Saturate: v.Saturate, FTZ: v.FTZ, Bits: v.Bits})
 	kept := int64(0) // rejected elements of before that are kept, and accepted now
@@ -232,11 +232,11 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 	return decided(op.StatusPass, "", "")
 }
 
-// Used is the largest |y-R| / (T + half an ulp of y): the inverse of the headroom.
+// Used returns the largest |y-R| / (T + half an ulp of y): the inverse of the headroom.
 func (v Verdict) Used() float64 { return 1 / v.Headroom }
 
-// blocksAgain is G4. Of the blocks that are not kept none had a larger share of its limit than the last that
-// is.
+// blocksAgain applies G4 again. No block that is not kept had a larger share of its limit than the last kept
+// one.
 func (v Verdict) blocksAgain(then, now Constants) Decision {
 	if !v.Independent {
 		return decided(op.StatusPass, "", "")
@@ -278,7 +278,7 @@ func (v Verdict) blocksAgain(then, now Constants) Decision {
 	return decided(op.StatusPass, "", "")
 }
 
-// slopeAgain is G5.
+// slopeAgain applies G5 again.
 func (v Verdict) slopeAgain(now Constants) Decision {
 	b := v.Bias
 	if !v.Independent || !(b.Spread >= now.Spread) {

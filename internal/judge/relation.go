@@ -132,7 +132,7 @@ func (s Statement) hold(first, end int64) held {
 	return h
 }
 
-// Sentence says why a relation is not accepted, and "" where it is.
+// Sentence returns why a relation is not accepted, and "" where it is.
 func (r Relation) Sentence() string {
 	switch {
 	case r.Accepted():
@@ -151,9 +151,9 @@ func (r Relation) Sentence() string {
 		r.Output, r.Name, place(r.Output, r.Worst.Index), number(r.Worst.Got), accepted, r.Wrong, r.Compared)
 }
 
-// WithRelations is gate G6: an output that the gates before accept stays accepted if and only if every
-// relation that is expected of it was evaluated and holds. What is MISSING, EMPTY_OK or rejected already
-// stays what it is.
+// WithRelations applies gate G6: an output that the earlier gates accept stays accepted if and only if every
+// relation expected of it was evaluated and holds. An output that is MISSING, EMPTY_OK or rejected keeps its
+// status.
 func WithRelations(verdicts []Verdict, expected []Expected, found []Relation) []Verdict {
 	out := make([]Verdict, len(verdicts))
 	for i, v := range verdicts {
@@ -189,9 +189,9 @@ func relationNamed(found []Relation, e Expected) Relation {
 	return Relation{Name: e.Name, Output: e.Output, Missing: "nothing came back for it"}
 }
 
-// RelationsUnderContracts evaluates G6 under the default contract and, where that rejects and only then,
-// under the looser one that the implementation declares: what holds under this one alone is
-// DIFFERENT_CONTRACT. evaluate gives the relations of a contract.
+// RelationsUnderContracts evaluates G6 under the default contract and, only where that rejects, under the
+// looser one that the implementation declares: a relation that holds under the looser one alone is
+// DIFFERENT_CONTRACT. evaluate returns the relations of a contract.
 func RelationsUnderContracts(verdicts []Verdict, expected []Expected,
 	evaluate func(contract string) []Relation, standard, declared string,
 ) []Verdict {
@@ -233,8 +233,8 @@ func (t Target) Interval(r, allowance float64) (low, high float64) {
 	return low, high
 }
 
-// Stored gives how far a stored value y may lie from the exact one: the allowance of element i and half an
-// ulp of y. What a relation adds up from several outputs it adds up from these.
+// Stored returns the possible distance of a stored value y from the exact one: the allowance of element i and
+// half an ulp of y. A relation over several outputs adds up these distances.
 func (t Target) Stored() func(i int64, y float64) float64 {
 	g, allowed := gridOf(t), t.T
 	if g.format.P >= 53 {

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// claims is a statement of ready comparisons about y[len(c)].
+// claims returns a statement of ready comparisons about y[len(c)].
 func claims(c ...Claim) Statement {
 	return Statement{
 		Output: "y", Shape: []int64{int64(len(c))}, N: int64(len(c)),
@@ -133,7 +133,7 @@ func TestPassNeedsEveryPlannedRelation(t *testing.T) {
 	}
 }
 
-// A relation that holds under the looser contract alone is DIFFERENT_CONTRACT, as with the other gates, and
+// A relation that holds only under the looser contract is DIFFERENT_CONTRACT, as with the other gates, and
 // only where one is declared.
 func TestRelationsUnderTheDeclaredContract(t *testing.T) {
 	expected := []Expected{{"a", "y"}}

@@ -18,7 +18,7 @@ type RMS struct {
 	Limit  float64
 }
 
-// share is the error as a share of its limit.
+// share returns the error as a share of its limit.
 func (r RMS) share() float64 {
 	switch q := r.Error / r.Limit; {
 	case r.Error == 0:
@@ -31,7 +31,7 @@ func (r RMS) share() float64 {
 }
 
 // Accepted reports whether the worst block is within its limit; an output without a block of 64 elements is
-// accepted by G2 alone.
+// left to G2.
 func (r RMS) Accepted() bool { return r.Blocks == 0 || r.Error <= r.Limit }
 
 func (r RMS) sentence(output string) string {
@@ -78,7 +78,7 @@ type statistics struct {
 	bias   Bias
 }
 
-// worst is the block that came closest to its limit; the zero block where there is none.
+// worst returns the block that came closest to its limit; the zero block where there is none.
 func (s statistics) worst() RMS {
 	if len(s.blocks) == 0 {
 		return RMS{}
@@ -110,9 +110,9 @@ func addTo(sums []blockSum, block int, m moments) []blockSum {
 	return sums
 }
 
-// add adds the judged elements from the first on, whose values are y and whose truth is v, row by row.
-// known are the sums over their segments that follow from the truth alone, nil where nobody has them; what
-// is left of them comes back.
+// add adds the judged elements from the first on, with values y and truth v, row by row. known are the sums
+// over their segments that follow from the truth alone, nil where nobody has them; add returns the rest of
+// them.
 func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, known []segment,
 	first int,
 ) []segment {
@@ -157,14 +157,14 @@ func (t Target) before(i, end int, position int64) int {
 	return n
 }
 
-// segment are the sums over some judged elements that follow from the truth alone: the sums of an output
-// add what it is off.
+// segment holds the sums over some judged elements that follow from the truth alone; an output's errors are
+// added to them.
 type segment struct {
 	moments
 	slopes
 }
 
-// segmentsOf are the segments of judged elements from the first on, which are looked at strip by strip.
+// segmentsOf returns the segments of judged elements from the first on, strip by strip.
 func segmentsOf(into []segment, t Target, g *grid, b blocks, v Values, first int) []segment {
 	for from := 0; from < len(v.R); from += strip {
 		n := min(strip, len(v.R)-from)
@@ -241,7 +241,7 @@ func (g *grid) finite(y, r float64) bool {
 	return e-e == 0
 }
 
-// nearest is a value as the dtype holds it, and never an infinity.
+// nearest returns a value as the dtype holds it, and never an infinity.
 func (g *grid) nearest(x float64) float64 {
 	if !g.floating {
 		return math.RoundToEven(x)
@@ -352,7 +352,7 @@ type blocks struct {
 // rowTile is the number of rows in a block of rows.
 const rowTile = 64
 
-// blockShape is an output seen as [rows, cols], without its blocks.
+// blockShape returns an output seen as [rows, cols], without its blocks.
 func blockShape(t Target) blocks {
 	b := blocks{rows: 1, cols: 1}
 	if rank := len(t.Shape); rank > 0 {
@@ -397,8 +397,8 @@ func (b Bias) sentence(output string) string {
 		output, number(b.Slope), number(biasSigmas*b.Sigma+b.Allowance))
 }
 
-// bias is the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no fourth
-// power overflows. Where the simulated contract leans, a slope the other way, as far as R, is allowed.
+// bias returns the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no
+// fourth power overflows. Where the simulated contract leans, a slope the other way, as far as R, is allowed.
 func (s slopes) bias(leans bool) Bias {
 	if !(s.r2 > 0 && s.r4 <= math.MaxFloat64 && s.r4 > 0) {
 		return Bias{}

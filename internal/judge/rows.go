@@ -28,7 +28,7 @@ type Rows struct {
 	scan scan // of all who judge the output now
 }
 
-// room is memory for the truth of n elements.
+// room returns memory for the truth of n elements.
 func (r *Rows) room(n int) Values {
 	v := Values{R: make([]float64, n), T: make([]float64, n), Sim: make([]float64, n)}
 	if v.TFP32 = v.T; !r.OneAllowance {
@@ -37,15 +37,15 @@ func (r *Rows) room(n int) Values {
 	return v
 }
 
-// part is the elements from first up to end.
+// part returns the elements from first up to end.
 func (v Values) part(first, end int) Values {
 	return Values{R: v.R[first:end], T: v.T[first:end], TFP32: v.TFP32[first:end], Sim: v.Sim[first:end]}
 }
 
-// stored are the values of a target that keeps them.
+// stored returns the values of a target that keeps them.
 func (t Target) stored() Values { return Values{R: t.R, T: t.T, TFP32: t.TFP32, Sim: t.Sim} }
 
-// Judged is the number of elements that are judged one by one.
+// Judged returns the number of elements that are judged one by one.
 func (t Target) Judged() int {
 	if t.Rows != nil {
 		return int(t.Elements())
@@ -89,7 +89,7 @@ func (p pieces) count() int {
 	return whole*p.perRow + (p.n-whole*p.row+p.each-1)/p.each
 }
 
-// ofRow are the runs of a row: from the first one up to an end.
+// ofRow returns the runs of a row: from the first one up to an end.
 func (p pieces) ofRow(row int) (first, end int) {
 	return row * p.perRow, min((row+1)*p.perRow, p.count())
 }
@@ -136,7 +136,7 @@ func (t Target) fillRows(fill func(into Values, first, end int64) error, into Va
 	return nil
 }
 
-// rowsAs is a target that keeps the truth of some rows, and of nothing else.
+// rowsAs returns a target that keeps the truth of some rows, and of nothing else.
 func (t Target) rowsAs(v Values, first, end int64) Target {
 	shape := []int64{end - first, blockShape(t).cols}
 	if t.Rows.Length > 0 {
@@ -161,8 +161,8 @@ func (t Target) rowCount() int64 { return (t.Elements() + t.rowLength() - 1) / t
 // fewElements is the number of elements that a truth keeps where some rows stand for all.
 const fewElements = 1 << 20
 
-// few is a target that keeps its truth: of one that is computed row by row the first row, the last ones and
-// some between, about fewElements in all. A wrong output that is rejected in these rows is rejected.
+// few returns a target that keeps its truth: of one that is computed row by row the first row, the last ones
+// and some between, about fewElements in all. A wrong output that is rejected in these rows is rejected.
 func (t Target) few() (Target, error) {
 	if t.Rows == nil {
 		return t, nil
@@ -180,7 +180,7 @@ func (t Target) few() (Target, error) {
 	return t.keep(rows)
 }
 
-// keep is a target that keeps the truth of some rows, rising.
+// keep returns a target that keeps the truth of some rows, rising.
 func (t Target) keep(rows []int64) (Target, error) {
 	kept, length, n := t, t.rowLength(), t.Elements()
 	kept.Rows, kept.Index = nil, make([]int64, 0, int64(len(rows))*length)
@@ -205,7 +205,7 @@ func (t Target) keep(rows []int64) (Target, error) {
 	return kept, nil
 }
 
-// Kept is the target with its whole truth in memory.
+// Kept returns the target with its whole truth in memory.
 func (t Target) Kept() (Target, error) {
 	if t.Rows == nil {
 		return t, nil

@@ -8,7 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// flat is a target of one dim whose element i has the truth i+1, in rows of 64, the last of which is shorter.
+// flat returns a target of one dim whose element i has the truth i+1, in rows of 64, the last of which is
+// shorter.
 func flat(n int64) Target {
 	t := Target{Name: "y", DType: op.FP32, Shape: []int64{n}, Independent: true}
 	t.Rows = &Rows{Length: 64, Fill: func() func(into Values, first, end int64) error {

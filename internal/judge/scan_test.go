@@ -16,7 +16,7 @@ import (
 
 const scannedRows, scannedCols = 37, chunk // a run is a row
 
-// scanned is a target whose row r has the truth r+1 everywhere. before is called for every row that is
+// scanned returns a target whose row r has the truth r+1 everywhere. before is called for every row that is
 // computed.
 func scanned(before func(row int64) error) Target {
 	t := Target{Name: "y", DType: op.FP32, Shape: []int64{scannedRows, scannedCols}, Independent: true}

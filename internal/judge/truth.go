@@ -62,7 +62,7 @@ type Target struct {
 	Freivalds *Freivalds
 }
 
-// Elements is the number of elements of the whole output.
+// Elements returns the number of elements of the whole output.
 func (t Target) Elements() int64 {
 	n := int64(1)
 	for _, s := range t.Shape {
@@ -71,7 +71,7 @@ func (t Target) Elements() int64 {
 	return n
 }
 
-// position is the row-major position of the i-th judged element.
+// position returns the row-major position of the i-th judged element.
 func (t Target) position(i int) int64 {
 	if t.Index != nil {
 		return t.Index[i]
@@ -79,7 +79,7 @@ func (t Target) position(i int) int64 {
 	return int64(i)
 }
 
-// index is the multi-index of a row-major position.
+// index returns the multi-index of a row-major position.
 func index(position int64, shape []int64) []int64 {
 	out := make([]int64, len(shape))
 	for i := len(shape) - 1; i >= 0; i-- {
@@ -91,9 +91,9 @@ func index(position int64, shape []int64) []int64 {
 	return out
 }
 
-// Check says why a target cannot judge: lengths that do not fit, a T that is negative, not finite or NaN
-// where R is not, an index that does not rise or leaves the output. Whether NaN and infinities are expected
-// in R is the truth's to say.
+// Check returns an error where a target cannot judge: lengths that do not fit, a T that is negative, not
+// finite or NaN where R is not, an index that is not increasing or out of range. It does not check whether
+// NaN and infinities are expected in R.
 func (t Target) Check() error {
 	n := t.Elements()
 	if t.Rows != nil {
@@ -144,7 +144,7 @@ func (t Target) Check() error {
 		t.Name, index(t.position(i), t.Shape), t.R[i], t.T[i], t.TFP32[i])
 }
 
-// firstUnfit is the first element of a run whose allowances cannot judge it, -1 where there is none.
+// firstUnfit returns the first element of a run whose allowances cannot judge it, -1 where there is none.
 func (t Target) firstUnfit(first, end int) int {
 	truth, lows, fp32s := t.R[first:end], t.T[first:end], t.TFP32[first:end]
 	for i, allowed := range lows {

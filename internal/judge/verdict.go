@@ -78,7 +78,7 @@ var rowOrder = []op.Status{
 	op.StatusWarn, op.StatusPass,
 }
 
-// Row is the status of an implementation on a case: the worst of its outputs'. Optional outputs that are
+// Row returns the status of an implementation on a case: the worst of its outputs'. Optional outputs that are
 // MISSING and outputs without an element are left out unless nothing else remains. A status that no output
 // may have makes the row unknown, which never passes.
 func Row(verdicts []Verdict) op.Status {
@@ -133,7 +133,7 @@ func place(output string, index []int64) string {
 	return output + "[" + strings.Join(parts, ",") + "]"
 }
 
-// rejected is the sentence of an output whose elements are wrong.
+// rejected returns the sentence of an output whose elements are wrong.
 func rejected(v Verdict) string {
 	accepted := "accepted is " + numberOf(v.DType, v.Worst.Low) + " to " + numberOf(v.DType, v.Worst.High)
 	if math.IsNaN(v.Worst.Want) || v.Worst.Low == v.Worst.High {

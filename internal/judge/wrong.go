@@ -49,7 +49,7 @@ func EveryRejected(t Target, data []byte, f func(Rejected) bool) bool {
 	return err == nil && some.Load() && !refused.Load()
 }
 
-// everyRejected is EveryRejected of the judged elements y from the first on, whose truth is t's.
+// everyRejected is EveryRejected for the judged elements y from the first on, whose truth is t's.
 func everyRejected(t Target, first int, y []float64, f func(Rejected) bool) (some, every bool) {
 	g, cols := gridOf(t), blockShape(t).cols
 	row := int64(-1)
@@ -76,8 +76,8 @@ func everyRejected(t Target, first int, y []float64, f func(Rejected) bool) (som
 	return some, true
 }
 
-// rowAround says of the row of element i of those from the first on whether the truth of all of it that is
-// judged here is NaN, and whether it is 0.
+// rowAround reports, for the row of element i of those from the first on, whether its whole truth judged here
+// is NaN, and whether it is 0.
 func (t Target) rowAround(first, i int, cols int64) (ofNaN, ofZeros bool) {
 	row := t.position(first+i) / cols
 	from, to := i, i+1

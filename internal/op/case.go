@@ -17,7 +17,7 @@ const (
 	Backward
 )
 
-// String is "forward" or "backward".
+// String returns "forward" or "backward".
 func (d Pass) String() string { return [...]string{"unknown", "forward", "backward"}[min(d, 2)] }
 
 // MarshalText writes the name.
@@ -106,7 +106,7 @@ type Case struct {
 	Saved        string // backward only: "driver" or "own"; "" where the forward saves nothing
 }
 
-// MarshalJSON gives the stable form: dims and attributes as objects in the order of the spec, upstream and
+// MarshalJSON returns the stable form: dims and attributes as objects in the order of the spec, upstream and
 // saved null for a forward.
 func (c Case) MarshalJSON() ([]byte, error) {
 	type pair struct {
@@ -152,8 +152,8 @@ func (c Case) MarshalJSON() ([]byte, error) {
 	}), nil
 }
 
-// Key is a hash of the case: 16 hexadecimal digits, the same on every machine and in every version that means
-// the same thing.
+// Key returns a hash of the case: 16 hexadecimal digits, the same on every machine and in every version that
+// means the same thing.
 func (c Case) Key() string {
 	b, _ := json.Marshal(c)
 	sum := sha256.Sum256(b)
@@ -173,7 +173,7 @@ type TensorType struct {
 	Fill           string
 }
 
-// Elements is the number of elements.
+// Elements returns the number of elements.
 func (t TensorType) Elements() int64 {
 	n := int64(1)
 	for _, s := range t.Shape {

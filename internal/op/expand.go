@@ -28,7 +28,7 @@ const (
 // cpuElements is the largest number of elements that a case may have on a CPU.
 const cpuElements = 1 << 31
 
-// String is "default", "quick" or "full".
+// String returns "default", "quick" or "full".
 func (l Level) String() string { return [...]string{"default", "quick", "full", "unknown"}[min(l, 3)] }
 
 // Options say which cases of a spec are wanted. Empty lists and maps leave everything open.
@@ -70,8 +70,8 @@ type Skipped struct {
 	Reason string
 }
 
-// Expand gives the cases of the options: passes outermost, then dtypes in the order of the spec. What is
-// unknown or impossible is a *UsageError.
+// Expand returns the cases of the options: passes outermost, then dtypes in the order of the spec. An unknown
+// or impossible option is a *UsageError.
 func (s *Spec) Expand(o Options) (Plan, error) {
 	if o.Device == "" {
 		o.Device = "cpu"
@@ -331,7 +331,8 @@ func (p *planner) named(pass Pass, shapes []site) []draft {
 	return list
 }
 
-// tallest is the site with the largest first dim: where that is 1, stride 0 along it would change nothing.
+// tallest returns the site with the largest first dim: where that is 1, stride 0 along it would change
+// nothing.
 func tallest(sites []site, first string) site {
 	return slices.MaxFunc(sites, func(a, b site) int { return cmp.Compare(a.dims[first], b.dims[first]) })
 }
@@ -427,8 +428,8 @@ func covering(combinations []map[string]string, turn int) []map[string]string {
 	return picked
 }
 
-// stride is a step by which turns visit all of n combinations and change more than the last attribute from
-// one to the next.
+// stride returns a step by which turns visit all of n combinations and change more than the last attribute
+// from one to the next.
 func stride(n int) int {
 	for step := max(n/2, 1); ; step++ {
 		a, b := step, n

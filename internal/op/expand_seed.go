@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// DefaultSeed is the seed of the inputs where nobody asks for another: results of two days then speak of the
-// same bits.
+// DefaultSeed is the default seed of the inputs: results of two days then refer to the same bits.
 const DefaultSeed = 20240229
 
 // reseed changes the attributes of a shape that random numbers follow from: a file that holds those of the

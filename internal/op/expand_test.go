@@ -316,7 +316,7 @@ func TestShapesBesideTheLevel(t *testing.T) {
 	}
 }
 
-// Saved tensors come from where some backward takes them, and what is asked for by name from there.
+// Saved tensors come from where some backward takes them; a source selected by name is used.
 func TestSavedFrom(t *testing.T) {
 	s := softmaxSpec(t)
 	for _, c := range []struct {
@@ -348,7 +348,7 @@ func TestSavedFrom(t *testing.T) {
 	}
 }
 
-// A distribution that is left out is met by no case of a level, unless it is asked for by name.
+// A distribution that is left out occurs in no case of a level, unless it is selected by name.
 func TestLeftOutDistributions(t *testing.T) {
 	s := softmaxSpec(t)
 	for _, level := range []Level{LevelQuick, LevelDefault, LevelFull} {

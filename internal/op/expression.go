@@ -50,7 +50,7 @@ func ParseExpression(text string, known func(name string) bool, float bool) (Exp
 	return e, nil
 }
 
-// String is the text the expression was read from.
+// String returns the text the expression was read from.
 func (e Expression) String() string { return e.text }
 
 // Names lists the names the expression uses, each once, in the order they appear.
@@ -243,7 +243,7 @@ func magnitude(x int64) uint64 {
 	return uint64(x)
 }
 
-// floorDiv gives the quotient rounded down and the remainder that has the sign of y.
+// floorDiv returns the quotient rounded down and the remainder that has the sign of y.
 func floorDiv(x, y int64) (quotient, remainder int64, err error) {
 	if y == 0 {
 		return 0, 0, errors.New("division by zero")

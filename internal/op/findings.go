@@ -57,12 +57,12 @@ type Finding struct {
 	versions   map[string][]bound
 }
 
-// WrongKinds names what a wrong element can be: a NaN that is none in the answer, a NaN in the answer alone,
-// an infinity in one of the two, two finite numbers.
+// WrongKinds names the kinds of wrong elements: a NaN that the answer lacks, a NaN in the answer alone, an
+// infinity in one of the two, two finite numbers.
 var WrongKinds = []string{"nan lost", "nan gained", "infinite", "finite"}
 
-// LibraryFamilies are the first words of implementations that findings may speak of: what others wrote and we
-// do not ship.
+// LibraryFamilies are the first words of implementations that findings may cover: libraries that we do not
+// ship.
 var LibraryFamilies = []string{"torch", "liger", "quack", "fa4"}
 
 // libraryVariants are rows of our own families that call a library.
@@ -103,7 +103,7 @@ func LoadFindings(file string, text []byte, spec *Spec) ([]Finding, error) {
 	return all.Findings, nil
 }
 
-// lineOfEntry is the line on which the i-th finding begins.
+// lineOfEntry returns the line on which the i-th finding begins.
 func lineOfEntry(text []byte, i int) int {
 	for n, line := range strings.Split(string(text), "\n") {
 		if strings.HasPrefix(strings.TrimSpace(line), "[[findings]]") {
@@ -121,7 +121,7 @@ var (
 	findingCommand = regexp.MustCompile(`^([A-Z_]+=\w+ )*triad `)
 )
 
-// Shown is the command that shows the fault: settings of the environment, and what triad is called with.
+// Shown returns the command that shows the fault: settings of the environment, and what triad is called with.
 func (f *Finding) Shown() (environment, args []string) {
 	words := strings.Fields(f.Command)
 	at := slices.Index(words, "triad")
@@ -318,8 +318,8 @@ func parseBounds(text string) ([]bound, error) {
 
 var versionStart = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*`)
 
-// numbersOf are the numbers that a version begins with: 2, 11, 0 of 2.11.0+cu130; nil where it begins with
-// none.
+// numbersOf returns the numbers that a version begins with: 2, 11, 0 of 2.11.0+cu130; nil where it begins
+// with none.
 func numbersOf(version string) []int {
 	var numbers []int
 	for _, part := range strings.FieldsFunc(versionStart.FindString(version),

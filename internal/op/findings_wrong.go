@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Wrong is one kind of wrong element that a finding explains: of which kind it is, which elements may be so,
-// and how far off a number may be. A finite element has one bound or several, of which one must hold.
+// Wrong is one kind of wrong element that a finding explains: its kind, which elements may have it, and how
+// far off a number may be. A finite element has one bound or several, one of which must hold.
 type Wrong struct {
 	Kind string `toml:"kind"` // see WrongKinds
 	// conditions that must all hold of the element, or "everywhere"; see placeForms
@@ -62,7 +62,7 @@ var placeForms = []struct {
 
 var addend = regexp.MustCompile(`^(?:(\w+) \* )?(\w+)$`)
 
-// Addend is the input and the attribute of RoundedBefore; the attribute is "" where there is none.
+// Addend returns the input and the attribute of RoundedBefore; the attribute is "" where there is none.
 func (w Wrong) Addend() (input, attribute string) {
 	m := addend.FindStringSubmatch(w.RoundedBefore)
 	return m[2], m[1]
@@ -153,7 +153,7 @@ func placeIn(text string, spec *Spec, input func(string) bool) (Place, error) {
 	return Place{}, fmt.Errorf("%q: want one of %s", text, strings.Join(forms, "; "))
 }
 
-// Text says in words what a wrong element may look like.
+// Text describes a permitted wrong element in words.
 func (w Wrong) Text() string {
 	text := w.Kind + " " + strings.Join(w.Where, " and ")
 	if w.Where[0] != "everywhere" {

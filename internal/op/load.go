@@ -75,7 +75,7 @@ var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 // reserved are words that mean something else where names of dims and attributes stand.
 var reserved = []string{"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt"}
 
-// CheckOperatorName says why a name cannot be an operator's.
+// CheckOperatorName returns an error that says why a name cannot be an operator's.
 func CheckOperatorName(name string) error { return checkName("name", name, map[string]bool{}) }
 
 func checkName(what, name string, taken map[string]bool) error {
@@ -238,7 +238,7 @@ func (a *AttributeSpec) compile(isDim func(string) bool) error {
 	}
 }
 
-// wordOf is a TOML value as a user would type it.
+// wordOf returns a TOML value as a user would type it.
 func wordOf(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'g', -1, 64)

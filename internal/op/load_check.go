@@ -141,7 +141,7 @@ func (s *Spec) pinned(pins map[string]any) (map[string]string, error) {
 }
 
 // proveShapes resolves every shape of [check] and [[bench]] with every combination of attributes, dtype and
-// pass, costs included, so that what a spec says cannot fail later.
+// pass, including costs, so that no spec can fail later.
 func (s *Spec) proveShapes() error {
 	for i, shape := range s.shapes {
 		if err := s.prove(shape.dims, shape.attributes, nil); err != nil {

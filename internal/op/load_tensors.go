@@ -34,7 +34,7 @@ func (s *Spec) compileTensors() error {
 	return nil
 }
 
-// sizeNames are the names of dims and attributes, which no tensor may have: formulas over both would be
+// sizeNames returns the names of dims and attributes, which no tensor may have: formulas over both would be
 // ambiguous.
 func (s *Spec) sizeNames() map[string]bool {
 	names := map[string]bool{}

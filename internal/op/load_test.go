@@ -84,7 +84,7 @@ func loadScale(t testing.TB) *Spec {
 	return s
 }
 
-// badSpecs are edits that make a spec wrong, and what the error says.
+// badSpecs are edits that make a spec wrong, with the expected error.
 var badSpecs = []struct{ from, to, want string }{
 	{`name = "scale"`, `name = "Scale"`, "want a name of lower-case"},
 	{`summary = "a product with a number"`, `sumary = ""`, "scale.toml:3:1: unknown key sumary"},

@@ -13,7 +13,7 @@ var (
 	autocastRules   = []string{"fp32", "lower"}
 )
 
-// compileUsage checks what the spec says for those who call the operator: [synonyms], [torch], [[compile]].
+// compileUsage checks the spec's entries for callers of the operator: [synonyms], [torch], [[compile]].
 func (s *Spec) compileUsage() error {
 	if err := s.checkOwn(); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Spec) checkCompile(c CompileSpec) error {
 	return s.prove(c.Dims, pins, c.DTypes)
 }
 
-// checkOwn asks that the forms of files of one's own speak of dims.
+// checkOwn checks that the forms of the user's own files refer to dims.
 func (s *Spec) checkOwn() error {
 	for _, name := range s.Own.Flat {
 		if !s.isDim(name) {
@@ -91,7 +91,8 @@ func (s *Spec) checkOwn() error {
 	return nil
 }
 
-// checkSynonyms asks that the keys are names of the spec, products or equal sizes, and the values words.
+// checkSynonyms checks that the keys are names of the spec, products or equal sizes, and that the values are
+// words.
 func (s *Spec) checkSynonyms() error {
 	for _, key := range slices.Sorted(maps.Keys(s.Synonyms)) {
 		isSizes := strings.ContainsAny(key, "*=")

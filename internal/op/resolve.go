@@ -12,7 +12,7 @@ import (
 // MaxElements is the largest number of elements the tensors of one case may have together.
 const MaxElements = 1 << 40
 
-// Resolve gives dims and attributes of a case in the order of the spec: what is asked for, defaults for the
+// Resolve returns dims and attributes of a case in the order of the spec: what is asked for, defaults for the
 // rest. What is unknown, missing, out of range or against a condition of the spec is a *UsageError.
 func (s *Spec) Resolve(dims map[string]int64, attributes map[string]string) (Dims, Attrs, error) {
 	if err := s.knowDims(slices.Sorted(maps.Keys(dims))); err != nil {
@@ -126,7 +126,7 @@ func (e Expression) holds(
 	return v != 0, err
 }
 
-// meets says which condition of the spec does not hold, with the values that break it.
+// meets returns an error for the condition of the spec that does not hold, with the values that break it.
 func (s *Spec) meets(dims Dims, attributes Attrs) error {
 	look := sizes(dims, attributes)
 	number := func(name string) (float64, bool) {
@@ -187,7 +187,7 @@ func (s *Spec) dimNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Inputs gives what the case's pass reads, in the order a kernel gets it.
+// Inputs returns what the case's pass reads, in the order a kernel gets it.
 func (s *Spec) Inputs(c Case) ([]TensorType, error) {
 	inputs, _, err := s.passTensors(c)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *Spec) Inputs(c Case) ([]TensorType, error) {
 	return s.types(inputs, c)
 }
 
-// Outputs gives what the case's pass writes, in the order a kernel gets it.
+// Outputs returns what the case's pass writes, in the order a kernel gets it.
 func (s *Spec) Outputs(c Case) ([]TensorType, error) {
 	_, outputs, err := s.passTensors(c)
 	if err != nil {
@@ -209,10 +209,11 @@ func (s *Spec) Outputs(c Case) ([]TensorType, error) {
 // addition to the upstream gradients.
 func (s *Spec) ForwardInputs(c Case) ([]TensorType, error) { return s.types(s.InputSpecs, c) }
 
-// ForwardOutputs gives the operator's own outputs, whatever the pass: of these a backward takes saved ones.
+// ForwardOutputs returns the operator's own outputs, whatever the pass: of these a backward takes saved ones.
 func (s *Spec) ForwardOutputs(c Case) ([]TensorType, error) { return s.types(s.OutputSpecs, c) }
 
-// Upstream gives the upstream gradients grad_<output>, one for each output the backward takes a gradient of.
+// Upstream returns the upstream gradients grad_<output>, one for each output the backward takes a gradient
+// of.
 func (s *Spec) Upstream(c Case) ([]TensorType, error) {
 	if s.Backward == nil {
 		return nil, nil
@@ -302,7 +303,7 @@ func tensorDType(text string, c Case) (DType, error) {
 	return ParseDType(text)
 }
 
-// Cost gives the bytes and floating-point operations a case's pass needs at least.
+// Cost returns the bytes and floating-point operations a case's pass needs at least.
 func (s *Spec) Cost(c Case) (bytes, flops int64, err error) {
 	inputs, outputs, err := s.passTensors(c)
 	if err != nil {

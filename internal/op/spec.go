@@ -36,8 +36,8 @@ type Spec struct {
 	shapes  []checkShape
 }
 
-// DimSpec is one named size. Default is an expression over dims and attributes that gives it a value when
-// none is asked for.
+// DimSpec is one named size. Default is an expression over dims and attributes for its value where none is
+// given.
 type DimSpec struct {
 	Name       string `toml:"name"`
 	MayBeEmpty bool   `toml:"may_be_empty"`
@@ -236,8 +236,8 @@ type CheckSpec struct {
 	Shapes  []map[string]any `toml:"shapes"`
 }
 
-// TruthShapes are for the tests of the operator's truth. Sampled is a shape of which a sample of rows leaves
-// something out; without it those of the quick level are taken. ByRows are shapes whose runs of judged
+// TruthShapes are for the tests of the operator's truth. Sampled is a shape of which a sample of rows omits
+// something; without it the shapes of the quick level are used. ByRows are shapes whose runs of judged
 // elements are whole rows, single rows, and parts of rows: for a truth that can be computed row by row.
 type TruthShapes struct {
 	Sampled map[string]int64   `toml:"sampled"`
@@ -309,9 +309,9 @@ var Layouts = []string{
 	"contiguous", "offset", "offset_one", "sliced", "transposed", "expanded", "padded",
 }
 
-// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to transpose, repeat
-// or pad. Sliced, they are every second element of longer ones. Under offset_one one of several inputs begins
-// at an odd place.
+// Layouts returns the possible layouts of the operator's inputs: tensors of one dim have no rows to
+// transpose, repeat or pad. Sliced, they are every second element of longer ones. Under offset_one one of
+// several inputs begins at an odd place.
 func (s *Spec) Layouts() []string {
 	rows := false
 	for _, t := range s.InputSpecs {
@@ -337,13 +337,13 @@ func (s *Spec) Laid(pass Pass) (names []string) {
 	return names
 }
 
-// Upstreams names every kind of upstream gradient: what it holds, and then, of normal numbers, how it alone
-// lies in memory. "expanded" is one number with strides of 0, as the backward of a sum gives it.
+// Upstreams names every kind of upstream gradient: first by contents, then, with normal numbers, by memory
+// layout. "expanded" is one number with strides of 0, as the backward of a sum returns it.
 var Upstreams = append([]string{"normal", "ones", "one_hot", "zeros", "huge"}, upstreamLayouts...)
 
 var upstreamLayouts = []string{"expanded", "transposed", "offset"}
 
-// OrdinaryUpstream is the kind of upstream gradient that lies in memory as one of this kind does, and holds
+// OrdinaryUpstream returns the kind of upstream gradient with the memory layout of this kind, and with
 // ordinary numbers.
 func OrdinaryUpstream(kind string) string {
 	if kind == "" || slices.Contains(upstreamLayouts, kind) {
@@ -352,9 +352,9 @@ func OrdinaryUpstream(kind string) string {
 	return Upstreams[0]
 }
 
-// UpstreamLayouts are the ways in which the upstream gradients of the operator can lie in memory: a tensor of
-// one dim has nothing to transpose, one of a single element nothing to expand, and operands that are made of
-// a gradient follow the case's layout.
+// UpstreamLayouts returns the possible memory layouts of the operator's upstream gradients: a tensor of one
+// dim has nothing to transpose, one of a single element nothing to expand, and operands that are made of a
+// gradient follow the case's layout.
 func (s *Spec) UpstreamLayouts() []string {
 	if s.Backward == nil || len(s.Backward.Tensors) > 0 {
 		return nil
@@ -390,10 +390,10 @@ var Contracts = []ContractName{
 	{"exact", "the very bits: nothing is rounded or flushed to zero, and -0 is not +0"},
 }
 
-// Input gives the input called name; false where there is none.
+// Input returns the input called name; false where there is none.
 func (s *Spec) Input(name string) (TensorSpec, bool) { return tensorNamed(s.InputSpecs, name) }
 
-// Output gives the output called name; false where there is none.
+// Output returns the output called name; false where there is none.
 func (s *Spec) Output(name string) (TensorSpec, bool) { return tensorNamed(s.OutputSpecs, name) }
 
 func tensorNamed(list []TensorSpec, name string) (TensorSpec, bool) {
@@ -421,7 +421,7 @@ func (s *Spec) PassDTypes(pass Pass) []string {
 	return s.DTypes
 }
 
-// DefaultContract is the contract that implementations are judged under first.
+// DefaultContract returns the contract that implementations are judged under first.
 func (s *Spec) DefaultContract(dtype string) string { return s.Contract.Default[dtype] }
 
 // Permits reports whether an implementation may declare a contract for a dtype.

@@ -46,7 +46,7 @@ var statusNames = [...]string{
 	"NOT_UNDERSTOOD",
 }
 
-// String is the name that is stored and shown.
+// String returns the name that is stored and shown.
 func (s Status) String() string {
 	if int(s) < len(statusNames) {
 		return statusNames[s]
@@ -93,7 +93,7 @@ const (
 	Good
 )
 
-// Weight says what the status counts as; see the table of statuses.
+// Weight returns the weight of the status; see the table of statuses.
 func (s Status) Weight() Weight {
 	switch s {
 	case StatusPass, StatusWarn:

@@ -35,8 +35,8 @@ func (t *TrivialSpec) compile(s *Spec) error {
 	return nil
 }
 
-// Trivial says why a case's answer is trivial by design: "zeros", "upstream ones", "cols <= 1"; "" where it
-// is not.
+// Trivial returns why a case's answer is trivial by design: "zeros", "upstream ones", "cols <= 1"; "" where
+// it is not.
 func (s *Spec) Trivial(c Case) string {
 	t := &s.Check.Trivial
 	switch {

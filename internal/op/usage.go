@@ -6,7 +6,7 @@ import "fmt"
 // it with exit code 2.
 type UsageError struct{ Message string }
 
-// Error is the sentence.
+// Error returns the sentence.
 func (e *UsageError) Error() string { return e.Message }
 
 func usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }

@@ -56,7 +56,7 @@ func Create(folder, from string, sources fs.FS) error {
 	return nil
 }
 
-// contentsOf gives the contents of the new files by their names.
+// contentsOf returns the contents of the new files by their names.
 func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 	files := map[string]string{}
 	if from == "" {

@@ -151,7 +151,7 @@ func (f *Folder) contracts() []string {
 	return all
 }
 
-// parameters are those of the reference: inputs by position, attributes by keyword.
+// parameters returns the parameters of the reference: inputs by position, attributes by keyword.
 func (f *Folder) parameters() string {
 	var words []string
 	for _, in := range f.Spec.InputSpecs {
@@ -171,7 +171,7 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// shown is a path relative to the working directory where it lies below it.
+// shown returns a path relative to the working directory where it lies below it.
 func shown(path string) string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -85,7 +85,7 @@ func (r *Reference) along(c op.Case, in []tensor.Tensor, input string, gradient 
 	return math.Abs((losses[0]-losses[1])/(2*h)-want) / companion, nil
 }
 
-// loss is the sum of all outputs of the forward, each times its upstream gradient.
+// loss returns the sum of all outputs of the forward, each times its upstream gradient.
 func (r *Reference) loss(c op.Case, in []tensor.Tensor) (float64, error) {
 	spec := r.Folder.Spec
 	c.Pass, c.Upstream, c.Saved = op.Forward, "", ""

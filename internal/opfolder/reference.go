@@ -92,7 +92,8 @@ func (r *Reference) mistake(format string, a ...any) error {
 		shown(r.Folder.Python)) + fmt.Sprintf(format, a...)}
 }
 
-// refuse is the error of a reference that raised or crashed, with the line of its file where that is known.
+// refuse returns the error of a reference that raised or crashed, with the line of its file where that is
+// known.
 func (r *Reference) refuse(o backend.Outcome) error {
 	place := ""
 	if o.Where != nil && filepath.Base(o.Where.File) == filepath.Base(r.Folder.Python) && o.Where.Line > 0 {
