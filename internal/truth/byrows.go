@@ -21,9 +21,9 @@ func (o *Operator) Whole() bool {
 	return o.ByRows() || o.Reference != nil || truths[o.Spec.Name].Whole
 }
 
-// TruthByRows is the method TruthOf for cases whose whole truth would take gigabytes: large outputs are
-// computed row by row when they are judged (see judge.Rows), every element of them, and to the same bits.
-// What has few elements, or needs all rows at once, is computed here.
+// TruthByRows is the method TruthOf for cases whose whole truth would take gigabytes. Every element of large
+// outputs is computed row by row when they are judged (see judge.Rows), to the same bits. An output with few
+// elements, or one that needs all rows at once, is computed here.
 func (o *Operator) TruthByRows(c op.Case, contract string, in []tensor.Tensor) (judge.Truth, error) {
 	if !o.ByRows() {
 		return judge.Truth{}, fmt.Errorf("compute the truth of %s row by row: it has no rows of its own",
@@ -32,8 +32,8 @@ func (o *Operator) TruthByRows(c op.Case, contract string, in []tensor.Tensor) (
 	return of(Request{Case: c, In: in, byRows: true}, contract)
 }
 
-// RowTarget is Target for an output whose rows FillRows computes: where they are computed as they are judged
-// it keeps nothing.
+// RowTarget is Target for an output whose rows FillRows computes; it keeps nothing where they are computed
+// while they are judged.
 func (k *Request) RowTarget(name string, d op.DType, shape, chosen []int64) judge.Target {
 	if k.byRows {
 		t := k.described(name, d, shape)
@@ -43,7 +43,7 @@ func (k *Request) RowTarget(name string, d op.DType, shape, chosen []int64) judg
 	return k.Target(name, d, shape, chosen)
 }
 
-// RowTargetInFP32 is targetInFP32, as RowTarget is Target.
+// RowTargetInFP32 is to targetInFP32 as RowTarget is to Target.
 func (k *Request) RowTargetInFP32(name string, d op.DType, shape, chosen []int64) judge.Target {
 	if k.byRows {
 		t := k.described(name, d, shape)

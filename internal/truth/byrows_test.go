@@ -16,8 +16,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// byRowKey is the tier key of a case: an operator's pass, on contiguous data of a normal distribution in its
-// first shape, or in another one; or another layout or distribution.
+// byRowKey returns the tier key of a case: an operator's pass, on contiguous data of a normal distribution in
+// its first shape, or in another one; or another layout or distribution.
 func byRowKey(c op.Case, shape int) string {
 	key := fmt.Sprint(c.Op, " ", c.Pass)
 	switch {
@@ -121,8 +121,8 @@ func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 	}
 }
 
-// sameVerdicts judges an answer by the whole truth and by that of rows, which must say the same, and gives
-// what the latter says.
+// sameVerdicts judges an answer by the whole truth and by that of rows, which must agree, and returns the
+// latter's verdict.
 func sameVerdicts(t *testing.T, where, contract string, a judge.Answer,
 	whole, rows judge.Target,
 ) judge.Verdict {
@@ -163,7 +163,7 @@ func sameBits(a, b judge.Verdict) bool {
 	return reflect.DeepEqual(a, b) || fmt.Sprintf("%+v", exactly64(a)) == fmt.Sprintf("%+v", exactly64(b))
 }
 
-// exactly64 is a verdict with its elements, whose NaN are never equal, written out.
+// exactly64 returns a verdict with its elements, whose NaN are never equal, written out.
 func exactly64(v judge.Verdict) any {
 	return fmt.Sprintf("%x %x %x %x %x %x %+v %q", v.Worst16, v.Worst, v.Headroom, v.ULPMax, v.ULPMean,
 		v.ULPs, v, v.Sentence)

@@ -53,7 +53,7 @@ func (s Step) Agrees() bool {
 	return len(s.Gradients) > 0 && s.Error <= tolerance
 }
 
-// String is "complex step agrees to 3e-15 (grad_q, grad_k, grad_v)", or says where it does not.
+// String returns "complex step agrees to 3e-15 (grad_q, grad_k, grad_v)", or where it does not agree.
 func (s Step) String() string {
 	name, tolerance := s.method()
 	if s.Agrees() {
@@ -118,8 +118,8 @@ func ComplexStep(spec *op.Spec, c op.Case, in []tensor.Tensor, seed uint64) (Ste
 	return s, nil
 }
 
-// compare is the largest relative distance between <gradient, v> and the complex step along v, over random
-// and single directions.
+// compare returns the largest relative distance between <gradient, v> and the complex step along v, over
+// random and single directions.
 func (l Loss) compare(gradient []float64, r *rand.Rand) float64 {
 	worst := 0.0
 	note := func(v []float64) {
@@ -159,7 +159,7 @@ func (l Loss) compare(gradient []float64, r *rand.Rand) float64 {
 	return worst
 }
 
-// along is the derivative in direction v.
+// along returns the derivative in direction v.
 func (l Loss) along(v []float64) float64 {
 	z := make([]complex128, len(l.at))
 	for i, x := range l.at {

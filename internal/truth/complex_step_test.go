@@ -13,8 +13,9 @@ import (
 	"triad/internal/workload"
 )
 
-// TestComplexStepAgrees takes every operator's backward, every combination of attributes, to the complex step
-// of its plain forward. The fast tier takes each combination once, in one dtype and with one upstream.
+// TestComplexStepAgrees compares every operator's backward, under every combination of attributes, with the
+// complex step of its plain forward. The fast tier takes each combination once, in one dtype and with one
+// upstream.
 func TestComplexStepAgrees(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {

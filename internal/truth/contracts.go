@@ -108,7 +108,7 @@ var (
 	approximable = []string{fastMath, "none"}
 )
 
-// Check says which entry of a contract is not one that an allowance is written for: an unknown word, or a
+// Check returns an error for an entry of a contract that no allowance is written for: an unknown word, or a
 // number that is negative, NaN or infinite, which would disarm the gates.
 func (k Contract) Check() error {
 	refuse := func(entry string, value any, want any) error {
@@ -142,7 +142,7 @@ func (k Contract) Check() error {
 	return nil
 }
 
-// ContractNamed gives the contract called name, once its entries are proven.
+// ContractNamed returns the contract called name, once its entries are proven.
 func ContractNamed(name string) (Contract, error) {
 	for _, k := range contracts {
 		if k.Name == name {

@@ -48,7 +48,7 @@ func (k *Request) Exact(t op.TensorType, memory func() func(at []int64) float64)
 	return target
 }
 
-// IndexOf is the index of a row-major position.
+// IndexOf returns the index of a row-major position.
 func IndexOf(position int64, shape []int64) []int64 {
 	at := make([]int64, len(shape))
 	for d := len(shape) - 1; d >= 0; d-- {
@@ -60,7 +60,7 @@ func IndexOf(position int64, shape []int64) []int64 {
 	return at
 }
 
-// PositionOf is the row-major position of an index.
+// PositionOf returns the row-major position of an index.
 func PositionOf(at, shape []int64) int64 {
 	position := int64(0)
 	for d, i := range at {

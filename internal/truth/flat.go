@@ -9,7 +9,7 @@ import (
 // The last row may be shorter.
 const FlatRow = 4096
 
-// FlatTarget is RowTarget for an output of one dim, whose rows FillFlat computes.
+// FlatTarget is RowTarget for an output of one dim whose rows FillFlat computes.
 func (k *Request) FlatTarget(name string, d op.DType, n int64) judge.Target {
 	shape := []int64{n}
 	if k.byRows {

@@ -26,7 +26,7 @@ func All() []*Operator {
 	return all
 }
 
-// Get gives the operator of the catalog called name, the same one every time; see catalog.Get.
+// Get returns the operator of the catalog called name, the same one every time; see catalog.Get.
 func Get(name string) (*Operator, error) {
 	o, err := catalog.Get(name)
 	if err != nil {

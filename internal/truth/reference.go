@@ -73,7 +73,8 @@ func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sampl
 	return truth, nil
 }
 
-// complete says which output a reference did not give, or not with as many elements as it has.
+// complete returns an error for an output that a reference did not give, or gave with a wrong number of
+// elements.
 func complete(outputs []op.TensorType, computed []Computed) error {
 	if len(computed) != len(outputs) {
 		return fmt.Errorf("the reference gives %d outputs: want %d", len(computed), len(outputs))

@@ -93,7 +93,7 @@ func (r Relation) Calls() int {
 // Inputs are tensors by name: what a call takes, and after it what it gave.
 type Inputs []tensor.Tensor
 
-// Get gives the tensor called name; the zero tensor where there is none.
+// Get returns the tensor called name; the zero tensor where there is none.
 func (in Inputs) Get(name string) tensor.Tensor {
 	for _, t := range in {
 		if t.Name == name {
@@ -103,7 +103,7 @@ func (in Inputs) Get(name string) tensor.Tensor {
 	return tensor.Tensor{}
 }
 
-// With gives the tensors with some replaced, by name.
+// With returns the tensors with some replaced, by name.
 func (in Inputs) With(replaced []tensor.Tensor) Inputs {
 	out := slices.Clone(in)
 	for _, t := range replaced {
@@ -114,8 +114,8 @@ func (in Inputs) With(replaced []tensor.Tensor) Inputs {
 	return out
 }
 
-// Call is one call that a relation speaks of. Given are the tensors that its truth is a function of (see Of),
-// Gave the outputs that came back; Truth may be nil, and is then computed where it is needed.
+// Call is one call of a relation. Given are the tensors that its truth is a function of (see Of), Gave the
+// outputs that came back; Truth may be nil, and is then computed where it is needed.
 type Call struct {
 	Case  op.Case
 	Given Inputs
@@ -125,7 +125,7 @@ type Call struct {
 	Parts *PartTruths
 }
 
-// Next gives the case and the replaced inputs of the call that follows those done, the judged one first.
+// Next returns the case and the replaced inputs of the call that follows those done, the judged one first.
 func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor, error) {
 	last := done[len(done)-1]
 	if r.Base != nil && len(done) == 1 {
@@ -269,10 +269,10 @@ func (a *Related) answered(c Call, contract string) *Answered {
 	}
 }
 
-// In gives an input's values, row-major.
+// In returns an input's values, row-major.
 func (a *Answered) In(name string) []float64 { return a.decoded("in ", a.call.Given, name) }
 
-// Out gives an output's values, row-major.
+// Out returns an output's values, row-major.
 func (a *Answered) Out(name string) []float64 { return a.decoded("out ", a.call.Gave, name) }
 
 func (a *Answered) decoded(kind string, from Inputs, name string) []float64 {
@@ -289,7 +289,7 @@ func (a *Answered) decoded(kind string, from Inputs, name string) []float64 {
 	return v
 }
 
-// done gives the values back: nothing is looked at any more.
+// done returns the values to their pool: nothing reads them any more.
 func (a *Related) done() {
 	for _, call := range []*Answered{a.First, a.Second} {
 		if call == nil {
@@ -302,7 +302,7 @@ func (a *Related) done() {
 	}
 }
 
-// Target is the truth of an output; one without elements where there is none.
+// Target returns the truth of an output; one without elements where there is none.
 func (a *Answered) Target(output string) judge.Target {
 	truth, err := a.truth()
 	if err != nil {
@@ -325,5 +325,5 @@ func (a *Answered) Error(output string) func(i int64) float64 {
 	return func(i int64) float64 { return stored(i, y[i]) }
 }
 
-// Failed is the statement of a relation that could not be put into numbers.
+// Failed reports whether the relation could not be put into numbers.
 func (a *Related) Failed() bool { return a.err != nil }

@@ -85,7 +85,7 @@ func countOf(at []int64, all int) int64 {
 	return int64(all)
 }
 
-// PlaceOf is the position of the i-th element of a sample; at nil: of a whole output.
+// PlaceOf returns the position of the i-th element of a sample; at nil: of a whole output.
 func PlaceOf(at []int64, i int64) int64 {
 	if at != nil {
 		return at[i]
@@ -95,8 +95,8 @@ func PlaceOf(at []int64, i int64) int64 {
 
 func itself(i int64) int64 { return i }
 
-// ScaledBy is the Second of a relation in which some inputs are multiplied by a power of two, which must be
-// exact in their dtype.
+// ScaledBy returns the Second of a relation in which some inputs are multiplied by a power of two, which must
+// be exact in their dtype.
 func ScaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
 		out := make([]tensor.Tensor, len(names))
@@ -107,9 +107,9 @@ func ScaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []ten
 	}
 }
 
-// LeftOut is the Second of a relation in which the rows of an input are negated whose class is the one that
-// an attribute says to ignore. NaN there would ask too much: where their weight is 0 in a product, as in
-// torch's own gradient of a linear layer, 0*NaN is NaN.
+// LeftOut returns the Second of a relation in which the rows of an input are negated whose class is the one
+// that an attribute says to ignore. NaN there would be too strict: where their weight is 0 in a product, as
+// in torch's own gradient of a linear layer, 0*NaN is NaN.
 func LeftOut(name, classes, ignored string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
 		x, of, none := first.Get(name), first.Get(classes).Float64s(), c.Attrs.Number(ignored)
@@ -139,7 +139,7 @@ func Doubles(a *Related, output string) judge.Statement {
 // Stays states that an output keeps every bit.
 func Stays(a *Related, output string) judge.Statement { return a.Equal(output, 1, nil) }
 
-// Changed is a contiguous copy of a tensor with other values, by row-major position.
+// Changed returns a contiguous copy of a tensor with other values, by row-major position.
 func Changed(t tensor.Tensor, value func(i int64, v float64) float64) tensor.Tensor {
 	values := t.Float64s()
 	for i, v := range values {
@@ -150,8 +150,8 @@ func Changed(t tensor.Tensor, value func(i int64, v float64) float64) tensor.Ten
 	return out
 }
 
-// Moved is a contiguous copy of a tensor in which element i is the one that lay at from(i); the shape may be
-// another.
+// Moved returns a contiguous copy of a tensor in which element i is the one that lay at from(i); the shape
+// may be another.
 func Moved(t tensor.Tensor, shape []int64, from func(i int64) int64) tensor.Tensor {
 	out := tensor.New(t.Name, t.DType, shape)
 	values := t.Float64s()
@@ -170,7 +170,7 @@ func coarse(t tensor.Tensor) tensor.Tensor {
 		func(_ int64, v float64) float64 { return math.RoundToEven(8*math.Max(-3, math.Min(3, v))) / 8 })
 }
 
-// WithDims is a case with other sizes.
+// WithDims returns a case with other sizes.
 func WithDims(c op.Case, sizes map[string]int64) op.Case {
 	dims := make(op.Dims, len(c.Dims))
 	for i, d := range c.Dims {

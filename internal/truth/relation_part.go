@@ -11,8 +11,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// What is asked of a case whose truth is computed row by row: so many runs of neighbouring rows, the first
-// and the last among them, of about so many elements each.
+// relatedParts is the number of runs of neighbouring rows in a case whose truth is computed row by row, the
+// first and the last among them; partsElements is about the number of elements in each.
 const (
 	relatedParts  = 16
 	partsElements = 1 << 18
@@ -66,7 +66,8 @@ type PartTruths struct {
 	known map[string]func() (judge.Truth, error)
 }
 
-// truthOf is the truth of the i-th run under a contract, computed once. Of nil it is nil: see Call.
+// truthOf returns the truth of the i-th run under a contract, computed once; nil for a nil receiver (see
+// Call).
 func (p *PartTruths) truthOf(i int, within Call) func(contract string) (judge.Truth, error) {
 	if p == nil {
 		return nil
@@ -126,7 +127,7 @@ func (o *Operator) partsOf(c op.Case) ([]part, error) {
 	return parts, nil
 }
 
-// within is the part of a call: of every tensor that has the rows, these.
+// within returns the part of a call: of every tensor that has the rows, these alone.
 func (o *Operator) within(call Call, p part) (Call, error) {
 	inputs, err := o.Spec.Inputs(call.Case)
 	if err != nil {
@@ -154,8 +155,8 @@ func (o *Operator) within(call Call, p part) (Call, error) {
 	return Call{Case: p.Case, Given: narrow(call.Given), Gave: narrow(call.Gave)}, nil
 }
 
-// rowsOf is the view of a part's rows of a tensor whose sizes begin with the dims that rows are counted in,
-// or with their product with a switch that is on ("rows * add"); another stays what it is.
+// rowsOf returns the view of a part's rows of a tensor whose sizes begin with the dims that rows are counted
+// in, or with their product with a switch that is on ("rows * add"); another stays what it is.
 func (o *Operator) rowsOf(t tensor.Tensor, sizes []string, p part) tensor.Tensor {
 	dims := truths[o.Spec.Name].ByRows
 	counts := func(size, dim string) bool {

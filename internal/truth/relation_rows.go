@@ -8,7 +8,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// reversedColumns is the position with the columns of a row the other way round.
+// reversedColumns returns the position with the columns of a row the other way round.
 func reversedColumns(cols int64) func(i int64) int64 {
 	return func(i int64) int64 { return i/cols*cols + cols - 1 - i%cols }
 }
@@ -16,7 +16,7 @@ func reversedColumns(cols int64) func(i int64) int64 {
 // RowsAndColumns reports whether a case has at least two rows and an element in each.
 func RowsAndColumns(c op.Case) bool { return HasElements(2, "rows")(c) && HasElements(1, "cols")(c) }
 
-// CoarseInputs is the Base of a relation that adds to its inputs: what is added must be exact.
+// CoarseInputs returns the Base of a relation that adds to its inputs: what is added must be exact.
 func CoarseInputs(name string) func(Inputs) []tensor.Tensor {
 	return func(in Inputs) []tensor.Tensor { return []tensor.Tensor{coarse(in.Get(name))} }
 }

@@ -66,7 +66,7 @@ func (k *Request) independent() bool {
 	return false
 }
 
-// Tensor gives the input called name.
+// Tensor returns the input called name.
 func (k *Request) Tensor(name string) (tensor.Tensor, error) {
 	for _, t := range k.In {
 		if t.Name == name {
@@ -76,7 +76,7 @@ func (k *Request) Tensor(name string) (tensor.Tensor, error) {
 	return tensor.Tensor{}, fmt.Errorf("input %q is missing", name)
 }
 
-// Tensors gives several inputs in the order of names.
+// Tensors returns several inputs in the order of names.
 func (k *Request) Tensors(names ...string) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(names))
 	for i, name := range names {
@@ -88,7 +88,7 @@ func (k *Request) Tensors(names ...string) ([]tensor.Tensor, error) {
 	return out, nil
 }
 
-// Values gives several inputs in fp64, row-major, in the order of names.
+// Values returns several inputs in fp64, row-major, in the order of names.
 func (k *Request) Values(names ...string) ([][]float64, error) {
 	out := make([][]float64, len(names))
 	for i, name := range names {
@@ -108,7 +108,7 @@ func (k *Request) Target(name string, d op.DType, shape, rows []int64) judge.Tar
 	return t
 }
 
-// targetInFP32 is target for an output before which nothing is stored low under any contract: TFP32 is T.
+// targetInFP32 is Target for an output before which nothing is stored low under any contract: TFP32 is T.
 func (k *Request) targetInFP32(name string, d op.DType, shape, rows []int64) judge.Target {
 	t := k.described(name, d, shape)
 	n := t.Elements()
@@ -127,7 +127,7 @@ func (k *Request) targetInFP32(name string, d op.DType, shape, rows []int64) jud
 	return t
 }
 
-// described is an output without its truth.
+// described returns an output without its truth.
 func (k *Request) described(name string, d op.DType, shape []int64) judge.Target {
 	t := judge.Target{
 		Name: name, DType: d, Shape: slices.Clone(shape), Saturate: k.Rules.Saturate,

@@ -43,7 +43,7 @@ type Sample struct {
 // go wrong.
 const TailRows = 64
 
-// Choose gives the rows of n to look at, rising; nil for all of them.
+// Choose returns the rows of n to look at, rising; nil for all of them.
 func (s *Sample) Choose(n int64) []int64 {
 	if s == nil || n <= TailRows+s.Rows+1 {
 		return nil
@@ -66,8 +66,8 @@ func (s *Sample) Choose(n int64) []int64 {
 	return rows
 }
 
-// Within is choose for seq rows in each of some heads, from most of these alone: the last, and others that
-// the seed says.
+// Within is Choose for seq rows in each of some heads, from at most most of the heads: the last, and others
+// by the seed.
 func (s *Sample) Within(heads, seq, most int64) []int64 {
 	first := int64(s.Seed % uint64(heads))
 	chosen := []int64{heads - 1}
@@ -84,7 +84,7 @@ func (s *Sample) Within(heads, seq, most int64) []int64 {
 	return among
 }
 
-// Below are the numbers of a rising list that lie below a limit.
+// Below returns the numbers of a rising list that lie below a limit.
 func Below(rising []int64, limit int64) []int64 {
 	n, _ := slices.BinarySearch(rising, limit)
 	return rising[:n]

@@ -19,7 +19,7 @@ import (
 // (a=y)".
 var matrixShape = regexp.MustCompile(`\[[^\]]*,`)
 
-// sampledOutputs are the outputs of a pass that have rows to choose from: matrices, and vectors with an
+// sampledOutputs returns the outputs of a pass that have rows to choose from: matrices, and vectors with an
 // element for each row of the first output.
 func sampledOutputs(s *op.Spec, pass op.Pass) []string {
 	_, outputs := s.Tensors(pass)
@@ -75,7 +75,7 @@ func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
 	}
 }
 
-// differing is the first judged element of which a sampled truth differs from the whole; -1: none.
+// differing returns the first judged element of which a sampled truth differs from the whole; -1: none.
 func differing(whole, part judge.Target) int {
 	for i := range part.R {
 		at := i

@@ -69,7 +69,7 @@ func BackwardInputs(spec *op.Spec, have []tensor.Tensor) ([]tensor.Tensor, error
 	return out, nil
 }
 
-// withSaved gives the tensors that a relation changes and, in a backward that gets saved ones from the
+// withSaved returns the tensors that a relation changes and, in a backward that gets saved ones from the
 // driver, what a forward of the changed inputs saves: those of the first call belong to other inputs.
 func withSaved(c op.Case, first Inputs, changed []tensor.Tensor) ([]tensor.Tensor, error) {
 	if c.Saved != "driver" {

@@ -13,19 +13,19 @@ type Terms struct {
 	Sum, Abs, Square, Off, OffFP32 float64
 }
 
-// With is the figures of two groups together.
+// With returns the figures of two groups together.
 func (t Terms) With(o Terms) Terms {
 	return Terms{
 		t.N + o.N, t.Sum + o.Sum, t.Abs + o.Abs, t.Square + o.Square, t.Off + o.Off, t.OffFP32 + o.OffFP32,
 	}
 }
 
-// Term is the figures of one number that may be off.
+// Term returns the figures of one number that may be off.
 func Term(r, off, offFP32 float64) Terms {
 	return Terms{N: 1, Sum: r, Abs: math.Abs(r), Square: r * r, Off: off, OffFP32: offFP32}
 }
 
-// TermsOf are those of some numbers, each of which may be off.
+// TermsOf returns the figures of some numbers, each of which may be off.
 func TermsOf(of Row) Terms {
 	n := len(of.R)
 	r := of.R
@@ -35,7 +35,8 @@ func TermsOf(of Row) Terms {
 	}
 }
 
-// partialSigmas: a partial sum of independent terms of mean 0 stays within so many standard deviations.
+// partialSigmas is the number of standard deviations that a partial sum of independent terms of mean 0 stays
+// within.
 const partialSigmas = 8.0
 
 // SumError returns how far additions in fp32 may move the sum of some terms, in any order. An addition loses
@@ -54,7 +55,7 @@ func (k *Request) SumError(t Terms) (t16, tFP32 float64) {
 	return t.Off + units*(partial+t.Off), t.OffFP32 + units*(partial+t.OffFP32)
 }
 
-// growthRounded is Growth of sums outside tensor cores.
+// growthRounded is Growth for sums outside tensor cores.
 func (k *Request) growthRounded(n int64) float64 {
 	if k.equalTerms() {
 		return k.Growth(n)
@@ -62,7 +63,7 @@ func (k *Request) growthRounded(n int64) float64 {
 	return judge.GRounded(n)
 }
 
-// exactly24 is the largest sum of integers of which fp32 has every partial sum.
+// exactly24 is the largest sum of integers whose partial sums fp32 all represents exactly.
 const exactly24 = 0x1p24
 
 // ExactSums reports whether fp32 represents every partial sum of the terms exactly, in any order.

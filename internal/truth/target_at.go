@@ -17,5 +17,5 @@ func (k *Request) TargetAt(name string, d op.DType, shape, index []int64) judge.
 	return t
 }
 
-// Gradient is the name of the gradient that the loss's derivative is.
+// Gradient returns the name of the gradient that the loss's derivative equals.
 func (l Loss) Gradient() string { return l.gradient }

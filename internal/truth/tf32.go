@@ -9,7 +9,7 @@ const tf32Dropped = 23 - 10
 // numbers of tf32.
 const TF32Lost = 0x1p-136
 
-// TF32 is x, a number in fp32, as a tensor core reads it: the low 13 bits of the fraction are dropped.
+// TF32 returns x, a number in fp32, as a tensor core reads it: the low 13 bits of the fraction are dropped.
 // Kernels that round their operands first stay nearer; those of Triton and many by hand leave it to the
 // tensor core (measured on an H200: the error of a product of dropped bits is 2.3 times that of rounded
 // operands).

@@ -46,7 +46,7 @@ func Of(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (judge.T
 	return of(Request{Case: c, In: in, Sample: sample}, contract)
 }
 
-// of is Of for a request, whose rules are those of the contract.
+// of is Of for a request; it sets the request's rules to those of the contract.
 func of(asked Request, contract string) (judge.Truth, error) {
 	c, k := asked.Case, &asked
 	t, ok := truths[c.Op]
@@ -102,8 +102,8 @@ func Exactly(t judge.Target) judge.Target {
 	return t
 }
 
-// finish gives T its meaning where R is not finite (none), and refuses a truth that could not judge: NaN or
-// infinity in R that the case does not declare, a T that is not finite.
+// finish clears T where R is not finite, and rejects a truth that could not judge: NaN or infinity in R that
+// the case does not declare, a T that is not finite.
 func (k *Request) finish(t *judge.Target) error {
 	if t.Rows != nil {
 		k.finishRows(t)
@@ -150,8 +150,8 @@ func (k *Request) finish(t *judge.Target) error {
 	return nil
 }
 
-// firstUnsimulated is the first element of a run whose simulated value is neither a number nor an accepted
-// infinity, which G4 leaves out; -1 where there is none.
+// firstUnsimulated returns the first element of a run whose simulated value is neither a number nor an
+// accepted infinity, which G4 leaves out; -1 where there is none.
 func firstUnsimulated(t *judge.Target, first, end int) int {
 	truth := t.R[first:end]
 	for i, s := range t.Sim[first:end] {

@@ -14,8 +14,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// casesOf are the cases of an operator's default level that a run asks: in the fast tier of each pass those
-// of one dtype of a kind.
+// casesOf returns the cases of an operator's default level that a run asks: in the fast tier of each pass
+// those of one dtype of a kind.
 func casesOf(t *testing.T, s *op.Spec, kind func(dtype string) string) []op.Case {
 	t.Helper()
 	plan, err := s.Expand(op.Options{Level: op.LevelDefault})

@@ -5,7 +5,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Unit is the unit roundoff of a dtype that an intermediate is stored in.
+// Unit returns the unit roundoff of a dtype that an intermediate is stored in.
 func Unit(d op.DType) float64 {
 	f, _ := tensor.FormatOf(d)
 	return f.U()

@@ -85,7 +85,7 @@ func TestVersionNamesTheAllowances(t *testing.T) {
 	}
 }
 
-// after is the version that follows one.
+// after returns the version that follows one.
 func after(version string) string {
 	n, err := strconv.Atoi(version)
 	if err != nil {
@@ -188,8 +188,8 @@ func sameEntry(a, b string) bool {
 	})
 }
 
-// constantsNow are the numeric constants of the judge, of what truths share and of the operators, as their
-// source says.
+// constantsNow returns the numeric constants of the judge, of what truths share and of the operators, as
+// their source says.
 func constantsNow(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -258,7 +258,7 @@ var versionDistributions = []string{
 	"outlier", "row_offsets",
 }
 
-// allowancesNow are figures of every operator, pass, dtype and contract, over fixed cases, whole and by
+// allowancesNow returns figures of every operator, pass, dtype and contract, over fixed cases, whole and by
 // sample.
 func allowancesNow(t *testing.T) map[string]string {
 	t.Helper()
@@ -289,8 +289,8 @@ func allowancesNow(t *testing.T) map[string]string {
 	return found
 }
 
-// versionCases are one shape of an operator in every pass, dtype, distribution of the list, and value of an
-// attribute that is a word.
+// versionCases returns the cases of one shape of an operator: every pass, dtype, distribution of the list,
+// and value of an enumerated attribute.
 func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 	t.Helper()
 	dims := spec.Check.Truth.Sampled
@@ -323,7 +323,7 @@ func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 	return cases
 }
 
-// pinned are attributes with what a distribution pins of the others.
+// pinned returns attributes with what a distribution pins of the others.
 func pinned(spec *op.Spec, distribution string, attributes map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, v := range spec.Check.Pins[distribution] {
@@ -333,7 +333,7 @@ func pinned(spec *op.Spec, distribution string, attributes map[string]string) ma
 	return all
 }
 
-// wordsOf are the values of all attributes that are words, each against the defaults of the others.
+// wordsOf returns the values of all attributes that are words, each against the defaults of the others.
 func wordsOf(spec *op.Spec) []map[string]string {
 	sets := []map[string]string{nil}
 	for _, a := range spec.Attributes {
@@ -348,8 +348,8 @@ func wordsOf(spec *op.Spec) []map[string]string {
 	return sets
 }
 
-// figures are sums over the elements of some outputs that any change of an allowance, of a simulated value or
-// of what is asked of them moves. They are of logarithms, so that small elements count as much as large ones.
+// figures are sums over the elements of some outputs that change with any allowance, simulated value or
+// requirement. They add logarithms, so that small elements count as much as large ones.
 type figures struct {
 	outputs, elements, exact, independent, zeros int
 	truth, allowed, allowedFP32, simulated       float64
@@ -404,7 +404,7 @@ func (f *figures) addSample(t *testing.T, c op.Case, contract string, in []tenso
 	}
 }
 
-// magnitude is the logarithm of a number, 0 of one that has none.
+// magnitude returns the logarithm of a number, 0 of one that has none.
 func magnitude(x float64) float64 {
 	if x > 0 && !math.IsInf(x, 0) {
 		return math.Log2(x)

@@ -63,7 +63,8 @@ var family = regexp.MustCompile(`"triad/internal/truth/(\w+)"`)
 // dear is the family whose truths take as long as those of all others together: the fast tier has none of it.
 const dear = "experts"
 
-// familyOf is the family that the truth of an operator is made with, "plain" for none, "" for the dear one.
+// familyOf returns the family that the truth of an operator is made with, "plain" for none, "" for the dear
+// one.
 func familyOf(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(inRoom(name, "truth.go"))

@@ -11,7 +11,7 @@ import (
 // of a long column stays small.
 const stripe, rowBlock = 64, 128
 
-// columns is an output that is the sum of its formula over the rows of the first input.
+// columns returns an output that is the sum of its formula over the rows of the first input.
 func columns(k *truth.Request, output Output, names []string, in truth.RowInputs) (judge.Target, error) {
 	like := in.Tensors[0]
 	e, err := NewTerm(k, output.At(k.Attrs), names, like.DType)
@@ -66,7 +66,7 @@ func (s *columnSum) join(o columnSum) {
 	s.sim += o.sim
 }
 
-// rowOf is room for the results of n columns.
+// rowOf returns room for the results of n columns.
 func rowOf(n int64) truth.Row {
 	v := make([]float64, 4*n)
 	return truth.Row{R: v[:n], T: v[n : 2*n], TFP32: v[2*n : 3*n], Sim: v[3*n:]}

@@ -44,7 +44,7 @@ type Memory struct {
 	strict, loose *formula.Bounds
 }
 
-// Memory makes the working memory of one core for rows of so many elements.
+// Memory makes the working memory of one core for rows of cols elements.
 func (e *Evaluation) Memory(cols int64) func() *Memory {
 	return func() *Memory {
 		c := &Memory{element: make([]float64, len(e.names)), Rows: make([][]float64, len(e.names))}
@@ -84,7 +84,7 @@ func (e *Evaluation) Fill(c *Memory, out truth.Row) {
 	}
 }
 
-// one is the truth of the memory's element.
+// one returns the truth of the memory's element.
 func (e *Evaluation) one(c *Memory) (r, t, tFP32, sim float64) {
 	if e.Allowance != nil {
 		r = c.strict.Value(c.element)

@@ -12,8 +12,8 @@ import (
 // Property is something an operator declares of its forward, from which a relation follows (gate G6).
 type Property func(o Operator) truth.Relation
 
-// relations are those of the declared properties, and what holds of every elementwise operator: each element
-// is computed alone, and a gradient is linear in the upstream one.
+// relations returns the relations of the declared properties, and those that hold for every elementwise
+// operator: each element is computed alone, and a gradient is linear in the upstream one.
 func (o Operator) relations() []truth.Relation {
 	var all []truth.Relation
 	for _, p := range o.Holds {
@@ -33,7 +33,7 @@ func (o Operator) relations() []truth.Relation {
 	return all
 }
 
-// outputs are the names of the forward's outputs.
+// outputs returns the names of the forward's outputs.
 func (o Operator) outputs() []string {
 	var names []string
 	for _, output := range o.Forward {
@@ -54,7 +54,7 @@ func nonEmpty(c op.Case) bool { return elements(c) > 0 }
 
 func several(c op.Case) bool { return elements(c) > 1 }
 
-// lastElement is the case of the last element alone.
+// lastElement returns the case of the last element alone.
 func (o Operator) lastElement(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	sizes := map[string]int64{}
 	for _, d := range c.Dims {

@@ -85,7 +85,7 @@ func (l *layer) route(t int64) routing {
 	return r
 }
 
-// best are the top experts, of equal ones the first.
+// best returns the top experts, of equal ones the first.
 func (l *layer) best(r routing) []float64 {
 	order := make([]float64, l.experts)
 	for e := range order {
@@ -128,11 +128,12 @@ func largest(x []float64) float64 {
 	return most
 }
 
-// softmax gives the weights of some experts among them alone, or among all, with the allowance of w
+// softmax returns the weights of some experts, normalised over them alone or over all, with the allowance of
+// w
 //
 //	w*(exp(e) - 1), e = t + sum_j w_j t_j + u32*(2|z-m| + sum_j w_j 2|z_j-m| + 12 + g(experts))
 //
-// t being that of a logit. What is below fp32's normal numbers may be 0.
+// t being that of a logit. A weight below fp32's normal numbers may be 0.
 func (l *layer) softmax(r routing, chosen []float64, among bool) []bounded.Number {
 	w := make([]bounded.Number, len(chosen))
 	set := chosen
@@ -233,7 +234,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 
 func nothing() struct{} { return struct{}{} }
 
-// choice is the simulated contract's with the rule that a kernel's is judged by, of the chosen tokens.
+// choice returns the simulated contract's choice for the chosen tokens, with the rule that judges a kernel's.
 func (l *layer) choice(k *truth.Request, chosen []int64) judge.Target {
 	t := k.Target("choice", op.I32, []int64{l.tokens, int64(l.top)}, chosen)
 	t.Independent = false
@@ -253,7 +254,7 @@ func (l *layer) choice(k *truth.Request, chosen []int64) judge.Target {
 	return t
 }
 
-// copyOf is a target with numbers of its own.
+// copyOf returns a target with numbers of its own.
 func copyOf(t judge.Target) judge.Target {
 	t.R, t.T = slices.Clone(t.R), slices.Clone(t.T)
 	t.TFP32, t.Sim = slices.Clone(t.TFP32), slices.Clone(t.Sim)
@@ -270,7 +271,7 @@ func settled(t judge.Target) judge.Target {
 	return t
 }
 
-// given are the choices of a backward: the saved ones, or where its own forward makes them those that the
+// given returns the choices of a backward: the saved ones, or where its own forward makes them those that the
 // simulated contract has, until the kernel's are known.
 func (l *layer) given(k *truth.Request) ([]float64, error) {
 	if k.Chained() {
@@ -289,7 +290,7 @@ func (l *layer) given(k *truth.Request) ([]float64, error) {
 	return at, nil
 }
 
-// choiceIn is a kernel's choice where it came back.
+// choiceIn returns a kernel's choice where it came back.
 func choiceIn(gave judge.Gave, n int) []float64 {
 	data := gave("choice")
 	if len(data) != 4*n || n == 0 {

@@ -109,7 +109,7 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 	return b, nil
 }
 
-// usedBy are the nodes that others are made of, a choice among results apart.
+// usedBy returns the nodes that are operands of others, except those that only a result chooses from.
 func usedBy(nodes []*Node, results map[*Node]bool) map[*Node]bool {
 	used := map[*Node]bool{}
 	for _, n := range nodes {
@@ -122,12 +122,12 @@ func usedBy(nodes []*Node, results map[*Node]bool) map[*Node]bool {
 	return used
 }
 
-// chosen is the step whose value one that chooses has.
+// chosen returns the step whose value one that chooses has.
 func (b *Bounds) chosen(s *step) *step {
 	return &b.steps[s.from[s.Chosen(b.steps[s.from[0]].r, b.steps[s.from[1]].r)]]
 }
 
-// Value is the fp64 value of the first formula.
+// Value returns the fp64 value of the first formula.
 func (b *Bounds) Value(in []float64) float64 {
 	last := b.forms[0]
 	for i := range b.steps[:last+1] {
@@ -195,7 +195,7 @@ func (b *Bounds) Whole(in []float64) bool {
 	return true
 }
 
-// apply is the operation of a node in fp64.
+// apply returns the operation of a node in fp64.
 func (s *step) apply(in []float64, x, y float64) float64 {
 	switch s.Kind {
 	case Input:
@@ -206,7 +206,7 @@ func (s *step) apply(in []float64, x, y float64) float64 {
 	return real64(s.Kind, x, y)
 }
 
-// real64 is an operation in fp64.
+// real64 computes an operation in fp64.
 func real64(k Kind, x, y float64) float64 {
 	switch k {
 	case Add:
@@ -297,8 +297,9 @@ func weighted(weight, t float64) float64 {
 	return weight * t
 }
 
-// quotient is the bound of r = x/y. A divisor beyond the range of where it is kept is infinity there, and the
-// quotient 0; one that may or may not be beyond it (an infinite bound) is at least half of what it should be.
+// quotient returns the bound of r = x/y. A divisor beyond the range of where it is kept is infinity there,
+// and the quotient 0; one that may or may not be beyond it (an infinite bound) is at least half of what it
+// should be.
 func quotient(x, y *step, r float64) float64 {
 	numerator, size := math.Abs(x.r)+x.t, math.Abs(y.r)
 	if numerator == 0 {
@@ -332,8 +333,7 @@ func moved(f func(float64) float64, x *step, r float64) float64 {
 	return math.Max(math.Abs(f(x.r+x.t)-r), math.Abs(f(x.r-x.t)-r))
 }
 
-// settled gives a bound its meaning at the ends of fp32's range, and adds what is lost where the rules store
-// the node.
+// settled settles a bound at the ends of fp32's range, and adds the loss where the rules store the node.
 func (b *Bounds) settled(s *step, t float64) float64 {
 	size := math.Abs(s.r)
 	switch {

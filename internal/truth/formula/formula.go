@@ -46,27 +46,27 @@ type Node struct {
 	Operands []*Node
 }
 
-// In is the input called name, exact as the kernel gets it.
+// In returns the input called name, exact as the kernel gets it.
 func In(name string) *Node { return &Node{Kind: Input, Name: name} }
 
-// C is a constant.
+// C returns a constant.
 func C(value float64) *Node { return &Node{Kind: Constant, Value: value} }
 
 func node(k Kind, operands ...*Node) *Node { return &Node{Kind: k, Operands: operands} }
 
-// Plus is n + m.
+// Plus returns n + m.
 func (n *Node) Plus(m *Node) *Node { return node(Add, n, m) }
 
-// Minus is n - m.
+// Minus returns n - m.
 func (n *Node) Minus(m *Node) *Node { return node(Sub, n, m) }
 
-// Times is n * m.
+// Times returns n * m.
 func (n *Node) Times(m *Node) *Node { return node(Mul, n, m) }
 
-// Over is n / m.
+// Over returns n / m.
 func (n *Node) Over(m *Node) *Node { return node(Div, n, m) }
 
-// Scaled is n times a constant, and n as it is where that is 1.
+// Scaled returns n times a constant, and n as it is where that is 1.
 func (n *Node) Scaled(by float64) *Node {
 	if by == 1 {
 		return n
@@ -74,36 +74,36 @@ func (n *Node) Scaled(by float64) *Node {
 	return n.Times(C(by))
 }
 
-// Neg is -n.
+// Neg returns -n.
 func (n *Node) Neg() *Node { return node(Neg, n) }
 
-// Exp is e^n.
+// Exp returns e^n.
 func (n *Node) Exp() *Node { return node(Exp, n) }
 
-// Erf is the error function of n.
+// Erf returns the error function of n.
 func (n *Node) Erf() *Node { return node(Erf, n) }
 
-// Tanh is the hyperbolic tangent of n.
+// Tanh returns the hyperbolic tangent of n.
 func (n *Node) Tanh() *Node { return node(Tanh, n) }
 
-// Sigmoid is 1/(1 + e^-n).
+// Sigmoid returns 1/(1 + e^-n).
 func (n *Node) Sigmoid() *Node { return C(1).Over(C(1).Plus(n.Neg().Exp())) }
 
-// Above is then where n > limit, and otherwise elsewhere, also where one of them is NaN. What is compared is
-// an input, a constant, or the negative of one: no rounding decides.
+// Above returns then where n > limit, and otherwise elsewhere, including where one of them is NaN. The
+// compared nodes are an input, a constant, or the negative of one: no rounding decides.
 func (n *Node) Above(limit, then, otherwise *Node) *Node {
 	return node(Above, n, limit, then, otherwise)
 }
 
-// AtMost is then where n <= limit, and otherwise elsewhere, also where one of them is NaN.
+// AtMost returns then where n <= limit, and otherwise elsewhere, also where one of them is NaN.
 func (n *Node) AtMost(limit, then, otherwise *Node) *Node {
 	return node(AtMost, n, limit, then, otherwise)
 }
 
-// Stored is n, which may be rounded to the dtype of the case there.
+// Stored returns n, which may be rounded to the dtype of the case there.
 func (n *Node) Stored() *Node { return node(Stored, n) }
 
-// String is the formula as one writes it, fully parenthesised.
+// String returns the formula as one writes it, fully parenthesised.
 func (n *Node) String() string {
 	switch n.Kind {
 	case Input:
@@ -142,8 +142,9 @@ func Operations(of ...*Node) []*Node {
 	return list
 }
 
-// Check says why a formula cannot be computed: a node of an unknown kind or with the wrong number of
-// operands, an input without a name or of another than the given names, a constant that is not finite.
+// Check returns an error that says why a formula cannot be computed: a node of an unknown kind or with the
+// wrong number of operands, an input without a name or not among the given names, a constant that is not
+// finite.
 func (n *Node) Check(inputs []string) error {
 	for _, m := range Operations(n) {
 		want := 1
@@ -182,7 +183,7 @@ func (n *Node) Chosen(x, y float64) int {
 	return 3
 }
 
-// Results are the nodes whose value a formula may have as it is: itself, and what it chooses from.
+// Results returns the nodes whose value a formula may have unchanged: itself, and those it chooses from.
 func (n *Node) Results() []*Node {
 	if !n.Chooses() {
 		return []*Node{n}

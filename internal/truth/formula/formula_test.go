@@ -39,7 +39,7 @@ var stated = map[string][]*formula.Node{
 	"cubic":       {x.Plus(c(0.044715).Times(x).Times(x).Times(x)).Times(c(math.Sqrt(2 / math.Pi))).Tanh()},
 }
 
-// samples are pairs of inputs a dtype has: ordinary numbers, small and large ones, both signs.
+// samples returns pairs of inputs a dtype has: ordinary numbers, small and large ones, both signs.
 func samples(d op.DType, n int) [][2]float64 {
 	r := rand.New(rand.NewPCG(7, 11))
 	draw := func() float64 {
@@ -307,7 +307,7 @@ func bounds(t *testing.T, forms []*formula.Node, rules formula.Rules) *formula.B
 	return b
 }
 
-// distance is |got - want|.
+// distance returns |got - want|.
 func distance(got float64, want *big.Float) float64 {
 	off, _ := bigNew().Sub(bigOf(got), want).Float64()
 	return math.Abs(off)

@@ -32,13 +32,13 @@ func RegisterCount(name string, o Counter) struct{} {
 	return struct{}{}
 }
 
-// GetCounter gives what a registered operator states.
+// GetCounter returns what a registered operator states.
 func GetCounter(name string) (Counter, bool) {
 	o, ok := counters[name]
 	return o, ok
 }
 
-// compute is the count, on all cores.
+// compute returns the count, on all cores.
 func (o Counter) compute(k *truth.Request) ([]judge.Target, error) {
 	inputs, out, err := tensors(k.Case)
 	if err != nil {

@@ -45,7 +45,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns what a registered operator states.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
@@ -59,7 +59,7 @@ func (o Operator) Keeps(result int64) float64 {
 	return o.Stored(result)
 }
 
-// compute is the truth of the output.
+// compute returns the truth of the output.
 func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 	inputs, out, err := tensors(k.Case)
 	if err != nil {
@@ -89,7 +89,7 @@ func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 	})}, nil
 }
 
-// tensors are the inputs and the output of a case.
+// tensors returns the inputs and the output of a case.
 func tensors(c op.Case) (in []op.TensorType, out op.TensorType, err error) {
 	o, err := catalog.Get(c.Op)
 	if err != nil {

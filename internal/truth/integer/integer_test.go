@@ -68,7 +68,7 @@ func TestFormsAgree(t *testing.T) {
 	})
 }
 
-// What is no input of the operator is refused.
+// TestRefused checks that invalid inputs of the operator are rejected.
 func TestRefused(t *testing.T) {
 	members(t, func(_ integer.Operator, c op.Case, in []tensor.Tensor) {
 		if _, err := truth.Of(c, integer.Contract, in[1:], nil); err == nil {

@@ -58,13 +58,13 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns what a registered operator states.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// Of is the map of a pass, with the tensor that it reads.
+// Of returns the map of a pass, with the tensor that it reads.
 func (o Operator) Of(pass op.Pass) (input string, from Map) {
 	if pass == op.Backward {
 		return "grad_" + o.Output, o.Back
@@ -72,7 +72,7 @@ func (o Operator) Of(pass op.Pass) (input string, from Map) {
 	return o.Input, o.From
 }
 
-// compute is the truth of a pass: the elements of one input at other places.
+// compute returns the truth of a pass: the elements of one input at other places.
 func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 	input, from := o.Of(k.Pass)
 	in, out, err := tensors(k.Case)
@@ -104,7 +104,7 @@ func wrongDType(input string, got, want op.DType) error {
 	return fmt.Errorf("%s is %v: want %v", input, got, want)
 }
 
-// tensors are the input and the output of a case's pass.
+// tensors returns the input and the output of a case's pass.
 func tensors(c op.Case) (in, out op.TensorType, err error) {
 	o, err := catalog.Get(c.Op)
 	if err != nil {
@@ -125,8 +125,8 @@ func tensors(c op.Case) (in, out op.TensorType, err error) {
 	return inputs[0], outputs[0], nil
 }
 
-// losses are the forward, times its upstream gradient, as a function of its input: the complex step proves
-// Back with From alone.
+// losses returns the forward, times its upstream gradient, as a function of its input: the complex step
+// proves Back with From alone.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	forward := k.Case
 	forward.Pass = op.Forward

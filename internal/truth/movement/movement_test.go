@@ -106,7 +106,7 @@ func TestTruthIsTheInput(t *testing.T) {
 	})
 }
 
-// What is no input of the operator is refused with a sentence.
+// TestRefused checks that invalid inputs of the operator are rejected with a sentence.
 func TestRefused(t *testing.T) {
 	members(t, func(o movement.Operator, spec *op.Spec, c op.Case) {
 		name, _ := o.Of(c.Pass)
@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// copiesAreInverse asks that the copies of every element of the input come from it, and that there are no
+// copiesAreInverse checks that the copies of every element of the input come from it, and that there are no
 // others.
 func copiesAreInverse(t *testing.T, o movement.Operator, c op.Case, in, out op.TensorType) {
 	t.Helper()
@@ -149,8 +149,8 @@ func copiesAreInverse(t *testing.T, o movement.Operator, c op.Case, in, out op.T
 	}
 }
 
-// sumsOfCopies asks that every element of the gradient is the sum over its copies, to fp64, with an allowance
-// where something is added.
+// sumsOfCopies checks that every element of the gradient is the sum over its copies, to fp64, with an
+// allowance where something is added.
 func sumsOfCopies(t *testing.T, o movement.Operator, c op.Case, in []tensor.Tensor) {
 	t.Helper()
 	got := truthtest.TruthFor(t, c, movement.Sums, in).Outputs[0]

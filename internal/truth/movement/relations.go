@@ -48,7 +48,7 @@ func nonEmpty(c op.Case) bool {
 	return !slices.ContainsFunc(c.Dims, func(d op.Dim) bool { return d.Value == 0 })
 }
 
-// changedAt is the element that changes: one in the last third.
+// changedAt returns the element that changes: one in the last third.
 func changedAt(elements int64) int64 { return elements - 1 - elements/3 }
 
 // changed has one element of an input become 3, or 4 where it is 3.
@@ -93,7 +93,7 @@ func changedThere(input string, from Map) func(*truth.Related, string) judge.Sta
 	}
 }
 
-// again gives the output as the input.
+// again returns the output as the input.
 func (o Operator) again(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	y := first.Get(o.Output)
 	y.Name = o.Input

@@ -76,7 +76,7 @@ func (s *fp32Sums) see(_ operand, f factors) {
 	}
 }
 
-// unread are the rows of the added tensor that hold a number that is not finite.
+// unread returns the rows of the added tensor that hold a number that is not finite.
 func (s *fp32Sums) unread() []int64 {
 	if !s.adds {
 		return nil
@@ -92,7 +92,7 @@ func (s *fp32Sums) unread() []int64 {
 	return rows
 }
 
-// plus is the added tensor's share of element (r, n).
+// plus returns the added tensor's share of element (r, n).
 func (s *fp32Sums) plus(r, n int64) float64 {
 	if !s.adds {
 		return 0
@@ -127,8 +127,8 @@ func (s *fp32Sums) element(a, b factors, r, n int64) element {
 	return e
 }
 
-// allowed is T of a sum of products whose magnitudes add up to size, each off by unit, of which product,
-// added and result are the magnitudes of alpha*ab, beta*c and R.
+// allowed returns T of a sum of products whose magnitudes add up to size, each off by unit; product, added
+// and result are the magnitudes of alpha*ab, beta*c and R.
 func (s *fp32Sums) allowed(unit, size, product, added, result float64) float64 {
 	t := math.Abs(s.Alpha) * truth.Weighted(size, unit)
 	if s.Alpha != 1 || s.adds {
@@ -188,8 +188,8 @@ type signedMatrix struct {
 //
 //	(|alpha|*u32*g(K) + 3*u32*|alpha|) * sum_k |a_k|*sum_j |b_jk| + 2*u32*sum_j |beta*c_j|
 //
-// which takes no element of the product, and in 16 bits what alignment says of subnormal operands. The sums
-// under the signs are off by (g(N)+g(K))*u64 of the same magnitudes.
+// which needs no element of the product, and in 16 bits the loss to subnormal operands (see alignment). The
+// sums under the signs are off by (g(N)+g(K))*u64 of the same magnitudes.
 func (s *fp32Sums) freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds {
 	f := &judge.Freivalds{
 		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
@@ -238,7 +238,7 @@ func (s *fp32Sums) signedMatrices(cols []int64, signs [][]float64) []signedMatri
 	return all
 }
 
-// signedSums are the sums of a row under the signs, and the bound of its sum_j T_j.
+// signedSums returns the sums of a row under the signs, and the bound of its sum_j T_j.
 func (s *fp32Sums) signedSums(a []float64, b signedMatrix, row int64, cols []int64, signs [][]float64) (
 	sums []float64, allowance float64,
 ) {

@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth"
 )
 
-// grouped is the truth of a product by groups: each is a product of its own, whose rows follow those of the
-// group before it in the output.
+// grouped returns the truth of a product by groups: each is a product of its own, whose rows follow those of
+// the group before it in the output.
 func (o Operator) grouped(k *truth.Request, p Product, output op.TensorType) (judge.Target, error) {
 	a, errA := operandOf(k, o.Scaling, p.A)
 	b, errB := operandOf(k, o.Scaling, p.B)
@@ -54,7 +54,7 @@ func (s *stack) add(m *multiplication) {
 
 func (s *stack) rows() int64 { return s.starts[len(s.starts)-1] }
 
-// target is the truth of all of them, whole or by sample.
+// target returns the truth of all of them, whole or by sample.
 func (s *stack) target(k *truth.Request, output op.TensorType) judge.Target {
 	chosen := partOf(k.Sample, s.rows(), s.cols, func() (rows, cols []int64) {
 		if k.Distribution != "non_finite" {
@@ -143,7 +143,7 @@ func groupsOf(a, b operand, offsets []float64) ([]group, error) {
 	return groups, nil
 }
 
-// cut is a part of a matrix without scales: some of its rows (dim 0), or of what is summed (dim 1).
+// cut returns a part of a matrix without scales: some of its rows (dim 0), or of what is summed (dim 1).
 func (o operand) cut(dim int, from, to int64) operand {
 	t := o.matrix
 	t.Shape = slices.Clone(t.Shape)
@@ -151,7 +151,7 @@ func (o operand) cut(dim int, from, to int64) operand {
 	return o.with(t)
 }
 
-// ofBatch is one matrix of a batch without scales.
+// ofBatch returns one matrix of a batch without scales.
 func (o operand) ofBatch(i int64) operand {
 	t := o.matrix
 	t.Offset += i * t.Stride[0]
@@ -164,7 +164,7 @@ func (o operand) with(t tensor.Tensor) operand {
 	return o
 }
 
-// groupedLoss is the sum of the elements of a product by groups, each times its weight: plain loops over
+// groupedLoss returns the sum of the elements of a product by groups, each times its weight: plain loops over
 // complex numbers. The second operand is a matrix for each group.
 func groupedLoss(a, b elements, offsets, weight []float64) complex128 {
 	total := complex128(0)

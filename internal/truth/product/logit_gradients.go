@@ -20,7 +20,7 @@ type Gradient struct {
 // fewRows: their rounding errors, which all elements of a gradient share, are no statistic.
 const fewRows = 16
 
-// Gradients are those of both operands: of X it is dz W, of W it is dz^T X.
+// Gradients returns the gradients of both operands: of X it is dz W, of W it is dz^T X.
 func (l *Logits) Gradients(of []Gradient) []judge.Target {
 	rows, columns := l.k.Sample.Choose(l.Rows), l.k.Sample.Columns().Choose(l.Classes)
 	dim := int64(l.dim)
@@ -50,8 +50,8 @@ func (l *Logits) Gradients(of []Gradient) []judge.Target {
 	return l.orNaN(of, ofX, ofW)
 }
 
-// orNaN are both gradients where rows that are left out meet NaN or an infinity: what such a row has and adds
-// is 0, or NaN as 0 times what it meets.
+// orNaN returns both gradients where rows that are left out meet NaN or an infinity: such a row has and adds
+// 0, or NaN as 0 times what it meets.
 func (l *Logits) orNaN(of []Gradient, ofX, ofW judge.Target) []judge.Target {
 	left := func(row int) bool { return of[row].Left }
 	if l.k.Distribution != "non_finite" || !l.nonFinite(left) {
@@ -73,7 +73,7 @@ func (l *Logits) orNaN(of []Gradient, ofX, ofW judge.Target) []judge.Target {
 	return []judge.Target{truth.Either(ofX, others(ofX, left)), truth.Either(ofW, others(ofW, every))}
 }
 
-// gradient is dz of a row and a class, with the allowance
+// gradient returns dz of a row and a class, with the allowance
 //
 //	|w|*(p*(exp(e) - 1) + 4*u32*(p + q) + 2^-126)      e of the logit and of lse, + u32*(2*|z - lse| + 10)
 //

@@ -26,7 +26,7 @@ type Logits struct {
 	hidden, weight string
 }
 
-// LogitsOf are those of two inputs [rows, dim] and [classes, dim].
+// LogitsOf returns the logits of two inputs [rows, dim] and [classes, dim].
 func LogitsOf(k *truth.Request, hidden, weight string) (*Logits, error) {
 	x, err := k.Rank(hidden, 2)
 	w, errW := k.Rank(weight, 2)
@@ -81,12 +81,12 @@ func (l *Logits) nonFinite(chosen func(row int) bool) bool {
 // Number is one with its allowances, and as the contract gives it.
 type Number struct{ R, T, TFP32, Sim float64 }
 
-// Put makes it element i of an output.
+// Put sets element i of an output to the number.
 func (n Number) Put(t judge.Target, i int64) {
 	t.R[i], t.T[i], t.TFP32[i], t.Sim[i] = n.R, n.T, n.TFP32, tensor.Round(t.DType, n.Sim, false)
 }
 
-// At is the logit of a row and a class, with the allowance
+// At returns the logit of a row and a class, with the allowance
 //
 //	e = u32*g(D)*sum |x*w| + (D+1)*2^-149, then + u*(|z| + e) + eta where it may be stored
 //
@@ -126,7 +126,7 @@ type Row struct {
 	LSE      Number
 }
 
-// NewRow is room for one.
+// NewRow makes room for one row.
 func (l *Logits) NewRow() *Row { return &Row{Z: make([]Number, l.Classes)} }
 
 // Fill computes a row. With p = exp(z - lse) the allowance of lse is
@@ -165,7 +165,7 @@ func (r *Row) moved(e func(Number) float64) float64 {
 	}))
 }
 
-// Loss is lse - z of a class, with the allowances of both and
+// Loss returns lse - z of a class, with the allowances of both and
 //
 //	u32*(g(V) + 8 + 2*|m| + 6*|lse| + 4*|z|)
 func (l *Logits) Loss(r *Row, class int) Number {
@@ -177,7 +177,7 @@ func (l *Logits) Loss(r *Row, class int) Number {
 	}
 }
 
-// Saved is a row's lse as a forward saves it in fp32.
+// Saved returns a row's lse as a forward saves it in fp32.
 func (r *Row) Saved() Number {
 	lost := judge.U32 * math.Abs(r.LSE.R)
 	return Number{r.LSE.R, r.LSE.T + lost, r.LSE.TFP32 + lost, tensor.Round(op.FP32, r.LSE.Sim, false)}

@@ -20,9 +20,9 @@ type part struct {
 	seed       uint64
 }
 
-// choosePart takes rows and columns of a product by sample, each as Sample.Choose does, and those that hold a
-// number that is not finite, which no sum of random signs can cover. Of a product with a vector it takes all:
-// sums that cover its one column would cost as much.
+// choosePart chooses rows and columns of a product by sample, each as Sample.Choose does, and those with a
+// number that is not finite, which no sum of random signs can cover. For a product with a vector it chooses
+// all: sums that cover its one column would cost as much.
 func (m *multiplication) choosePart(k *truth.Request) part {
 	rows, cols := m.a.all(), m.b.rows
 	if m.b.vector {
@@ -45,7 +45,7 @@ func (m *multiplication) unfit() (rows, cols []int64) {
 	return truth.Union(m.a.notFinite(), m.sums.unread()), cols
 }
 
-// partOf takes rows and columns by sample, and those that are unfit for sums.
+// partOf chooses rows and columns by sample, and those that are unfit for sums.
 func partOf(sample *truth.Sample, rows, cols int64, unfit func() (rows, cols []int64)) part {
 	p := part{rows: sample.Choose(rows), cols: sample.Columns().Choose(cols)}
 	whole := p.rows == nil && p.cols == nil
@@ -91,7 +91,7 @@ func (p *part) list(rows, cols int64) {
 	}
 }
 
-// within is the part of some rows, which are counted from the first of them.
+// within returns the part of some rows, which are counted from the first of them.
 func (p part) within(first, end int64) part {
 	from, _ := slices.BinarySearch(p.rows, first)
 	to, _ := slices.BinarySearch(p.rows, end)
@@ -103,7 +103,7 @@ func (p part) within(first, end int64) part {
 	return p
 }
 
-// ofMatrix are the chosen rows of one matrix of the batch, of so many rows: from the first one up to an end.
+// ofMatrix returns the range of the chosen rows of one matrix of the batch, each of rows rows.
 func (p part) ofMatrix(matrix, rows int64) (first, end int) {
 	first, _ = slices.BinarySearch(p.rows, matrix*rows)
 	end, _ = slices.BinarySearch(p.rows, (matrix+1)*rows)
@@ -156,7 +156,7 @@ func (m *multiplication) put(c judge.Target, at int64, a, b factors, r, n int64)
 	return m.integers && m.sums.exact(a, b, r, n)
 }
 
-// elementAt is R and T of one element; the column is one of its row's matrix.
+// elementAt returns R and T of one element; the column is one of its row's matrix.
 func (m *multiplication) elementAt(row, col int64) (r, t float64) {
 	n := row/m.a.rows*m.b.rows + col
 	e := m.sums.element(m.row(m.a, m.newRow(), row), m.row(m.b, m.newRow(), n), row, n)

@@ -79,13 +79,13 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns what a registered operator states.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// Products are those of a pass under the attributes of a case.
+// Products returns the products of a pass under the attributes of a case.
 func (o Operator) Products(pass op.Pass, attributes op.Attrs) []Product {
 	if pass == op.Backward {
 		return o.Backward(attributes)
@@ -93,7 +93,7 @@ func (o Operator) Products(pass op.Pass, attributes op.Attrs) []Product {
 	return o.Forward(attributes)
 }
 
-// compute is the truth of the outputs of a pass.
+// compute returns the truth of the outputs of a pass.
 func (o Operator) compute(products func(op.Attrs) []Product) truth.Function {
 	return func(k *truth.Request) ([]judge.Target, error) {
 		spec, err := catalog.Get(k.Op)
@@ -184,7 +184,7 @@ func (o Operator) multiplicationOf(k *truth.Request, p Product, out op.DType) (*
 	return m, err
 }
 
-// target is the truth of the product, whole or by sample.
+// target returns the truth of the product, whole or by sample.
 func (m *multiplication) target(k *truth.Request, output op.TensorType) judge.Target {
 	chosen := m.choosePart(k)
 	c := k.TargetAt(output.Name, m.out, output.Shape, chosen.index)

@@ -45,7 +45,7 @@ func (o Operator) relations() []truth.Relation {
 	return all
 }
 
-// linear is the input that the operand is doubled by: its scale, or itself.
+// linear returns the input that the operand is doubled by: its scale, or itself.
 func (f Factor) linear() string {
 	if f.Scale != "" {
 		return f.Scale
@@ -93,8 +93,8 @@ func (o Operator) forwardRelations(p Product) []truth.Relation {
 	}
 }
 
-// backwardRelations are those of the gradients of two operands: each is a product of the upstream gradient
-// and the other operand.
+// backwardRelations returns the relations of the gradients of two operands: each is a product of the upstream
+// gradient and the other operand.
 func (o Operator) backwardRelations(ofA, ofB Product) []truth.Relation {
 	other := ofA.B
 	if slices.Contains(o.Upstream, other.Tensor) {
@@ -145,8 +145,8 @@ func (o Operator) reversed(p Product) func(op.Case, truth.Inputs) (op.Case, []te
 	}
 }
 
-// reversal is the position with the rows of each matrix the other way round, of tensors whose operand has so
-// many dims: of three the first is the batch.
+// reversal returns the position with the rows of each matrix the other way round, of tensors whose operand
+// has so many dims: of three the first is the batch.
 func reversal(shape []int64, rank int) func(i int64) int64 {
 	rows, perRow := shape[0], int64(1)
 	rest := shape[1:]

@@ -36,13 +36,13 @@ func NumbersOf(t tensor.Tensor) Numbers {
 	return f
 }
 
-// Ones is the factor of a plain sum.
+// Ones returns the factor of a plain sum.
 func Ones(n int) Numbers {
 	ones := slices.Repeat([]float64{1}, n)
 	return Numbers{Values: ones, sizes: ones}
 }
 
-// orSizes are the magnitudes where there is nothing else.
+// orSizes returns x, or the magnitudes where x is nil.
 func (f Numbers) orSizes(x []float64) []float64 {
 	if x == nil {
 		return f.sizes
@@ -66,8 +66,8 @@ type Rows struct {
 //	T = u32*g(K)*sum|a*b| + K*the smallest subnormal
 //
 // the addend being one of the terms. In 16 bits 17*u32*sum |a|*|b| of the products with a subnormal factor,
-// which counts as the smallest normal number, goes on top: what tensor cores lose to it. Whole numbers whose
-// sums fp32 has exactly must be exact.
+// which counts as the smallest normal number, is added: the loss of tensor cores to it. Sums of integers that
+// fp32 represents exactly must be exact.
 func (s Rows) Target(k *truth.Request, name string, d op.DType, shape []int64) judge.Target {
 	cols, rows := shape[len(shape)-1], int64(1)
 	for _, n := range shape[:len(shape)-1] {

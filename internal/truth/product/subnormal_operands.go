@@ -35,7 +35,7 @@ func alignmentOf(a, b operand) alignment {
 // subnormal reports whether tensor cores align v by a larger number than itself.
 func (x alignment) subnormal(v float64) bool { return v != 0 && math.Abs(v) < x.smallest }
 
-// aligned is the magnitude that tensor cores align v by.
+// aligned returns the magnitude that tensor cores align v by.
 func (x alignment) aligned(v float64) float64 {
 	if x.subnormal(v) {
 		return x.smallest
@@ -92,7 +92,7 @@ func (x alignment) countLows(m signedMatrix, values []float64, first int64) {
 	}
 }
 
-// signedLoss is the sum of lost over the columns of a matrix that are covered, at most.
+// signedLoss returns an upper bound for the sum of lost over the covered columns of a matrix.
 func (x alignment) signedLoss(a []float64, b signedMatrix) float64 {
 	if x.smallest == 0 {
 		return 0

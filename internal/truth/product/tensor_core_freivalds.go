@@ -61,7 +61,7 @@ func (g *tensorCore) freivalds(m *multiplication, seed uint64, rows, cols []int6
 	return f
 }
 
-// columnNorms are the Euclidean norms of columns of the product's second factor: of scaled rows of the
+// columnNorms returns the Euclidean norms of columns of the product's second factor: of scaled rows of the
 // operand.
 func (g *tensorCore) columnNorms(m *multiplication, cols []int64) []float64 {
 	norms := make([]float64, len(cols))
@@ -113,8 +113,8 @@ func (g *tensorCore) signedBlock(m *multiplication, block int64, cols []int64, w
 	return s
 }
 
-// signedSums are a's sums under the signs, and the bound of its sum_j T_j over n columns, whose weights add
-// up to weight.
+// signedSums returns a's sums under the signs, and the bound of its sum_j T_j over n columns, whose weights
+// add up to weight.
 func (g *tensorCore) signedSums(a factors, blocks []signedBlock, n int64, weight float64) (sums []float64,
 	allowance float64,
 ) {

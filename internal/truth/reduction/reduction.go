@@ -49,13 +49,13 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns what a registered operator states.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// forward is the sum: R and the companions are added up in rows of truth.FlatRow elements, and these
+// forward computes the sum: R and the companions are added up in rows of truth.FlatRow elements, and these
 // pairwise, so that the bits do not depend on the number of cores.
 func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	names, err := elementwise.Inputs(k.Case)
@@ -154,7 +154,7 @@ func (r *room) row(n int) truth.Row {
 	return truth.Row{R: r.values[0][:n], T: r.values[1][:n], TFP32: r.values[2][:n], Sim: r.values[3][:n]}
 }
 
-// backward gives the gradients, which have the shape of the first input.
+// backward returns the gradients, which have the shape of the first input.
 func (o Operator) backward(k *truth.Request) ([]judge.Target, error) {
 	names, err := elementwise.Inputs(k.Case)
 	if err != nil {
@@ -181,7 +181,7 @@ func (o Operator) backward(k *truth.Request) ([]judge.Target, error) {
 	return targets, nil
 }
 
-// losses are the sum times its upstream gradient, as a function of each input that has a gradient.
+// losses returns the sum times its upstream gradient, as a function of each input that has a gradient.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	names, err := elementwise.Inputs(op.Case{Op: k.Op, Pass: op.Forward})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// caseOf is a case of the one operator that adds up its input as it is.
+// caseOf returns a case of the one operator that adds up its input as it is.
 func caseOf(t *testing.T, pass op.Pass, d op.DType, n int64, distribution string) (op.Case, []tensor.Tensor) {
 	t.Helper()
 	for _, o := range truth.All() {
@@ -34,7 +34,7 @@ func caseOf(t *testing.T, pass op.Pass, d op.DType, n int64, distribution string
 	return op.Case{}, nil
 }
 
-// exactSum is the sum to 300 bits, and that of the magnitudes and squares.
+// exactSum returns the sum to 300 bits, and that of the magnitudes and squares.
 func exactSum(x []float64) (sum, abs, square float64) {
 	total := new(big.Float).SetPrec(300)
 	for _, v := range x {

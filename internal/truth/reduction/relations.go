@@ -61,7 +61,7 @@ func (o Operator) reversed(c op.Case, first truth.Inputs) (op.Case, []tensor.Ten
 	return c, turned
 }
 
-// swapped gives each of two inputs the other's values.
+// swapped swaps the values of the two inputs.
 func (o Operator) swapped(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	var in []tensor.Tensor
 	for _, t := range first {

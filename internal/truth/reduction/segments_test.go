@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// segmentsOf is a case of the operator that adds up segments as they are.
+// segmentsOf returns a case of the operator that adds up segments as they are.
 func segmentsOf(t *testing.T, values, offsets []float64) (op.Case, []tensor.Tensor) {
 	t.Helper()
 	for _, o := range truth.All() {

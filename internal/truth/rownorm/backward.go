@@ -135,7 +135,7 @@ func (b *gradients) readFrom(into, room []float64, r, first int64) []float64 {
 	return into
 }
 
-// gradRows is the gradient of x, and of residual: it is the same.
+// gradRows returns the gradient of x, and of residual: it is the same.
 func (b *gradients) gradRows(k *truth.Request, name string, x tensor.Tensor, chosen []int64) judge.Target {
 	t := rowTarget(k, b.st, name, x.DType, x.Shape, chosen)
 	truth.FillRows(k, t, chosen, b.in.Memory(6), func(own [][]float64, _, r int64, out truth.Row) {

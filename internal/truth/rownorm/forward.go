@@ -53,7 +53,7 @@ func sum(in truth.RowInputs, own [][]float64, r int64) []float64 {
 	return own[0]
 }
 
-// rowTarget is an output of rows, before which a contract may store values low.
+// rowTarget returns an output of rows, before which a contract may store values low.
 func rowTarget(k *truth.Request, st storage, name string, d op.DType, shape, chosen []int64) judge.Target {
 	if st.low() {
 		return k.RowTarget(name, d, shape, chosen)
@@ -136,7 +136,7 @@ func (f *forwardPass) statistics(k *truth.Request, rows int64, chosen []int64) [
 	return targets
 }
 
-// fillRow is y = xhat*weight + bias with
+// fillRow computes y = xhat*weight + bias with
 //
 //	T = |w|*rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |w*xhat|*(rho/2 + 6*u32) + 4*u32*(|w*xhat| + |bias|)
 //
@@ -169,8 +169,8 @@ func (f *forwardPass) fillRow(out truth.Row, i int64, x, scratch, weight, bias [
 	truth.RoundRow(out.Sim, out.Sim, d)
 }
 
-// sums is the output h = s: one sum in fp32, rounded once more where h is stored lower, and where fp32 does
-// not have it twice. Without a residual it has no element.
+// sums returns the output h = s: one sum in fp32, rounded once more where h is stored lower, and where fp32
+// does not hold the sum exactly twice. Without a residual it has no element.
 func (f *forwardPass) sums(k *truth.Request, x tensor.Tensor, chosen []int64) judge.Target {
 	if !f.o.Adds(k.Case) {
 		return k.Target("h", x.DType, []int64{0, x.Shape[1]}, nil)

@@ -76,8 +76,8 @@ func (o Operator) momentName() string {
 	return "what each row is normalised to has mean square v/(v+eps)"
 }
 
-// normalisedRows are (y - bias) / weight of every element with what it may be off; where a weight is 0
-// nothing of the element is left, and it is what the input says.
+// normalisedRows returns (y - bias) / weight of every element with its possible error; where a weight is 0
+// nothing of the element is left, and the input determines it.
 func (o Operator) normalisedRows(a *truth.Related, output string) (xhat, off func(i int64) float64,
 	v []float64,
 ) {

@@ -42,7 +42,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns what a registered operator states.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
@@ -51,7 +51,7 @@ func Get(name string) (Operator, bool) {
 // Adds reports whether a case has a residual.
 func (o Operator) Adds(c op.Case) bool { return o.Residual && c.Attrs.Number("add") != 0 }
 
-// Rows are the inputs of the forward that have rows in a case.
+// Rows returns the inputs of the forward that have rows in a case.
 func (o Operator) Rows(c op.Case) []string {
 	if o.Adds(c) {
 		return []string{"x", "residual"}
@@ -59,7 +59,7 @@ func (o Operator) Rows(c op.Case) []string {
 	return []string{"x"}
 }
 
-// Parameters are the inputs of the forward that have one value a column.
+// Parameters returns the inputs of the forward that have one value a column.
 func (o Operator) Parameters() []string {
 	if o.Bias {
 		return []string{"weight", "bias"}
@@ -67,7 +67,7 @@ func (o Operator) Parameters() []string {
 	return []string{"weight"}
 }
 
-// Statistics are the outputs of the forward with one value a row.
+// Statistics returns the outputs of the forward with one value a row.
 func (o Operator) Statistics() []string {
 	if o.Centred {
 		return []string{"mean", "rstd"}
@@ -75,7 +75,7 @@ func (o Operator) Statistics() []string {
 	return []string{"rstd"}
 }
 
-// Upstream are the upstream gradients that have elements in a case.
+// Upstream returns the upstream gradients that have elements in a case.
 func (o Operator) Upstream(c op.Case) []string {
 	if o.Adds(c) {
 		return []string{"grad_y", "grad_h"}
@@ -83,7 +83,7 @@ func (o Operator) Upstream(c op.Case) []string {
 	return []string{"grad_y"}
 }
 
-// Gradients are the outputs of the backward that have elements in a case, in the order of the spec.
+// Gradients returns the outputs of the backward that have elements in a case, in the order of the spec.
 func (o Operator) Gradients(c op.Case) []string {
 	var all []string
 	for _, name := range append(o.Rows(c), o.Parameters()...) {

@@ -56,10 +56,10 @@ func (st storage) storedSums(to, from []float64) []float64 {
 	return to
 }
 
-// storedSum is storedSums of one value, and of one of the gradient of s.
+// storedSum is storedSums for one value, and for one of the gradient of s.
 func (st storage) storedSum(v float64) float64 { return st.stored(v, st.sums) }
 
-// storedNormal is an xhat as the simulated contract goes on with it, and a product with one.
+// storedNormal returns an xhat as the simulated contract goes on with it, and a product with one.
 func (st storage) storedNormal(v float64) float64 { return st.stored(v, st.normalised) }
 
 func (st storage) stored(v float64, low bool) float64 {
@@ -69,8 +69,8 @@ func (st storage) stored(v float64, low bool) float64 {
 	return tensor.Round(st.dtype, v, false)
 }
 
-// drift is the relative error of rstd where every s may be off by d(s): the mean of squares then moves by at
-// most mean((2|s| + d)*d), p relative to variance + eps, and 1/sqrt(1-p) - 1 <= p/2*(1+p) for p <= 1/2.
+// drift returns the relative error of rstd where every s may be off by d(s): the mean of squares then moves
+// by at most mean((2|s| + d)*d), p relative to variance + eps, and 1/sqrt(1-p) - 1 <= p/2*(1+p) for p <= 1/2.
 func (st storage) drift(s *moments, x, scratch []float64, eps float64) float64 {
 	if !st.sums || math.IsInf(s.variance, 1) {
 		return 0

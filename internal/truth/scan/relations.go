@@ -27,7 +27,7 @@ func (o Operator) relations() []truth.Relation {
 	return all
 }
 
-// firstHalf is the case of the first half of the elements.
+// firstHalf returns the case of the first half of the elements.
 func (o Operator) firstHalf(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	n := c.Dims.Get("n") / 2
 	var half []tensor.Tensor

@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// caseOf is a case of the one operator that scans its input as it is.
+// caseOf returns a case of the one operator that scans its input as it is.
 func caseOf(t *testing.T, d op.DType, n int64, distribution, exclusive string) (op.Case, []tensor.Tensor) {
 	t.Helper()
 	for _, o := range truth.All() {
@@ -33,7 +33,7 @@ func caseOf(t *testing.T, d op.DType, n int64, distribution, exclusive string) (
 	return op.Case{}, nil
 }
 
-// TestRunningSums: R is the sum of every prefix and T that of a sum of so many terms; the first output is
+// TestRunningSums: R is the sum of every prefix and T that of a sum of as many terms; the first output is
 // exact, and so is every sum of small integers.
 func TestRunningSums(t *testing.T) {
 	for _, exclusive := range []string{"false", "true"} {

@@ -41,7 +41,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns what a registered operator states.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
@@ -60,7 +60,7 @@ func Better(a, b float64) int {
 	return cmp.Compare(b, a)
 }
 
-// Best gives the columns of the k best elements of a row, the best first, of equal ones the first.
+// Best returns the columns of the k best elements of a row, the best first, of equal ones the first.
 func (o Operator) Best(row []float64, k int) []float64 {
 	type candidate struct {
 		score float64
@@ -78,8 +78,8 @@ func (o Operator) Best(row []float64, k int) []float64 {
 	return best
 }
 
-// forward is the truth of the places under the simulated contract's choice, the first of equal elements, and
-// that of the values under the kernel's.
+// forward returns the truth of the places under the simulated contract's choice, the first of equal elements,
+// and that of the values under the kernel's.
 func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	x, err := k.Rank(o.From, 2)
 	if err != nil {
@@ -129,7 +129,7 @@ func (o Operator) fill(places, values judge.Target, x tensor.Tensor, chosen []in
 	})
 }
 
-// rules are the places with their rule, and the values with what they follow from.
+// rules returns the places with their rule, and the values with what they follow from.
 func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Target, judge.Target) {
 	places.Independent, values.Independent = false, false
 	places.Choice = &judge.Choice{
@@ -168,7 +168,7 @@ func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Tar
 	return places, values
 }
 
-// position is the row-major position of a judged element.
+// position returns the row-major position of a judged element.
 func position(t judge.Target, i int) int64 {
 	if t.Index != nil {
 		return t.Index[i]

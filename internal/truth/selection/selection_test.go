@@ -44,7 +44,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// oneRow is the truth of one row of a member, and the outputs by name.
+// oneRow returns the truth of one row of a member, and the outputs by name.
 func oneRow(t *testing.T, name string, o selection.Operator, k string, row []float64) judge.Truth {
 	t.Helper()
 	spec, err := truth.Get(name)

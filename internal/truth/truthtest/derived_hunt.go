@@ -106,7 +106,8 @@ func (h *derivedHunt) cannotMatter(q asked.Question) bool {
 	return false
 }
 
-// aboutOf names what several mistakes have in common that must matter: the attribute, or one mistake alone.
+// aboutOf returns the name of what several mistakes share and must matter: the attribute, or one mistake
+// alone.
 func aboutOf(q asked.Question) string {
 	if q.Kind == asked.Attribute {
 		return q.Subject
@@ -132,7 +133,7 @@ func (h *derivedHunt) look(d *derived) {
 	}
 }
 
-// casesAt are the cases of a level, the cheap ones first.
+// casesAt returns the cases of a level, the cheap ones first.
 func casesAt(t *testing.T, spec *op.Spec, pass op.Pass, dtype string, level op.Level) []op.Case {
 	t.Helper()
 	plan, err := spec.Expand(op.Options{Level: level, Passes: []op.Pass{pass}, DTypes: []string{dtype}})

@@ -59,7 +59,7 @@ func Sum32(order int, n int, f func(i int) float64) float64 {
 	return float64(pairwise(0, n))
 }
 
-// SumLow adds one after the other in an accumulator of a low precision.
+// SumLow adds in sequence in an accumulator of low precision.
 func SumLow(d op.DType, n int, f func(i int) float64) float64 {
 	s := 0.0
 	for i := range n {
@@ -80,7 +80,7 @@ type Arithmetic struct {
 	Bug   string // the planted bug; "" is the right kernel
 }
 
-// Fast is the result of a fast function, in fp32. The noise depends on the value alone.
+// Fast returns the result of a fast function, in fp32. The noise depends on the value alone.
 func (a Arithmetic) Fast(x float64) float64 {
 	if a.Noisy {
 		h := math.Float64bits(x) * 0x9E3779B97F4A7C15
@@ -89,7 +89,7 @@ func (a Arithmetic) Fast(x float64) float64 {
 	return F32(x)
 }
 
-// Exp is e^x by the exponential of base 2, as a GPU computes it.
+// Exp returns e^x by the exponential of base 2, as a GPU computes it.
 func (a Arithmetic) Exp(x float64) float64 { return a.Fast(math.Exp2(F32(x * math.Log2E))) }
 
 // Sum adds in the kernel's order.
@@ -115,7 +115,7 @@ const (
 	Warp   = 32
 )
 
-// RoundedTo are values rounded to a dtype.
+// RoundedTo returns values rounded to a dtype.
 func RoundedTo(d op.DType, x []float64) []float64 {
 	y := make([]float64, len(x))
 	truth.RoundRow(y, x, d)
@@ -156,7 +156,7 @@ var RowVariants = []Arithmetic{
 	{Order: InLanes, Noisy: true},
 }
 
-// Softmax32 is softmax as a kernel computes it, all in fp32.
+// Softmax32 computes softmax as a kernel does, all in fp32.
 func Softmax32(order int, x []float64) []float64 {
 	m := math.Inf(-1)
 	for _, v := range x {

@@ -114,7 +114,7 @@ func costInputs(t testing.TB, o *truth.Operator, c op.Case) []tensor.Tensor {
 	return in
 }
 
-// Cheapest is the processor time of some work, the least of several runs.
+// Cheapest returns the processor time of some work, the least of several runs.
 func Cheapest(b *testing.B, work func()) time.Duration {
 	best := time.Duration(math.MaxInt64)
 	for range 9 {
@@ -168,7 +168,7 @@ type InputsByName map[string]tensor.Tensor
 // Row decodes row r of an input.
 func (in InputsByName) Row(into []float64, name string, r int64) { in[name].DecodeRow(into, r, 0) }
 
-// Buffers is working memory of one core: rows of one length.
+// Buffers returns working memory of one core: rows of one length.
 func Buffers(n int, cols int64) func() [][]float64 { return truth.RowInputs{Cols: cols}.Memory(n) }
 
 // BenchmarkTruth measures R, T, TFP32 and Sim of a case together.

@@ -26,7 +26,7 @@ func NormalTensor(r *rand.Rand, name string, d op.DType, mean, sigma float64, sh
 	return t
 }
 
-// Literal is a tensor of given values.
+// Literal returns a tensor of given values.
 func Literal(name string, d op.DType, values []float64, shape ...int64) tensor.Tensor {
 	t := tensor.New(name, d, shape)
 	t.SetFloat64s(values)

@@ -77,13 +77,14 @@ type Prepared struct {
 	cost     int64
 }
 
-// Matrix gives an input with its rows and columns.
+// Matrix returns an input with its rows and columns.
 func (p *Prepared) Matrix(name string) (x []float64, rows, cols int) {
 	s := p.In[name].Shape
 	return p.V[name], int(s[0]), int(s[1])
 }
 
-// Low is the low precision a careless kernel would use: the case's own 16-bit dtype, bf16 for the others.
+// Low returns the low precision a careless kernel would use: the case's own 16-bit dtype, bf16 for the
+// others.
 func (p *Prepared) Low() op.DType {
 	if p.DType == "fp16" {
 		return op.FP16
@@ -100,9 +101,9 @@ func (m Mutant) openIn(s *op.Spec, cases []op.Case) bool {
 	})
 }
 
-// chosenCases are those of a suite's cases that a run scores. The fast tier takes one dtype, the first under
-// which every mutant differs from the right kernel; where there is none, as many as it takes for each mutant
-// to differ under one. Fresh seeds and the peers' score are for all.
+// chosenCases returns the cases of a suite that a run scores. The fast tier takes one dtype, the first under
+// which every mutant differs from the right kernel; where there is none, as many as each mutant needs to
+// differ under one. Fresh seeds and the peers' score take all.
 func chosenCases(t *testing.T, s Suite, spec *op.Spec, all []op.Case) []op.Case {
 	t.Helper()
 	if os.Getenv(seedsVariable) != "" || peersAreScored() {
@@ -178,7 +179,7 @@ func PrepareCase(t *testing.T, s Suite, spec *op.Spec, c op.Case, seed uint64) *
 	return p
 }
 
-// planOutputs asks for every output of the pass.
+// planOutputs plans every output of the pass.
 func (p *Prepared) planOutputs(spec *op.Spec) {
 	for _, o := range p.Truth.Outputs {
 		output, _ := spec.Output(o.Name)
@@ -214,7 +215,7 @@ func (p *Prepared) Launch(values [][]float64, poison string) judge.Launch {
 	return l
 }
 
-// Judged gives the verdicts on values under the operator's default contract, and the first launch's bytes.
+// Judged returns the verdicts on values under the operator's default contract, and the first launch's bytes.
 func (p *Prepared) Judged(values [][]float64) ([]judge.Verdict, []judge.Returned) {
 	a, b := p.Launch(values, "a"), p.Launch(values, "b")
 	truth := func(string) (judge.Truth, error) { return p.Truth, nil }
@@ -278,7 +279,7 @@ func hunt(s Suite, m Mutant, cases []*Prepared) fate {
 	return f
 }
 
-// friendly scores judge and fixed tolerances on one case alone: for each group the largest of plainly normal
+// friendly scores judge and fixed tolerances on a single case: for each group the largest of plainly normal
 // data.
 func (f *fate) friendly(cases []*Prepared, equivalent map[Group]bool) {
 	chosen := map[Group]*Prepared{}
@@ -352,7 +353,7 @@ func (f *fate) killed(rule int, p *Prepared, killed bool) {
 	}
 }
 
-// name says which mutant it is.
+// name returns the name of the mutant.
 func (f *fate) name() string {
 	return fmt.Sprintf("%s %s %d, %s", f.suite.Op, f.suite.Pass, f.mutant.Number, f.mutant.Name)
 }

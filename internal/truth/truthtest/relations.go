@@ -42,7 +42,7 @@ func Follow(t *testing.T, contract string, r truth.Relation, c op.Case, given tr
 	return calls
 }
 
-// Spoilt is the calls with other values in an output of the last.
+// Spoilt returns the calls with other values in an output of the last.
 func Spoilt(calls []truth.Call, output string, value func(i int, y float64) float64) []truth.Call {
 	calls = slices.Clone(calls)
 	last := &calls[len(calls)-1]
@@ -57,7 +57,7 @@ func Spoilt(calls []truth.Call, output string, value func(i int, y float64) floa
 	return calls
 }
 
-// Holds says of every output of a relation whether it is accepted.
+// Holds returns, for every output of a relation, its result.
 func Holds(r truth.Relation, contract string, calls []truth.Call) map[string]judge.Relation {
 	all := map[string]judge.Relation{}
 	for _, held := range r.Hold(contract, calls, nil) {

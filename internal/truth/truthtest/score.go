@@ -147,8 +147,8 @@ func complete(t *testing.T, suites []Suite) {
 
 const seedsVariable = "TRIAD_MUTATION_SEEDS"
 
-// Seeds are the seeds of the run: the tuning seed, or fresh ones, which are printed so that a run can
-// be repeated from TRIAD_MUTATION_FIRST.
+// Seeds returns the seeds of the run: the tuning seed, or fresh ones, which are printed so that a run can be
+// repeated from TRIAD_MUTATION_FIRST.
 func Seeds(t *testing.T) []uint64 {
 	text := os.Getenv(seedsVariable)
 	if text == "" {

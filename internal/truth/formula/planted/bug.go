@@ -18,8 +18,8 @@ type Bug struct {
 	Right func(d op.DType) string
 }
 
-// TermBugs lists what can be wrong with a formula whose result goes on in fp32, as what is added up does. An
-// input alone has none.
+// TermBugs lists the possible bugs of a formula whose result stays in fp32, as a term of a sum does. An input
+// alone has none.
 func TermBugs(n *formula.Node) []Bug {
 	if len(n.Operands) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func changes(m *formula.Node) []change {
 	return nil
 }
 
-// mistaken is a constant as it is mistyped: of two digits where it has more, else off by a hundredth.
+// mistaken returns a constant as it is mistyped: of two digits where it has more, else off by a hundredth.
 func mistaken(c float64) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(c, 'g', 2, 64), 64)
 	if err != nil || math.Abs(short-c) < 1e-6*math.Abs(c) {
@@ -127,7 +127,7 @@ func mistaken(c float64) float64 {
 	return short
 }
 
-// replaced is a formula with another node in the place of one of its own, wherever that stands.
+// replaced returns a formula with another node in the place of one of its own, wherever that stands.
 func replaced(n, old, by *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, _ []*formula.Node) *formula.Node {
 		if m == old {
@@ -137,7 +137,7 @@ func replaced(n, old, by *formula.Node) *formula.Node {
 	})
 }
 
-// lowered is a formula whose every operation is stored, those apart that 16 bits have exactly.
+// lowered returns a formula whose every operation is stored, except those that are exact in 16 bits.
 func lowered(n *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, operands []*formula.Node) *formula.Node {
 		if len(operands) == 0 || slices.Contains(n.Results(), m) || m.Kind == formula.Stored || m.Shifts() {
@@ -147,7 +147,7 @@ func lowered(n *formula.Node) *formula.Node {
 	})
 }
 
-// Replaced is a formula with another node in the place of an input.
+// Replaced returns a formula with another node in the place of an input.
 func Replaced(n *formula.Node, input string, by *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, _ []*formula.Node) *formula.Node {
 		if m.Kind == formula.Input && m.Name == input {
@@ -157,8 +157,8 @@ func Replaced(n *formula.Node, input string, by *formula.Node) *formula.Node {
 	})
 }
 
-// rewritten is a formula in which change gives nodes others in their place, nil to keep one. It gets the
-// operands as they are rewritten.
+// rewritten returns a formula in which change replaces nodes; change returns nil to keep one. It gets the
+// rewritten operands.
 func rewritten(n *formula.Node, change func(m *formula.Node,
 	operands []*formula.Node) *formula.Node,
 ) *formula.Node {
@@ -177,7 +177,7 @@ func rewritten(n *formula.Node, change func(m *formula.Node,
 	return done[n]
 }
 
-// with is a node on other operands.
+// with returns a node on other operands.
 func with(m *formula.Node, operands []*formula.Node) *formula.Node {
 	next := *m
 	next.Operands = operands

@@ -29,7 +29,7 @@ const (
 // block is the number of elements in a block of an emulated kernel.
 const block = 1024
 
-// CountSuites is that of the operator's forward.
+// CountSuites returns the suite of the operator's forward.
 func CountSuites(name string, wrong ...Miscounted) []truthtest.Suite {
 	spec, err := catalog.Get(name)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 	lastZero  = "the last element zero"
 )
 
-// Suites is that of the operator's forward.
+// Suites returns the suite of the operator's forward.
 func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	spec, err := catalog.Get(name)
 	if err != nil {
@@ -122,7 +122,7 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 	return [][]float64{y}
 }
 
-// element is one element, with its bug.
+// element returns one element, with its bug.
 func (f *family) element(bug string, p *truthtest.Prepared, formula integer.Formula, i int) float64 {
 	out := p.Truth.Outputs[0]
 	n, at := len(out.R), truth.IndexOf(int64(i), out.Shape)
@@ -162,7 +162,7 @@ func (f *family) element(bug string, p *truthtest.Prepared, formula integer.Form
 	return wrapped(y, low, high)
 }
 
-// wrapped is a value as an integer of a range keeps it.
+// wrapped returns a value as an integer of a range keeps it.
 func wrapped(y int64, low, high float64) float64 {
 	span := high - low + 1
 	return low + math.Mod(math.Mod(float64(y)-low, span)+span, span)

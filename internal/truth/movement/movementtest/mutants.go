@@ -39,7 +39,7 @@ const (
 	notFinite    = "infinities and NaN become 0"
 )
 
-// Suites are those of the passes of an operator.
+// Suites returns the suites of the passes of an operator.
 func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	spec, err := catalog.Get(name)
 	if err != nil {
@@ -112,7 +112,7 @@ type family struct {
 	maps  map[string]movement.Map // the operator's own bugs
 }
 
-// equivalent says why a dtype cannot show a bug.
+// equivalent returns why a dtype cannot show a bug.
 func (f *family) equivalent(name string) func(g truthtest.Group) string {
 	return func(g truthtest.Group) string {
 		if d, err := op.ParseDType(g.Dtype); err == nil && !d.IsFloat() &&
@@ -140,7 +140,7 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 	return [][]float64{y}
 }
 
-// source is the row-major position that is read for an element of the output.
+// source returns the row-major position that is read for an element of the output.
 func source(bug string, i int64, place, shape []int64) int64 {
 	n, last := int64(1), len(shape)-1
 	for _, size := range shape {

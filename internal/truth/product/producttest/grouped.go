@@ -23,7 +23,7 @@ type group struct {
 	unwritten   bool // nothing is
 }
 
-// finished is the output of a group as the kernel leaves it.
+// finished returns the output of a group as the kernel leaves it.
 func (g group) finished(bug string, y []float64) []float64 {
 	for i := range y {
 		if g.unwritten {
@@ -81,12 +81,12 @@ func startsOf(bug string, values []float64) []int {
 	return offsets
 }
 
-// only is some rows as one matrix.
+// only returns some rows as one matrix.
 func (o operand) only(from, to int) operand {
 	return operand{rows: o.rows[from:to], batch: 1, k: o.k, each: to - from}
 }
 
-// along is part of what is summed.
+// along returns part of the summed dim.
 func (o operand) along(from, to int) operand {
 	rows := make([][]float64, len(o.rows))
 	for r, row := range o.rows {

@@ -47,7 +47,7 @@ func operandOf(p *truthtest.Prepared, f product.Factor) operand {
 	return o
 }
 
-// mapped is the operand with every value changed.
+// mapped returns the operand with every value changed.
 func (o operand) mapped(change func(v float64) float64) operand {
 	rows := make([][]float64, len(o.rows))
 	for r, row := range o.rows {
@@ -148,7 +148,7 @@ func (e *emulation) product() []float64 {
 	return y
 }
 
-// finish is the epilogue of one element.
+// finish returns the epilogue of one element.
 func (e *emulation) finish(sum float64, at int) float64 {
 	f32 := truthtest.F32
 	alpha := 1.0

@@ -66,7 +66,7 @@ var everywhere = []string{
 	transposedSquare, oneElement, alphaLarge, alphaMedium, alphaSmall, notZeroed, throughFP8, throughTF32,
 }
 
-// Suites are those of the passes of an operator whose operands have no scales.
+// Suites returns the suites of the passes of an operator whose operands have no scales.
 func Suites(name string) []truthtest.Suite {
 	spec, err := catalog.Get(name)
 	if err != nil {
@@ -106,7 +106,7 @@ type family struct {
 	pass     op.Pass
 }
 
-// mutants are the bugs that the products of a pass can have.
+// mutants returns the bugs that the products of a pass can have.
 func (f *family) mutants(products []product.Product, spec *op.Spec) []truthtest.Mutant {
 	names := slices.Clone(everywhere)
 	if isVector(spec, products[0].B.Tensor) {
@@ -137,7 +137,7 @@ func (f *family) mutants(products []product.Product, spec *op.Spec) []truthtest.
 	return all
 }
 
-// equivalent says why a bug shows nothing in a group.
+// equivalent returns why a bug shows nothing in a group.
 func equivalent(name string, g truthtest.Group) string {
 	switch {
 	case name == throughTF32 && g.Dtype != "fp32":

@@ -43,7 +43,7 @@ const (
 // block is the number of terms in a partial sum of an emulated kernel.
 const block = 64
 
-// Suites are those of the passes of an operator: its sum, and its gradients, which are elementwise.
+// Suites returns the suites of the passes of an operator: its sum, and its gradients, which are elementwise.
 func Suites(name string) []truthtest.Suite {
 	o, _ := reduction.Get(name)
 	inputs, err := o.Summed(op.Case{Op: name, Pass: op.Forward})
@@ -80,7 +80,7 @@ func Suites(name string) []truthtest.Suite {
 	return append([]truthtest.Suite{suite}, gradients(name, o)...)
 }
 
-// gradients is the suite of the backward.
+// gradients returns the suite of the backward.
 func gradients(name string, o reduction.Operator) []truthtest.Suite {
 	if len(o.Backward) == 0 {
 		return nil
@@ -112,12 +112,12 @@ type family struct {
 	planted []planted.Bug
 }
 
-// kernel is the sum of all terms.
+// kernel returns the sum of all terms.
 func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	return [][]float64{{f.sum(a, p, f.terms(a, p))}}
 }
 
-// segments are the sums of the terms between offsets.
+// segments returns the sums of the terms between offsets.
 func (f family) segments(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	x, offsets := f.terms(a, p), p.V[f.Offsets]
 	y := make([]float64, len(offsets)-1)

@@ -1,5 +1,5 @@
-// Package scantest derives what a running sum is scored with: right kernels that scan tiles in several ways,
-// and the bugs of scans, most of which sit where one tile ends and the next begins.
+// Package scantest derives the kernels that a running sum is scored with: right ones that scan tiles in
+// several ways, and the bugs of scans, most of which sit where one tile ends and the next begins.
 package scantest
 
 import (
@@ -37,7 +37,7 @@ const (
 // tile is the number of elements that an emulated kernel scans at once.
 const tile = 64
 
-// Suites are those of the forward of an operator.
+// Suites returns the suites of the forward of an operator.
 func Suites(name string) []truthtest.Suite {
 	o, _ := scan.Get(name)
 	inputs, err := elementwise.Inputs(op.Case{Op: name, Pass: op.Forward})

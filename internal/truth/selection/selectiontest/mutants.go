@@ -134,7 +134,7 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 	return out
 }
 
-// row gives the values and places of one row.
+// row returns the values and places of one row.
 func (f family) row(a truthtest.Arithmetic, row []float64, k int) (values, places []float64) {
 	all := f.choose(a, row, k)
 	values, places = make([]float64, k), make([]float64, k)
@@ -177,7 +177,7 @@ func (f family) row(a truthtest.Arithmetic, row []float64, k int) (values, place
 	return values, places
 }
 
-// choose gives the k elements of a row that a kernel chooses, in its order.
+// choose returns the k elements of a row that a kernel chooses, in its order.
 func (f family) choose(a truthtest.Arithmetic, row []float64, k int) []chosen {
 	candidates := f.candidates(a.Bug, row)
 	slices.SortFunc(candidates, func(x, y chosen) int {
@@ -202,7 +202,7 @@ func (f family) choose(a truthtest.Arithmetic, row []float64, k int) []chosen {
 	return best
 }
 
-// candidates are the elements that a kernel looks at.
+// candidates returns the elements that a kernel looks at.
 func (f family) candidates(bug string, row []float64) []chosen {
 	n := len(row)
 	switch bug {
