@@ -1,6 +1,6 @@
-// Package catalog holds the operators, each in a folder of its own: <op>/<op>.toml says as data what it is,
-// <op>/findings.toml what is known of libraries' rows. This package reads the data alone; the Go package in
-// the folder is the operator's truth, and is found through internal/truth.
+// Package catalog holds the operators, each in a folder of its own: <op>/<op>.toml is its spec as data,
+// <op>/findings.toml lists what is known of libraries' rows. This package reads only the data; the Go package
+// in the folder is the operator's truth, and is found through internal/truth.
 package catalog
 
 import (
@@ -87,7 +87,7 @@ func All() []*Operator {
 // Names lists the names of the operators.
 func Names() []string { return slices.Clone(names) }
 
-// Source gives the text of the spec of an operator.
+// Source returns the text of the spec of an operator.
 func Source(name string) ([]byte, error) {
 	if _, err := Get(name); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func Source(name string) ([]byte, error) {
 	return files.ReadFile(specFile(name))
 }
 
-// Get gives the operator called name. A name that is not there is an *op.UsageError that says what is.
+// Get returns the operator called name. A name that is not there is an *op.UsageError that says what is.
 func Get(name string) (*Operator, error) {
 	if read, ok := readers[name]; ok {
 		return read()

@@ -14,8 +14,8 @@ import (
 // that was meant.
 const mostTypos = 2
 
-// unknown is the error of a name that no operator has. It names the operator that was probably meant: by
-// another common name, else by the smallest edit distance.
+// unknown returns the error for a name that no operator has. It suggests the operator that was probably
+// meant: by another common name, else by the smallest edit distance.
 func unknown(name string) error {
 	asked := strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 	nearest, least := "", mostTypos+1

@@ -7,7 +7,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// withBias is of a bug in the bias, or in its gradient.
+// withBias returns why a bug in the bias, or in its gradient, shows nothing in a group.
 func withBias(g truthtest.Group) string {
 	if g.Value == "true" {
 		return ""

@@ -40,7 +40,7 @@ func reachesTheEnd(c op.Case) bool {
 	return c.Dims.Get("batch") > 0 && left%int64(c.Attrs.Number("stride")) == 0
 }
 
-// lastAlone is a call of the last of the batch.
+// lastAlone returns a call with the last of the batch alone.
 func lastAlone(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	x := first.Get("x")
 	one := x.Shape[1] * x.Shape[2]

@@ -99,7 +99,7 @@ func TestSmoothedGradientThroughASum(t *testing.T) {
 	}
 }
 
-// truthOf is the truth of a case in fp32.
+// truthOf returns the truth of a case in fp32.
 func truthOf(t *testing.T, c op.Case, dims map[string]int64, reduction string,
 	in ...tensor.Tensor,
 ) judge.Truth {

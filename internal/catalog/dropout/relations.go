@@ -27,7 +27,7 @@ var _ = truth.Relate("dropout",
 	},
 )
 
-// later is the case of the second half, from a multiple of 4 on: a counter serves four elements.
+// later returns the case of the second half, from a multiple of 4 on: a counter serves four elements.
 func later(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	x := first.Get("x")
 	n := x.Elements()

@@ -30,7 +30,7 @@ func ruleOf(attributes op.Attrs) rule {
 	}
 }
 
-// words are those of the four elements from 4*block on.
+// words returns those of the four elements from 4*block on.
 func (r rule) words(block int64) [4]uint32 {
 	counter := r.offset + uint64(block)
 	return workload.Philox4x32([4]uint32{uint32(counter), uint32(counter >> 32)},
@@ -51,8 +51,8 @@ func (r rule) keep(first int64, n int, work func(i int)) {
 // keeps calls work with the places of elements that are kept, of n from first on, a multiple of 4.
 type keeps func(first int64, n int, work func(i int))
 
-// dropped is output = factor * input where it is kept, else 0. T = 2*u32*|R|, for the factor and the product:
-// a kernel may divide by 1 - p. At p = 0 it copies, T = 0.
+// dropped computes output = factor * input where it is kept, else 0. T = 2*u32*|R|, for the factor and the
+// product: a kernel may divide by 1 - p. At p = 0 it copies, T = 0.
 func dropped(k *truth.Request, input, output string, keep keeps) (judge.Target, error) {
 	x, err := k.Rank(input, 1)
 	if err != nil {

@@ -70,9 +70,9 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 // only to know the lse and delta of queries for sampled keys.
 const mostPairs = 1 << 31
 
-// choose takes what is judged: rows of grad_q as a sample of rows, rows of grad_k and grad_v likewise. Where
+// choose chooses the judged rows: a sample of the rows of grad_q, and likewise of grad_k and grad_v. Where
 // lse and delta have to be computed, which a single sampled key needs of every query of its heads, the keys
-// come from as many heads as mostPairs allows, and from one at least.
+// come from as many heads as mostPairs allows, and from at least one.
 func (b *gradients) choose(k *truth.Request, shape []int64) {
 	rows := k.Sample.Choose(b.batch * b.headsQ * b.seqQ)
 	b.dq = k.Target("grad_q", b.d, shape, rows)
@@ -169,8 +169,8 @@ func (b *gradients) part(h *oneHead, w headWork, part, parts int64) headSums {
 	return sums
 }
 
-// addLost adds what products lose below the normal range, to those elements alone that some product
-// contributes to: the others are exactly 0.
+// addLost adds the loss of products below the normal range, only to elements that some product contributes
+// to: the others are exactly 0.
 func (g weightedSums) addLost(lost float64) {
 	for i, t := range g.T {
 		if t > 0 {
@@ -251,7 +251,7 @@ type backRow struct {
 	gD                         float64
 }
 
-// sumError is the error of dP = dO.v in fp32: u32*g(D)*|dO|.|v|.
+// sumError returns the error of dP = dO.v in fp32: u32*g(D)*|dO|.|v|.
 func (q *backRow) sumError(c int) float64 { return judge.U32 * q.gD * q.dpAbs[c] }
 
 // at returns the index of the scores and weights of the c-th wanted key.
@@ -307,7 +307,7 @@ func (b *gradients) addToQuery(h *oneHead, q *backRow) {
 	dq.addLost(float64(len(q.p)) * b.lostProducts())
 }
 
-// addScaled adds scale*dS of the c-th key times x, in a sum that is off by so many times its terms.
+// addScaled adds scale*dS of the c-th key times x, in a sum whose error is sum times its terms.
 func (b *gradients) addScaled(to weightedSums, q *backRow, c int, sum float64, x, simX []float64) {
 	scale := math.Abs(b.scale)
 	size, t := scale*math.Abs(q.ds[c]), scale*q.dsError[c]

@@ -41,8 +41,8 @@ type plainAttention struct {
 	causal                         bool
 }
 
-// row is the sum of grad_o times o over one query; row counts queries over batch and heads. A query that sees
-// no key gives nothing.
+// row returns the sum of grad_o times o over one query; row counts queries over batch and heads. A query that
+// sees no key gives nothing.
 func (a plainAttention) row(q, k, v []complex128, do []float64, row int) complex128 {
 	head, i := row/a.seqQ, row%a.seqQ
 	visible := a.seqKV

@@ -76,8 +76,8 @@ func recomputesWeights(c op.Case) bool {
 	return seesKeys(c) && c.Saved == "own" && (!causal(c) || c.Dims.Get("seq_kv") >= c.Dims.Get("seq_q"))
 }
 
-// hiddenKeys returns the number of the last keys that a leak test changes: half of what the causal mask hides
-// from the first query that sees a key. Queries before the last so many do not see them.
+// hiddenKeys returns the number of the last keys that a leak test changes: about half of those that the
+// causal mask hides from the first query that sees a key. No query before the last that many sees them.
 func hiddenKeys(c op.Case) int64 {
 	return (min(c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")) + 1) / 2
 }
@@ -184,7 +184,7 @@ func seeing(c op.Case, elements, dim int64) []int64 {
 	return at
 }
 
-// constantValues gives every key the value of the first.
+// constantValues replaces the value of every key by that of the first.
 func constantValues(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	v := first.Get("v")
 	block := c.Dims.Get("head_dim") * c.Dims.Get("seq_kv")
@@ -219,7 +219,7 @@ func reordered(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return c, []tensor.Tensor{truth.Moved(k, k.Shape, from), truth.Moved(v, v.Shape, from)}
 }
 
-// repeatedHeads gives every query head a key head of its own: a copy of the one it shares.
+// repeatedHeads replaces the shared key heads by one for every query head: a copy of the one it shares.
 func repeatedHeads(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	k, v := first.Get("k"), first.Get("v")
 	headsQ, headsKV := c.Dims.Get("heads_q"), c.Dims.Get("heads_kv")

@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestSampledInvariants: what can be said of single elements is asked of a sample too.
+// TestSampledInvariants checks that a sample too is judged by the invariants of single elements.
 func TestSampledInvariants(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {
@@ -59,8 +59,8 @@ func TestSampledInvariants(t *testing.T) {
 	}
 }
 
-// leaky is attention whose first output depends, by one ulp, on a key that the mask hides from it: the weight
-// of the last key, which only the last query may see, is not 0 but as small as can be.
+// leaky returns attention whose first output depends, by one ulp, on a key that the mask hides from it: the
+// weight of the last key, which only the last query may see, is not 0 but as small as can be.
 func leaky(t *testing.T, contract string, c op.Case, given truth.Inputs) truth.Inputs {
 	t.Helper()
 	gave := truthtest.Simulated(t, contract, c, given)

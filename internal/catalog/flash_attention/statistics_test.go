@@ -13,9 +13,9 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestStatisticsNeedPairs measures what fewPairs, fewKeys and fewQueries rest on: by how much right kernels
-// come near the limit of G4, asked of normal data with so many queries and keys. Where they are not few none
-// may be rejected. TRIAD_STATISTICS_SEEDS=n takes n seeds.
+// TestStatisticsNeedPairs measures the basis of fewPairs, fewKeys and fewQueries: how near right kernels come
+// to the limit of G4 on normal data with so many queries and keys. Where they are not few, none may be
+// rejected. TRIAD_STATISTICS_SEEDS=n takes n seeds.
 func TestStatisticsNeedPairs(t *testing.T) {
 	seeds := statisticsSeeds(t)
 	var few, enough g4
@@ -100,7 +100,7 @@ func statisticsSeeds(t *testing.T) int {
 	return n
 }
 
-// askedAnyway asks G4 of the outputs of right attention kernels, whether or not it is asked of such data.
+// askedAnyway applies G4 to the outputs of right attention kernels, whether or not it applies to such data.
 func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map[string]string,
 	dims map[string]int64, seeds int,
 ) (found g4) {

@@ -36,7 +36,7 @@ type attention struct {
 // tf32 reports whether fp32 operands of products are read as tf32.
 func (a *attention) tf32() bool { return a.rules.TF32 && a.d == op.FP32 }
 
-// operands are values as the contract's products see them.
+// operands returns values as the contract's products see them.
 func (a *attention) operands(x []float64) []float64 {
 	if !a.tf32() {
 		return x
@@ -123,7 +123,7 @@ func (a *attention) fewForGradients() bool {
 	return a.few() || a.seqQ*(a.headsQ/a.headsKV) < fewQueries
 }
 
-// kvHead is the key head (over the whole batch) of a query head (over the whole batch).
+// kvHead returns the key head (over the whole batch) of a query head (over the whole batch).
 func (a *attention) kvHead(head int64) int64 {
 	b, h := head/a.headsQ, head%a.headsQ
 	return b*a.headsKV + h/(a.headsQ/a.headsKV)
@@ -159,10 +159,10 @@ func headOf(t tensor.Tensor, head int64) []float64 {
 	return values
 }
 
-// keyed gives row j of keys or values.
+// keyed returns row j of keys or values.
 func (h *oneHead) keyed(x []float64, j int64) []float64 { return x[j*h.n : (j+1)*h.n] }
 
-// queried gives query row i of this head.
+// queried returns query row i of this head.
 func (h *oneHead) queried(t tensor.Tensor, i int64) []float64 {
 	row := make([]float64, h.n)
 	t.DecodeRow(row, h.head*h.seqQ+i, 0)
@@ -200,10 +200,10 @@ func (h *oneHead) scores(i int64, keys []int64, into *scores) {
 	}
 }
 
-// resized is x with n elements, whatever they are; its memory is used again where there is enough.
+// resized returns x with n elements, whatever they are; its memory is used again where there is enough.
 func resized(x []float64, n int) []float64 { return slices.Grow(x[:0], n)[:n] }
 
-// weightErrorFP32 is the relative error of exp(s - base) in fp32, exp(eps) - 1 with
+// weightErrorFP32 returns the relative error of exp(s - base) in fp32, exp(eps) - 1 with
 //
 //	eps = u32*(g(D)*scale*(|q|.|k|) + 4|s| + 4|s-base|) + 8*u32
 //
@@ -216,7 +216,7 @@ func (a *attention) exponentError(s, abs, base float64) float64 {
 	return judge.U32*(a.gD*abs+4*math.Abs(s)+4*math.Abs(s-base)) + 8*judge.U32
 }
 
-// weightError is the same under the contract: tf32 drops low bits of both operands first, +
+// weightError is weightErrorFP32 under the contract: tf32 drops low bits of both operands first, +
 // 2*u_tf32*scale*(|q|.|k|) in the exponent.
 func (a *attention) weightError(s, abs, base float64) float64 { return growth(a.shift(s, abs, base)) }
 
@@ -227,8 +227,8 @@ func (a *attention) shift(s, abs, base float64) float64 {
 	return a.exponentError(s, abs, base)
 }
 
-// growth is exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: what is
-// above 1e150 is without limit, and products with it must not turn 0 into NaN.
+// growth returns exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite:
+// what is above 1e150 is without limit, and products with it must not turn 0 into NaN.
 func growth(eps float64) float64 {
 	if eps < 1e-3 {
 		return eps + eps*eps
@@ -244,7 +244,7 @@ func newWeightedSums(n int64) weightedSums {
 	return weightedSums{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
 }
 
-// at is the part of vector j, each having n elements.
+// at returns the part of vector j, each having n elements.
 func (g weightedSums) at(j, n int64) weightedSums {
 	a, b := j*n, (j+1)*n
 	return weightedSums{g.R[a:b], g.T[a:b], g.TFP32[a:b], g.Sim[a:b]}
@@ -437,7 +437,7 @@ func (h *oneHead) allow(m *queryRow, out truth.Row) {
 	}
 }
 
-// largestShift is the largest error of an exponent of a row.
+// largestShift returns the largest error of an exponent of a row.
 func (a *attention) largestShift(sc scores) float64 {
 	largest := 0.0
 	for j, s := range sc.s {
@@ -459,7 +459,7 @@ func (h *oneHead) capRow(n int64, out truth.Row) {
 	}
 }
 
-// storedWeight is an unnormalised weight as the contract stores it.
+// storedWeight returns an unnormalised weight as the contract stores it.
 func (a *attention) storedWeight(e float64) float64 {
 	if a.rules.LowWeights {
 		return tensor.Round(a.d, e, false)

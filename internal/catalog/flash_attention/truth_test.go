@@ -271,7 +271,7 @@ func TestContracts(t *testing.T) {
 		truthtest.Judged(truthtest.TruthFor(t, forward, "fp32", in), bf16, lse))
 }
 
-// eagerComposition is the written composition: every intermediate stored in the dtype, forward and by
+// eagerComposition computes the written composition: every intermediate stored in the dtype, forward and by
 // autograd's rules backward.
 func eagerComposition(s sizes, scale float64, low func(float64) float64, q, k, v, do []float64) (o, dq, dk,
 	dv []float64,

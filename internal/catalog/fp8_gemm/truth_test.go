@@ -44,8 +44,8 @@ const mmaStep = 32
 // adder adds the products of up to 32 numbers to a sum.
 type adder func(sum float64, x, y []float64) float64
 
-// kernel32 is a product by plain loops: block is the promotion length, add one accumulation inside it, and
-// scale the multiplier of an element.
+// kernel32 computes a product by plain loops: block is the promotion length, add one accumulation inside it,
+// and scale the multiplier of an element.
 func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) float64, add adder) []float64 {
 	out := make([]float64, m*n)
 	for i := range m {
@@ -65,7 +65,7 @@ func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) fl
 	return out
 }
 
-// inFP32 adds one after the other.
+// inFP32 adds in sequence.
 func inFP32(sum float64, x, y []float64) float64 {
 	for k, v := range x {
 		sum = truthtest.F32(sum + v*y[k])
@@ -73,8 +73,8 @@ func inFP32(sum float64, x, y []float64) float64 {
 	return sum
 }
 
-// tensorCore is Hopper's adder for factors of two formats: products and sum are cut 13 bits below the largest
-// leading bit, that of a product following from the exponents that its factors store, which for a subnormal
+// tensorCore returns Hopper's adder for factors of two formats: products and sum are cut 13 bits below the
+// largest leading bit, which for a product follows from the exponents that its factors store; a subnormal's
 // is that of the smallest normal number.
 func tensorCore(x, y op.DType) adder {
 	fx, _ := tensor.FormatOf(x)

@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// sampled is a batch of products that a sample leaves something of.
+// sampled returns a batch of products that a sample leaves something of.
 func sampled(t *testing.T, c op.Case, contract string) producttest.Sampled {
 	t.Helper()
 	sizes := map[string]int64{"batch": 3, "m": 40, "n": 90, "k": 70}

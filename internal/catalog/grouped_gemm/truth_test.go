@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// sampled is a case that a sample leaves something of.
+// sampled returns a case that a sample leaves something of.
 func sampled(t *testing.T, c op.Case) producttest.Sampled {
 	t.Helper()
 	sizes := map[string]int64{"tokens": 130, "groups": 5, "k": 70, "n": 90}

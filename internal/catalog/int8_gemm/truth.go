@@ -80,12 +80,12 @@ func quantiserOf(attributes op.Attrs) quantiser {
 // exactSum is the largest sum that fp32 is sure to hold.
 const exactSum = 1 << 24
 
-// element is the result of a sum, with the allowance
+// element returns the result of a sum, with the allowance
 //
 //	T = 4*u32*|t|
 //
-// for the sum as an fp32 number and for three operations with the scales, or 0 where those are exact. What
-// lies beyond int8 is the nearest end, where nothing else is right.
+// for the sum as an fp32 number and for three operations with the scales, or 0 where those are exact. A
+// result beyond int8 is the nearest end, and nothing else is right.
 func (q quantiser) element(sum float64) (r, t float64) {
 	scaled := sum * q.a * q.b / q.c
 	if q.exact && math.Abs(sum) <= exactSum {

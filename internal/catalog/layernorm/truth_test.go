@@ -27,7 +27,7 @@ func caseOf(p op.Pass, d op.DType, rows, cols int64, saved string) op.Case {
 	}
 }
 
-// forward32 is layernorm as a kernel computes it in two passes, all in fp32.
+// forward32 computes layernorm as a kernel does in two passes, all in fp32.
 func forward32(order int, eps float64, x, weight, bias []float64) (y []float64, mean, rstd float64) {
 	n := len(x)
 	mean = truthtest.F32(truthtest.Sum32(order, n, func(i int) float64 { return x[i] }) / float64(n))
@@ -41,7 +41,7 @@ func forward32(order int, eps float64, x, weight, bias []float64) (y []float64, 
 	return y, mean, rstd
 }
 
-// backward32 is the gradient of one row with respect to x, in fp32.
+// backward32 returns the gradient of one row with respect to x, in fp32.
 func backward32(order int, x, weight, dy []float64, mean, rstd float64) (dx, xhat []float64) {
 	n := len(x)
 	xhat, dx = make([]float64, n), make([]float64, n)

@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// onlyMean is of a bug in the division.
+// onlyMean returns why a bug in the division shows nothing in a group.
 func onlyMean(g truthtest.Group) string {
 	if g.Value == "mean" {
 		return ""
@@ -18,7 +18,7 @@ func onlyMean(g truthtest.Group) string {
 	return "nothing is divided"
 }
 
-// onlyFP32 is of what the contract of 16 bits allows.
+// onlyFP32 returns why a bug that the contract of 16 bits allows shows nothing in a group.
 func onlyFP32(g truthtest.Group) string {
 	if g.Dtype == "fp32" {
 		return ""
@@ -121,7 +121,7 @@ func (e *emulation) leftOut(i int) bool {
 	return lost || e.ignores(i) && e.a.Bug != "ignored tokens are counted"
 }
 
-// class is the target that a kernel takes; of an ignored token that it counts the last.
+// class returns the target that a kernel takes; the last for an ignored token that it counts.
 func (e *emulation) class(i int) int {
 	t := int(e.target[i])
 	if e.a.Bug == "target off by one" {
@@ -141,7 +141,7 @@ func (e *emulation) summed(n int) int {
 	return n
 }
 
-// logits are those of a token.
+// logits returns the logits of a token.
 func (e *emulation) logits(i int) []float64 {
 	z, dim := make([]float64, e.classes), e.dim
 	if e.a.Bug == "last of dim dropped" {

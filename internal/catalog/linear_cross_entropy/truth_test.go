@@ -43,7 +43,7 @@ func TestGradientsOfAnIgnoredNaN(t *testing.T) {
 	truthtest.AcceptsAt(t, "grad_weight", want.Outputs[1], 0, map[float64]bool{1: true, nan: true, 0: false})
 }
 
-// truthOf is the truth of a case in fp32.
+// truthOf returns the truth of a case in fp32.
 func truthOf(t *testing.T, c op.Case, dims map[string]int64, reduction string,
 	in ...tensor.Tensor,
 ) judge.Truth {

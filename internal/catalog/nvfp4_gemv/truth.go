@@ -91,7 +91,7 @@ var numbers = func() (all [256][2]float64) {
 	return all
 }()
 
-// dequantized gives a vector's numbers times their scales.
+// dequantized returns a vector's numbers times their scales.
 func dequantized(k *truth.Request, name, scale string) ([]float64, error) {
 	t, errT := k.Rank(name, 1)
 	scales, errScale := k.Rank(scale, 1)

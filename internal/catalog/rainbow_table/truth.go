@@ -24,7 +24,7 @@ func rounds(hash func(x uint32) uint32) integer.Formula {
 	}
 }
 
-// byBytes takes in the four bytes, the lowest first: an exclusive or, then a product.
+// byBytes hashes the four bytes, the lowest first: an exclusive or, then a product.
 func byBytes(x uint32) uint32 {
 	h := offset
 	for range 4 {

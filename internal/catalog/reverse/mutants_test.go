@@ -42,7 +42,7 @@ func wrong(pass op.Pass) []movementtest.Wrong {
 	return list
 }
 
-// exchanged has runs of so many elements change places, each as it is.
+// exchanged returns the source of place i where runs of run elements are exchanged, each unchanged in itself.
 func exchanged(i, n, run int64) int64 { return (n-1)/run*run - i/run*run + i%run }
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }

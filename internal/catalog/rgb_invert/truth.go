@@ -13,7 +13,7 @@ var _ = integer.Register("rgb_invert", integer.Operator{
 	Output: "out", Forms: []integer.Formula{difference, complement}, ByRows: []string{"pixels"}, Again: true,
 })
 
-// difference is the formula as people write it.
+// difference is the formula in its usual form.
 func difference(_ op.Case, at, in []int64) int64 {
 	if at[1] == alpha {
 		return in[0]

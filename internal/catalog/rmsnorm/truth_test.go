@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// planned are the cases of a pass in 16 bits, with a residual or without.
+// planned returns the cases of a pass in 16 bits, with a residual or without.
 func planned(t *testing.T, s truthtest.Suite, add string, seed uint64) []*truthtest.Prepared {
 	t.Helper()
 	o, err := truth.Get(s.Op)
@@ -265,7 +265,8 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// An invariant of a case whose truth is computed row by row is asked of runs of rows, of the residual too.
+// TestInvariantOfParts checks the invariant of a case whose truth is computed row by row on runs of rows,
+// with the residual too.
 func TestInvariantOfParts(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {

@@ -18,7 +18,7 @@ var _ = truth.Register("rope", truth.Definition{
 	ByRows: []string{"batch", "seq"}, From: fromPosition,
 })
 
-// fromPosition is a case whose first position is a later one.
+// fromPosition returns a case whose first position is a later one.
 func fromPosition(c op.Case, position int64) op.Case {
 	c.Attrs = slices.Clone(c.Attrs)
 	for i, a := range c.Attrs {
@@ -34,7 +34,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return rotated(k, []string{"q", "k"}, []string{"q_out", "k_out"}, 1)
 }
 
-// backward is the rotation by the negative angle.
+// backward computes the rotation by the negative angle.
 func backward(k *truth.Request) ([]judge.Target, error) {
 	return rotated(k, []string{"grad_q_out", "grad_k_out"}, []string{"grad_q", "grad_k"}, -1)
 }

@@ -116,7 +116,7 @@ func appended(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return truth.WithDims(c, map[string]int64{"cols": cols + appendedColumns}), []tensor.Tensor{wide}
 }
 
-// beforeAppended speaks of the columns that were there before.
+// beforeAppended states agreement on the columns that were there before.
 func beforeAppended(a *truth.Related, output string) judge.Statement {
 	shape := a.First.Target(output).Shape
 	if a.Failed() {

@@ -173,7 +173,7 @@ func (b *gradient) fill(out truth.Row) {
 	b.simulate(out.Sim)
 }
 
-// carried is sum(t*|dy|).
+// carried returns sum(t*|dy|).
 func (b *gradient) carried(t []float64) float64 {
 	terms := b.scratch[1]
 	for i, dy := range b.dy {
@@ -182,8 +182,8 @@ func (b *gradient) carried(t []float64) float64 {
 	return truth.Sum(terms)
 }
 
-// simulate is the same mathematics rounded where the contract stores a value: the saved p, p*dy if it is
-// stored low, the result.
+// simulate computes the same mathematics, rounded where the contract stores a value: the saved p, p*dy if it
+// is stored low, the result.
 func (b *gradient) simulate(sim []float64) {
 	p := b.p
 	if b.stored != nil {

@@ -27,7 +27,7 @@ const (
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// tiles is a map of a tensor whose sizes are two dims of a case, held inside it.
+// tiles returns a map of a tensor whose sizes are two dims of a case, held inside it.
 func tiles(rows, cols string, wrong func(to, from []int64)) func(c op.Case, to, from []int64) {
 	return func(c op.Case, to, from []int64) {
 		wrong(to, from)

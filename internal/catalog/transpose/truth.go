@@ -14,7 +14,7 @@ var _ = movement.Register("transpose", movement.Operator{
 // exchanged has row and column change places.
 func exchanged(_ op.Case, to, from []int64) { from[0], from[1] = to[1], to[0] }
 
-// turned is the case of the output.
+// turned returns the case of the output.
 func turned(c op.Case) op.Case {
 	return truth.WithDims(c, map[string]int64{"rows": c.Dims.Get("cols"), "cols": c.Dims.Get("rows")})
 }

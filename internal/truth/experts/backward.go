@@ -203,7 +203,7 @@ func (g *gradients) fill(choice []float64, targets []judge.Target) {
 	})
 }
 
-// wanted returns a function that reports whether any of the i-th run of of rows is judged.
+// wanted returns a function that reports whether group i, of that many rows, has a judged one.
 func wanted(rows []int64, of int64) func(i int64) bool {
 	some := map[int64]bool{}
 	for _, r := range rows {
