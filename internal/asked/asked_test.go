@@ -142,7 +142,7 @@ func dims(c op.Case) string {
 
 func thousandless(n int64) string { return strings.ReplaceAll(thousands(n), ",", "") }
 
-// What a mistake reads in the place of an input.
+// TestCall checks what a mistake reads in place of an input.
 func TestCall(t *testing.T) {
 	spec, cases := load(t)
 	nan, inf := math.NaN(), math.Inf(1)

@@ -1,7 +1,7 @@
-// Package asked says what the cases of an operator ask of an implementation, and what they do not. It derives
-// from the spec the mistakes that an implementation could make with an attribute, an input, an output or a
-// size, and finds the cases on which each of them would show. A mistake that shows on no case is a question
-// that nobody asks.
+// Package asked finds what the cases of an operator test in an implementation, and what they do not. It
+// derives from the spec the mistakes that an implementation could make with an attribute, an input, an output
+// or a size, and finds the cases on which each of them would show. A mistake that shows on no case is a
+// question that no case asks.
 package asked
 
 import (
@@ -53,7 +53,7 @@ const (
 // wraps is the number of indices that 16 bits hold.
 const wraps = 1 << 16
 
-// powers are those of the periods that are asked about, up to one element in 32,768.
+// powers is the number of periods that are asked about, up to one element in 32,768.
 const powers = 15
 
 // Question is one mistake that an implementation could make in a pass.

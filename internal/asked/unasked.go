@@ -21,7 +21,7 @@ type Gap struct {
 // lack is part of a sentence: "x never holds", "NaN".
 type lack struct{ about, what string }
 
-// seed is that of the inputs that are looked at.
+// seed is the seed of the inputs that are examined.
 const seed = 1
 
 // Unasked lists what the cases of the default level on a CPU do not ask. It makes the inputs of the cases,
@@ -52,7 +52,7 @@ func Unasked(spec *op.Spec) ([]Gap, error) {
 	return gaps, nil
 }
 
-// sentences puts what is lacking about one thing in the same dtypes into one sentence.
+// sentences joins what is missing about one thing in the same dtypes into one sentence.
 func sentences(spec *op.Spec, pass op.Pass, order []lack, in map[lack][]string) []Gap {
 	var gaps []Gap
 	done := map[lack]bool{}

@@ -95,7 +95,8 @@ func Source(name string) ([]byte, error) {
 	return files.ReadFile(specFile(name))
 }
 
-// Get returns the operator called name. A name that is not there is an *op.UsageError that says what is.
+// Get returns the operator called name. For an unknown name the error is an *op.UsageError that names the
+// known ones.
 func Get(name string) (*Operator, error) {
 	if read, ok := readers[name]; ok {
 		return read()

@@ -28,7 +28,7 @@ type Answer struct {
 }
 
 // Launch is one launch into fresh, poisoned outputs, as the driver checked it. The zero value is a launch
-// that broke everything.
+// that fails every check.
 type Launch struct {
 	Poison          string // "a", "b" or tensor.Ordinary
 	Order           string // schedule order, for the sentence; "" where there is none

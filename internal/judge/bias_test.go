@@ -19,7 +19,7 @@ var leaningTruths = map[string]func(r *rand.Rand, f tensor.Format) float64{
 	"below ties": func(r *rand.Rand, f tensor.Format) float64 { return tie(r, f) * (1 - 0x1p-32) },
 	"above ties": func(r *rand.Rand, f tensor.Format) float64 { return tie(r, f) * (1 + 0x1p-32) },
 	"products": func(r *rand.Rand, f tensor.Format) float64 {
-		// of two numbers of the dtype: many are ties, all but exactly
+		// a product of two numbers of the dtype: many are just below ties
 		return f.Round(r.NormFloat64(), true) * f.Round(r.NormFloat64(), true) * (1 - 0x1p-36)
 	},
 }
@@ -30,9 +30,8 @@ func tie(r *rand.Rand, f tensor.Format) float64 {
 	return x + f.ULP(x)/2
 }
 
-// TestRightKernelsHaveNoBias: where nothing is stored low, whatever an fp32 kernel's errors are, all up,
-// all down, or those that make a tie of what nearly is one, what it stores is no bias: in every dtype, of
-// many elements.
+// TestRightKernelsHaveNoBias: where nothing is stored low, an fp32 kernel shows no bias on many elements in
+// any dtype, whether its errors all go up, all go down, or turn near ties into ties.
 func TestRightKernelsHaveNoBias(t *testing.T) {
 	const n, allowed = 1 << 16, 0x1p-22
 	kernels := map[string]func(r float64) float64{

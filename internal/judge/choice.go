@@ -13,17 +13,17 @@ import (
 type Gave func(output string) []byte
 
 // Choice is the rule of an output that names what a kernel chose, such as the columns of the largest elements
-// of a row: each row of it (its last dim) holds numbers of candidates. A place of a row is right if and only
-// if it names a candidate that no right place before it names, whose score is that of the rank.
+// of a row: each row of it (its last dim) holds indices of candidates. A place of a row is right if and only
+// if it names a candidate with the score of its rank that no earlier right place names.
 type Choice struct {
 	Candidates int64 // of a row, numbered from 0
 	// Best is one right choice, that of the simulated contract, for every judged element.
 	Best []float64
 	// Scores gives the scores of the candidates of a row. Two NaN are the same score, and so are 0 and -0.
 	Scores func(row int64) func(candidate int64) float64
-	// Bounds gives how low and how high a kernel may have computed a score, where kernels compute scores: a
-	// place is then right if and only if it names a candidate, which no right place before it names, that no
-	// other such candidate is surely above. nil: scores are what they are.
+	// Bounds returns the lowest and the highest score that a kernel may have computed, where kernels compute
+	// scores. A place is then right if and only if it names a candidate that no earlier right place names,
+	// and no other such candidate has a surely higher score. nil: scores are exact.
 	Bounds func(row int64) func(candidate int64) (low, high float64)
 }
 
@@ -72,7 +72,7 @@ func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 		}
 		out[p] = x
 		if !c.names(x) || taken[int64(x)] || !(high[int64(x)] >= least) {
-			// where x is of best, what is above it is too
+			// where x is one of the best, so is every candidate above it
 			at := slices.IndexFunc(best, func(b float64) bool { return !taken[int64(b)] && b != x })
 			out[p] = best[max(at, 0)]
 		}
@@ -150,7 +150,7 @@ func (t Target) rowOf(data []byte, row int64) []float64 {
 	return tensor.Decode(t.DType, data[row*bytes:(row+1)*bytes])
 }
 
-// Under returns the truth of all outputs under what an implementation gave.
+// Under returns the truth of all outputs given what an implementation chose.
 func (t Truth) Under(gave Gave) Truth {
 	t.Outputs = slices.Clone(t.Outputs)
 	for i := range t.Outputs {

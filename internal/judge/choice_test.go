@@ -84,7 +84,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A wrong place takes nothing from a right one behind it: what a bad kernel gets right counts.
+// A wrong place takes no candidate from a right one behind it: what a bad kernel gets right counts.
 func TestChoiceAfterAWrongPlace(t *testing.T) {
 	c := chosenOf(1, 2, 3, 0, 1, 2).Choice
 	if got := c.Permitted(0, 0, []float64{3, 3, 2}); !slices.Equal(got, []float64{1, 3, 2}) {
@@ -194,7 +194,7 @@ func TestBoundsOfARowAreAskedOnce(t *testing.T) {
 	}
 }
 
-// What an implementation's own forward saved is known to the truth of its backward.
+// The truth of a backward knows what the implementation's own forward saved.
 func TestDependsOnWhatWasSaved(t *testing.T) {
 	gradient := target(op.FP32, []float64{1, 2}, 0)
 	plain := gradient

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// Version names every constant and allowance: a test compares them with what is written down for it. It is
-// stored with every verdict, so that old results can be judged again when one changes. docs/judge.md has its
-// history.
+// Version names every constant and allowance: a test compares them with a recorded list. It is stored with
+// every verdict, so that old results can be judged again when one changes. docs/judge.md has its history.
 const Version = "14"
 
 // Unit roundoffs: half the distance between 1 and the next number.
@@ -41,8 +40,8 @@ const (
 	// 1/sqrt(n).
 	rmsFactor = 1.5
 	rmsNoise  = 4.0
-	// rmsAllowance is the share of TFP32 that goes on top: T bounds single elements, its root mean square
-	// lies well below.
+	// rmsAllowance is the share of TFP32 that is added: T bounds single elements, its root mean square lies
+	// well below.
 	rmsAllowance = 0.5
 	// minBlock is the fewest elements whose root mean square means something.
 	minBlock = 64

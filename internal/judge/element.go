@@ -195,8 +195,8 @@ func (s *tally) note(e ranked) {
 	}
 }
 
-// lookAll is look for a run of elements from the first on. What is finite and clearly within its interval, as
-// nearly all of a right output is, is added up here; the rest is looked at one by one.
+// lookAll is look for a run of elements from the first on. Elements that are finite and clearly within their
+// interval, nearly all in a right output, are added up here; the others are compared one by one.
 func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 	if g.bits {
 		s.lookBits(g, first, y, truth)

@@ -14,22 +14,21 @@ import (
 // than its tolerance cancels out under one vector in at most half of all draws, so 2^-20 of them miss it.
 const Signs = 20
 
-// Freivalds covers what a sample leaves out of a product C = A*B, the elements outside of the sampled rows
-// and columns, by C*r against A*(B*r) for vectors r of random signs (Freivalds 1977). It needs no element of
-// the truth. Of a batch of products the rows are counted through the batch. A row i is accepted if and only
-// if, for every r,
+// Freivalds covers the elements of a product C = A*B outside of the sampled rows and columns by C*r against
+// A*(B*r) for vectors r of random signs (Freivalds 1977). It needs no element of the truth. In a batch of
+// products the rows are numbered through the batch. A row i is accepted if and only if, for every r,
 //
 //	|sum_j C_ij*r_j - (A*(B*r))_i| <= sum_j (T_ij + ulp_out(C_ij)/2) + g(N)*u64*sum_j |C_ij|
 //
-// with j over the N columns that are left: the error inside the kernel, its rounding to the output's dtype,
-// and the sum of C in fp64.
+// with j over the N remaining columns: the error inside the kernel, its rounding to the output's dtype, and
+// the sum of C in fp64.
 type Freivalds struct {
 	Rows, Cols []int64     // what is left, rising
 	Seed       uint64      // of the signs: see SignsOf
 	Sums       [][]float64 // of each of Rows: (A*(B*r))_i under every vector
 	Allowance  []float64   // of each of Rows: at least sum_j T_ij, and what the fp64 sums above are off by
-	// Element is R and T of one element of the product. It is asked where C is not finite, and to say which
-	// element of a rejected row is wrong.
+	// Element returns R and T of one element of the product. It is called where C is not finite, and to find
+	// the wrong element of a rejected row.
 	Element func(row, col int64) (r, t float64)
 }
 

@@ -71,8 +71,8 @@ func TestMeanOfManyElements(t *testing.T) {
 	}
 }
 
-// The power of a large case is that of a small one: the root mean square of a wrong output is added up in
-// runs.
+// TestPowerOfManyElements: a large case has the power of a small one, though the root mean square of a wrong
+// output is added up in runs.
 func TestPowerOfManyElements(t *testing.T) {
 	x := make([]float64, several)
 	for i := range x {

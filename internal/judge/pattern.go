@@ -41,7 +41,7 @@ func Pattern(t Target, data []byte) string {
 	}
 }
 
-// Words are an operator's own for what is regular about wrong elements; "" for what it has no word for.
+// Words are an operator's own names for regular patterns of wrong elements; "" where it has none.
 type Words struct {
 	Ends      string // wrong at both ends of a row
 	Seams     string // wrong where tiles meet
@@ -49,8 +49,8 @@ type Words struct {
 	Exchanged string // the transposed places
 }
 
-// patternElements is of how many elements, at most, a truth that is computed row by row is kept to look for
-// what is regular; of more, some rows.
+// patternElements is the largest number of elements for which a truth that is computed row by row is kept
+// whole for the search of patterns; above it some rows are kept.
 const patternElements = 1 << 24
 
 // patterned returns the target with as much of its truth kept as the search for a pattern needs.

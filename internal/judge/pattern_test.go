@@ -154,7 +154,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// A factor that is 1 as far as it is known is none.
+// A factor that cannot be told from 1 is not reported.
 func TestPatternOfNoFactor(t *testing.T) {
 	target := patternTarget(6, 64)
 	y := make([]float64, len(target.R))

@@ -17,8 +17,8 @@ type bits struct {
 	differing      int64
 	firstDiffering int64
 	otherLaunch    int // the launch that first differs from launch 0
-	// followsPoison says that launches with the same poison agree on every element that differs, of which
-	// both poisons had at least two: the element depends on what its memory held before the launch.
+	// followsPoison: launches with the same poison agree on every element that differs, and both poisons had
+	// at least two launches. The element depends on what its memory held before the launch.
 	followsPoison bool
 	// ordinaryAlone says that, of every element that differs, only the launch under ordinary numbers has
 	// another value than all others.

@@ -131,7 +131,7 @@ func TestPayloadsOfNaN(t *testing.T) {
 	}
 }
 
-// Of an integer the ends of the interval are those of the dtype where the allowance reaches beyond.
+// The interval of an integer ends at the range of its dtype where the allowance reaches beyond.
 func TestIntervalOfIntegersWithinTheirRange(t *testing.T) {
 	ends := target(op.I8, []float64{127, -128, 100}, 1.5)
 	ends.Independent = false

@@ -19,19 +19,19 @@ type Power struct {
 	Why  string // which
 }
 
-// trial is one wrong output; decisive trials take a case's power away. fill gives its elements from the first
-// on: what is large is never made whole, since most of it is rejected at once.
+// trial is one wrong output; a decisive trial that passes leaves the case without power. fill returns its
+// elements from the first on: a large output is never made whole, since most are rejected at once.
 type trial struct {
 	name     string
 	decisive bool
 	fill     func(into []float64, first int)
 }
 
-// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere (of an output that
-// is one number by definition twice the truth and 1), a copy of the input (one without data, or with another
-// number of elements: none), the truth with its last element, row or tile of 16 columns zeroed, the truth off
-// by 16 roundoffs (16-bit and fp8 outputs) or by 2^-10, and the previous case's output (nil: none). It runs
-// before any kernel does.
+// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere (for an output that
+// is one number by definition, twice the truth plus 1), a copy of the input (one without data, or with
+// another number of elements: none), the truth with its last element, row or tile of 16 columns zeroed, the
+// truth off by 16 roundoffs (16-bit and fp8 outputs) or by 2^-10, and the previous case's output (nil: none).
+// It runs before any kernel does.
 func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 	p := Power{Output: t.Name}
 	t, err := t.few()

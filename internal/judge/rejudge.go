@@ -15,8 +15,8 @@ type Constants struct {
 	MinBlock                 int64
 	Sigmas, Spread           float64 // of G5
 
-	// Low and High say what became of the allowances: every T and TFP32 is between Low and High times what it
-	// was in the version before.
+	// Low and High bound the change of the allowances: every T and TFP32 is between Low and High times its
+	// value in the version before.
 	Low, High float64
 	Fewer     []string // gates that are asked of fewer outputs than in the version before
 	// OtherReach says that the allowance of G5 is another quantity than in the version before: nothing is
@@ -266,7 +266,7 @@ func (v Verdict) blocksAgain(then, now Constants) Decision {
 	if v.Blocks[0].Blocks <= len(v.Blocks) {
 		return decided(op.StatusPass, "", "")
 	}
-	// The limit of any block is at least this share of what it was: 1/sqrt(N) lies between 0 and
+	// The limit of any block is at least this share of its former value: 1/sqrt(N) lies between 0 and
 	// 1/sqrt(MinBlock).
 	root := math.Sqrt(float64(then.MinBlock))
 	shrunk := math.Min(now.Factor/then.Factor*math.Min(1, (1+now.Noise/root)/(1+then.Noise/root)),
@@ -284,7 +284,7 @@ func (v Verdict) slopeAgain(now Constants) Decision {
 	if !v.Independent || !(b.Spread >= now.Spread) {
 		return decided(op.StatusPass, "", "")
 	}
-	// What it allows rises with every TFP32, by steps: a rounding boundary comes within reach or does not.
+	// Its allowance rises with every TFP32, by steps: a rounding boundary comes within reach or does not.
 	least, most := b.Allowance, b.Allowance
 	if now.OtherReach || now.Low < 1 {
 		least = 0

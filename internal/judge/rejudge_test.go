@@ -10,7 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// inForce returns the constants of this version, with allowances between low and high times what they were.
+// inForce returns the constants of this version, with allowances between low and high times their former
+// values.
 func inForce(low, high float64) Constants {
 	c := versions[len(versions)-1]
 	c.Low, c.High, c.Fewer, c.OtherReach = low, high, nil, false
@@ -95,8 +96,8 @@ func timesAll(x []float64, c float64) []float64 {
 	return y
 }
 
-// TestRejudgeBlocks: what is decided of G4 from the blocks that are kept is what all of them say, whatever
-// its constants become.
+// TestRejudgeBlocks: a decision on G4 from the kept blocks agrees with all of them, whatever its constants
+// become.
 func TestRejudgeBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	settled, all := 0, 0
@@ -198,7 +199,8 @@ func TestRejudgeOfAnEarlierBias(t *testing.T) {
 	}
 }
 
-// TestRejudgeWhatFiguresCannot: what needs the outputs is undecided, what no constant has a part in stays.
+// TestRejudgeWhatFiguresCannot: a decision that needs the outputs is undecided, and one that no constant
+// affects stays.
 func TestRejudgeWhatFiguresCannot(t *testing.T) {
 	pass := verdict(target(op.FP32, []float64{1, 2, 3}, 0x1p-20),
 		answer(target(op.FP32, []float64{1, 2, 3}, 0x1p-20), 1, 2, 3))

@@ -70,8 +70,8 @@ func TestARelationWithoutItsComparisonsDoesNotHold(t *testing.T) {
 	}
 }
 
-// The worst comparison is the one furthest from its bounds, and the sentence says which, what it is and what
-// was accepted.
+// The worst comparison is the one furthest from its bounds, and the sentence names it, its value and the
+// accepted range.
 func TestABrokenRelationNamesItsWorstComparison(t *testing.T) {
 	r := Hold("each row adds up to 1", claims(between(1, 1, 1), between(1.5, 0.5, 1), between(3, 0, 1),
 		between(-0.5, 0, 1)))
@@ -165,7 +165,7 @@ func TestRelationsUnderTheDeclaredContract(t *testing.T) {
 	}
 }
 
-// What a relation accepts of an element is what G2 does: the rounded interval, and 0 where the contract
+// A relation accepts the same values of an element as G2: the rounded interval, and 0 where the contract
 // flushes.
 func TestIntervalOfARelationIsThatOfG2(t *testing.T) {
 	for _, target := range []Target{

@@ -53,8 +53,8 @@ func (m *moments) join(o moments) {
 	m.expected += o.expected
 }
 
-// slopes are the sums that G5 asks of the whole output. away and toward are what fp32 arithmetic may move
-// the stored R away from 0 and toward it: the sums of (RN(|R|+TFP32) - RN(|R|))|R| and (RN(|R|) -
+// slopes are the sums that G5 needs of the whole output. away and toward bound how far fp32 arithmetic may
+// move the stored R away from 0 and toward it: the sums of (RN(|R|+TFP32) - RN(|R|))|R| and (RN(|R|) -
 // RN(|R|-TFP32))|R|.
 type slopes struct {
 	r2, r4, slope, variance float64 // of R², R⁴, (y-sim)R, (y-sim)²R²
@@ -111,7 +111,7 @@ func addTo(sums []blockSum, block int, m moments) []blockSum {
 }
 
 // add adds the judged elements from the first on, with values y and truth v, row by row. known are the sums
-// over their segments that follow from the truth alone, nil where nobody has them; add returns the rest of
+// over their segments that follow from the truth alone, nil where they are not known; add returns the rest of
 // them.
 func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, known []segment,
 	first int,
@@ -176,8 +176,8 @@ func segmentsOf(into []segment, t Target, g *grid, b blocks, v Values, first int
 	return into
 }
 
-// segmentOf adds up what follows from the truth. What is not finite is left out, of y too unless it is nil:
-// G1 has judged it.
+// segmentOf computes the sums that follow from the truth. Elements that are not finite are left out, also
+// those of y unless it is nil: G1 has judged them.
 func segmentOf(g *grid, values Values, y []float64) segment {
 	var m moments
 	var s slopes
@@ -249,7 +249,7 @@ func (g *grid) nearest(x float64) float64 {
 	return g.format.Round(x, true)
 }
 
-// segment adds up judged elements. known begins with what follows from their truth, or is nil.
+// segment adds up judged elements. known starts with the sums that follow from their truth, or is nil.
 func (c *chunkSums) segment(g *grid, y []float64, values Values, known *[]segment) (moments, slopes) {
 	var own segment
 	if len(*known) > 0 {
@@ -283,7 +283,7 @@ func (c *chunkSums) segment(g *grid, y []float64, values Values, known *[]segmen
 	return own.moments, own.slopes
 }
 
-// joined turns the sums of all runs into what the gates say. leans is as in Target.
+// joined computes the results of the gates from the sums of all runs. leans is as in Target.
 func joined(b blocks, runs []chunkSums, leans bool) statistics {
 	sums := make([]moments, len(b.names))
 	var total slopes

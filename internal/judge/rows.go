@@ -19,8 +19,8 @@ type Rows struct {
 	// Length is the row length of an output of one dim, the last row of which may be shorter; 0 where rows
 	// are those of the last dim.
 	Length int64
-	// Fill makes the working memory of one core. What it gives fills the rows from first up to end, for which
-	// into has room.
+	// Fill makes the working memory of one core. The function it returns fills the rows from first up to end,
+	// for which into has room.
 	Fill func() func(into Values, first, end int64) error
 	// OneAllowance says that TFP32 is T.
 	OneAllowance bool
@@ -101,9 +101,9 @@ func (p pieces) at(i int) (first, end int) {
 	return first, min(first+p.each, row+p.row, p.n)
 }
 
-// eachPiece calls work for every run of the judged elements, on all cores: the i-th begins with element
-// first and has the truth v. It ends with an error where a truth that is computed row by row is not fit to
-// judge. Who goes through such a truth at the same time shares it.
+// eachPiece calls work for every run of the judged elements, on all cores: the i-th begins with element first
+// and has the truth v. It returns an error where a truth that is computed row by row is not fit to judge.
+// Concurrent readers of such a truth share it.
 func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
 	if t.Rows == nil {
 		kept := t.stored()

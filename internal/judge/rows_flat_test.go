@@ -24,8 +24,8 @@ func flat(n int64) Target {
 	return t
 }
 
-// TestFlatRows: of an output of one dim rows are runs of elements. It is judged in the runs of a truth that
-// is kept, and what is kept of it are its elements: all of them, or some rows with the first and the last.
+// TestFlatRows: the rows of an output of one dim are runs of elements. It is judged in the same runs as a
+// kept truth, and a kept truth holds all of its elements, or those of some rows with the first and the last.
 func TestFlatRows(t *testing.T) {
 	for _, n := range []int64{1, 63, 64, 65, chunk, chunk + 1, 3*chunk + 77, 2 * fewElements} {
 		target := flat(n)

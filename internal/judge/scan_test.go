@@ -91,7 +91,7 @@ func TestScanGoesAround(t *testing.T) {
 	}
 }
 
-// TestScanOfTwoComputesOnce: two who go hand in hand have everything computed once.
+// TestScanOfTwoComputesOnce: two concurrent readers have everything computed once.
 func TestScanOfTwoComputesOnce(t *testing.T) {
 	var computed atomic.Int32
 	both := make(chan struct{})
@@ -119,7 +119,7 @@ func TestScanOfTwoComputesOnce(t *testing.T) {
 	}
 }
 
-// TestScanOutlivesAReader: one that panics, and a row that is unfit, end who they concern, and nobody else.
+// TestScanOutlivesAReader: a reader that panics, and an unfit row, end only the readers concerned.
 func TestScanOutlivesAReader(t *testing.T) {
 	unfit := false
 	target := scanned(func(row int64) error {

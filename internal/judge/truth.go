@@ -25,7 +25,8 @@ type Target struct {
 	Name  string
 	DType op.DType
 	Shape []int64
-	// what an index of each dim is called, for Pattern: "row", "head"; nil: what the number of dims suggests
+	// the name of an index of each dim, for Pattern: "row", "head"; nil: the usual ones for the number of
+	// dims
 	Axes     []string
 	Words    Words   // what the operator calls what Pattern finds
 	Index    []int64 // nil: every element
@@ -34,26 +35,26 @@ type Target struct {
 	Sim      []float64
 	Saturate bool // overflow gives the largest finite number
 	FTZ      bool // results below 2^-126 may be flushed to zero (fp32, bf16)
-	// Leans: the simulated contract errs toward one side, as where bits of operands are dropped, and need
-	// not: G5 does not ask the same of who comes nearer to R.
+	// Leans: the simulated contract errs toward one side, as where bits of operands are dropped, though it
+	// need not. G5 does not require the same error of an output nearer to R.
 	Leans bool
-	// Bits: R is what must be stored, to the bit: -0 is not +0. Any NaN stands for NaN, since conversions
-	// that change nothing else may change its payload. T is 0 everywhere.
+	// Bits: R must be stored to the bit: -0 is not +0. Any NaN stands for NaN, since conversions that change
+	// nothing else may change its payload. T is 0 everywhere.
 	Bits bool
-	// Independent: the values are many independent ones, so that sums over their errors are statistics: G4
-	// and G5 are asked. Where a few rounding errors decide (rows of one value, outliers) the simulated ones
-	// may happen to be small, and a right kernel would be accused.
+	// Independent: there are many independent values, so that sums over their errors are statistics, and G4
+	// and G5 apply. Where a few rounding errors decide (rows of one value, outliers) the simulated ones may
+	// happen to be small, and a right kernel would be rejected.
 	Independent bool
 	// Uniform: every element is one number by definition, as the only element of a sum is
 	Uniform bool
 	// every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
 	Exact bool
 
-	// Choice is the rule of an output that names what the kernel chose: R and Sim are then one right choice,
-	// T is 0. nil: it has none.
+	// Choice is the rule of an output that names a kernel's choice: R and Sim are then one right choice, T is
+	// 0. nil: it has none.
 	Choice *Choice
-	// Depends is the truth under what an implementation gave of other outputs, where it follows from them.
-	// Without them R is the truth under the simulated contract's. nil: it does not depend on any.
+	// Depends returns the truth given an implementation's other outputs, where it follows from them. Without
+	// them R is the truth under the simulated contract's. nil: it does not depend on any.
 	Depends func(gave Gave) Target
 
 	// computes R, T, TFP32 and Sim where they are nil, of every element; nil: they are kept

@@ -10,7 +10,7 @@ import (
 )
 
 // Unwritten describes in a sentence where the elements of an output lie that no launch wrote: in one row,
-// from a column on, at the end of the memory. poisons are those of the launches, data their outputs. It
+// from a column on, at the end of the memory. poisons holds the poison of each launch, data its output. It
 // returns "" where all were written or they lie in no order.
 func Unwritten(t Target, poisons []string, data [][]byte) string {
 	n, size := t.Elements(), t.DType.Size()

@@ -55,7 +55,7 @@ type Element struct {
 }
 
 // Histogram counts errors in ulps: bucket 0 holds those up to half an ulp, bucket i those up to 2^(i-1) ulps,
-// the last what is larger or not finite. Elements whose truth is not finite are left out.
+// the last those that are larger or not finite. Elements whose truth is not finite are left out.
 type Histogram [18]int64
 
 // add puts one error into its bucket.

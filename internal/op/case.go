@@ -65,8 +65,8 @@ func (d Dims) Lookup(name string) (int64, bool) {
 	return 0, false
 }
 
-// Attr is one resolved attribute of a case. Number is what a kernel gets: booleans 0 or 1, enumerations their
-// index, floats rounded to fp32. Text is the canonical form: "true", "row", "0.125", "3".
+// Attr is one resolved attribute of a case. Number is the value that a kernel gets: booleans 0 or 1,
+// enumerations their index, floats rounded to fp32. Text is the canonical form: "true", "row", "0.125", "3".
 type Attr struct {
 	Name   string
 	Number float64
@@ -92,8 +92,8 @@ func (a Attrs) Number(name string) float64 { x, _ := a.Lookup(name); return x.Nu
 // Text returns the canonical text of the attribute called name, "" where there is none.
 func (a Attrs) Text(name string) string { x, _ := a.Lookup(name); return x.Text }
 
-// Case is one thing to judge: what is computed, on which sizes, from which kind of data. Its Key names the
-// thing whose history is kept. The seed is not part of it: it belongs to the run.
+// Case is one thing to judge: what is computed, on which sizes, from which kind of data. Its Key identifies
+// it in the history. The seed is not part of it: it belongs to the run.
 type Case struct {
 	Op           string
 	Pass         Pass

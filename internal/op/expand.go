@@ -41,20 +41,20 @@ type Options struct {
 	Equal      [][]string
 	Attributes map[string]string // an attribute not named takes its values in turn
 	Device     string            // "cpu" or "gpu"; "" counts as "cpu"
-	// Where one of these is given, the shapes of the level meet just what is named (normal and contiguous for
-	// the rest): with every dim and attribute given as well, that is one case again. Upstreams and Saved
-	// speak of backwards alone.
+	// Where one of these is given, the shapes of the level get only the named kinds (normal and contiguous
+	// for the rest): with every dim and attribute given as well, that is a single case again. Upstreams and
+	// Saved apply to backwards only.
 	Distributions, Layouts, Upstreams, Saved []string
 	Memory                                   int64 // bytes the device can hold; 0: not known
-	// distributions that the level's shapes do not meet; those that are asked for by name they do
+	// distributions that the level's shapes leave out, unless they are selected by name
 	LeftOut []string
 	// sizes in addition to the level's shapes, at which every distribution of the level is met
 	Shapes []map[string]int64
 	// where saved tensors may come from, "own" or "driver", as far as some backward takes them from there;
 	// empty: from both
 	SavedFrom []string
-	// that of the inputs; one that is neither 0 nor DefaultSeed changes attributes that random numbers follow
-	// from, unless they are asked for
+	// the seed of the inputs; one that is neither 0 nor DefaultSeed changes attributes that seed random
+	// numbers, unless they are given
 	Seed uint64 `json:"-"`
 }
 
@@ -135,9 +135,9 @@ type site struct {
 	every      bool // it meets all distributions of the level
 }
 
-// sites lists the shapes of the level with what the options replace. A shape that breaks a condition of the
-// spec only through a dim nobody asked for is left out; where none remains, what broke the first is the
-// answer.
+// sites lists the shapes of the level with the replacements of the options. A shape that breaks a condition
+// of the spec only through a dim that is not given is left out; where none remains, the error of the first is
+// returned.
 func (s *Spec) sites(o Options) ([]site, error) {
 	var list []site
 	var refused error
@@ -224,8 +224,8 @@ type draft struct {
 	both                           bool   // saved tensors of both kinds, else in turn
 }
 
-// expand makes the cases of one pass and dtype. Dtypes begin at different combinations, so that what one
-// leaves out another takes.
+// expand makes the cases of one pass and dtype. Dtypes begin at different combinations, so that one covers
+// what another leaves out.
 func (p *planner) expand(pass Pass, dtype string, dtypeIndex int) error {
 	p.count, p.turn, p.saver = 0, dtypeIndex, dtypeIndex
 	for _, d := range p.drafts(pass, dtypeIndex) {
@@ -236,7 +236,7 @@ func (p *planner) expand(pass Pass, dtype string, dtypeIndex int) error {
 	return nil
 }
 
-// drafts lists what the level asks for: normal data on its shapes, distributions, other upstream gradients,
+// drafts lists the drafts of the level: normal data on its shapes, distributions, other upstream gradients,
 // layouts.
 func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	level := p.options.Level
@@ -301,7 +301,7 @@ func (o Options) filtered() bool {
 	return len(o.Distributions)+len(o.Layouts)+len(o.Upstreams)+len(o.Saved) > 0
 }
 
-// named lists the drafts of the kinds of data that are asked for by name, on every shape of the level.
+// named lists the drafts of the kinds of data that are selected by name, on every shape of the level.
 func (p *planner) named(pass Pass, shapes []site) []draft {
 	or := func(list []string, otherwise string) []string {
 		if len(list) > 0 {
@@ -406,8 +406,8 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 	return nil
 }
 
-// covering picks, among all combinations of attribute values, as many as the attribute with most values has,
-// so that every value of every attribute occurs; another turn pairs the values otherwise.
+// covering picks, among all combinations of attribute values, as many as the largest number of values of an
+// attribute, so that every value of every attribute occurs; another turn pairs the values differently.
 func covering(combinations []map[string]string, turn int) []map[string]string {
 	values, most := map[string][]string{}, 1
 	for _, c := range combinations {

@@ -142,7 +142,7 @@ var wrongOptions = []struct {
 	},
 }
 
-// What cannot be meant is one sentence with what is allowed.
+// An invalid option is an error of one sentence with the allowed values.
 func TestUsageErrors(t *testing.T) {
 	s := loadScale(t)
 	for _, c := range wrongOptions {

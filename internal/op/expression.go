@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// maxExpression is the longest expression a spec may hold, in bytes: a bound on the depth of what is
-// evaluated.
+// maxExpression is the longest expression in a spec, in bytes: a bound on the depth of evaluation.
 const maxExpression = 500
 
 // Expression is a formula over named sizes in Go's syntax: + - * / %, comparisons, && || !, parentheses,

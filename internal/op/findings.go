@@ -36,8 +36,8 @@ type Finding struct {
 	Outputs []string `toml:"outputs"` // that may be wrong
 	Gates   []string `toml:"gates"`   // that may reject them
 	Wrong   []Wrong  `toml:"wrong"`   // what each wrong element must be: one of these
-	// the operations of torch that have the fault, "aten.gelu": it excuses a user's file that called one of
-	// them in the call that is wrong; none: no user's file
+	// the operations of torch that have the fault, "aten.gelu": it excuses a user's file whose wrong call
+	// called one of them; none: no user's file
 	Calls []string `toml:"calls"`
 	// instead of outputs, gates and wrong: words of the exception that ends the call (CRASH)
 	Raises string `toml:"raises"`
@@ -47,8 +47,8 @@ type Finding struct {
 	Link    string `toml:"link"`
 	Seen    string `toml:"seen"`    // with which versions, on what
 	Command string `toml:"command"` // that shows it
-	// what else has to be so for the command to show it, which nobody can ask for: "the memory that it gets
-	// was used"
+	// a further condition for the command to show it, which cannot be requested: "the memory that it gets was
+	// used"
 	Sometimes string `toml:"sometimes"`
 	Enough    int    `toml:"enough"` // so many covered cases that all pass say that it no longer happens
 

@@ -96,7 +96,7 @@ func TestFindingCovers(t *testing.T) {
 	}
 }
 
-// What a finding cannot say is an error with its place.
+// An invalid finding is an error with its place.
 func TestFindingsAreProven(t *testing.T) {
 	spec := softmaxSpec(t)
 	for _, c := range []struct{ from, to, want string }{

@@ -16,8 +16,7 @@ type Wrong struct {
 
 	ULPs       float64 `toml:"ulps"`       // at most so many of the dtype at the truth
 	Allowances float64 `toml:"allowances"` // within so many times the error bound T
-	// within so many times T as it were if all sums were kept in the dtype of the case: T counts roundings
-	// to fp32
+	// within so many times the T of sums kept in the dtype of the case: T counts roundings to fp32
 	Roundings float64 `toml:"roundings"`
 	// "c", "beta * c": the output without this input, times this attribute, is rounded to the dtype before it
 	// is added
@@ -77,7 +76,7 @@ func (w Wrong) bounded() bool {
 // Exact reports whether the wrong element is one number.
 func (w Wrong) Exact() bool { return slices.Contains(w.Where, "gives 0") }
 
-// compile proves what a wrong element of these outputs may look like.
+// compile checks the description of a wrong element of these outputs.
 func (w *Wrong) compile(spec *Spec) error {
 	if err := each("kind", []string{w.Kind}, WrongKinds); err != nil {
 		return err

@@ -310,7 +310,7 @@ func (a *AttributeSpec) float(v float64) Attr {
 	return Attr{Name: a.Name, Number: float64(f), Text: strconv.FormatFloat(float64(f), 'g', -1, 32)}
 }
 
-// compileContract refuses contracts nobody defined and dtypes without one.
+// compileContract rejects undefined contracts and dtypes without one.
 func (s *Spec) compileContract() error {
 	known := func(name string) error {
 		names := make([]string, len(Contracts))

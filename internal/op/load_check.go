@@ -61,7 +61,7 @@ func (s *Spec) compileCheck() error {
 	return nil
 }
 
-// checkMeanings reads what says what a distribution means to the operator.
+// checkMeanings reads the entries that define what a distribution means for the operator.
 func (c *CheckSpec) checkMeanings() error {
 	if c.Row < 0 {
 		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row",

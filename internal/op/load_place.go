@@ -39,8 +39,8 @@ func keysBeside(t reflect.Type, key []string) []string {
 	return names
 }
 
-// named says of what an error speaks: "attribute eps: ...", "check.shapes, entry 3: ...", "contract.default
-// of ...".
+// named matches the subject of an error: "attribute eps: ...", "check.shapes, entry 3: ...",
+// "contract.default of ...".
 var (
 	named = regexp.MustCompile(`^(?:default of )?(?:dim|attribute|input|output|backward tensor) ` +
 		`"?([a-z0-9_]+)`)

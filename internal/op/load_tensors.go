@@ -264,7 +264,7 @@ func (s *Spec) backwardOutput(name string) (TensorSpec, error) {
 	return in, nil
 }
 
-// tensorSpecs lists what a pass reads and what it gives.
+// tensorSpecs lists the inputs and outputs of a pass.
 func (s *Spec) tensorSpecs(pass Pass) (inputs, outputs []TensorSpec) {
 	if pass != Backward {
 		return s.InputSpecs, s.OutputSpecs

@@ -228,7 +228,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// What a spec marks as trivial by design must exist.
+// TestTrivialCasesAreProven: whatever a spec marks as trivial by design must exist.
 func TestTrivialCasesAreProven(t *testing.T) {
 	for _, c := range []struct {
 		trivial TrivialSpec

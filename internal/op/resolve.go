@@ -12,8 +12,9 @@ import (
 // MaxElements is the largest number of elements the tensors of one case may have together.
 const MaxElements = 1 << 40
 
-// Resolve returns dims and attributes of a case in the order of the spec: what is asked for, defaults for the
-// rest. What is unknown, missing, out of range or against a condition of the spec is a *UsageError.
+// Resolve returns dims and attributes of a case in the order of the spec: the given values, defaults for the
+// rest. A name or value that is unknown, missing, out of range or against a condition of the spec is a
+// *UsageError.
 func (s *Spec) Resolve(dims map[string]int64, attributes map[string]string) (Dims, Attrs, error) {
 	if err := s.knowDims(slices.Sorted(maps.Keys(dims))); err != nil {
 		return nil, nil, err
@@ -187,7 +188,7 @@ func (s *Spec) dimNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Inputs returns what the case's pass reads, in the order a kernel gets it.
+// Inputs returns the inputs of the case's pass, in the order a kernel gets them.
 func (s *Spec) Inputs(c Case) ([]TensorType, error) {
 	inputs, _, err := s.passTensors(c)
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *Spec) Inputs(c Case) ([]TensorType, error) {
 	return s.types(inputs, c)
 }
 
-// Outputs returns what the case's pass writes, in the order a kernel gets it.
+// Outputs returns the outputs of the case's pass, in the order a kernel gets them.
 func (s *Spec) Outputs(c Case) ([]TensorType, error) {
 	_, outputs, err := s.passTensors(c)
 	if err != nil {
@@ -237,7 +238,7 @@ func (s *Spec) passTensors(c Case) (inputs, outputs []TensorSpec, err error) {
 	return inputs, outputs, nil
 }
 
-// types resolves tensors, and refuses sizes nobody can hold.
+// types resolves tensors, and rejects sizes too large to hold.
 func (s *Spec) types(specs []TensorSpec, c Case) ([]TensorType, error) {
 	out := make([]TensorType, 0, len(specs))
 	total := int64(0)

@@ -15,7 +15,7 @@ type Shown struct {
 }
 
 // ShownBy finds the first size that is a dim; where there is none, the first that is a part of it, as "k / 2"
-// is of k. An output that may be missing shows nothing.
+// is of k. An optional output shows nothing.
 func ShownBy(dim string, inputs, outputs []TensorSpec) (Shown, bool) {
 	var part Shown
 	for k, list := range [][]TensorSpec{inputs, outputs} {

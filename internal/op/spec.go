@@ -2,8 +2,8 @@ package op
 
 import "slices"
 
-// Spec says what an operator is, as data: internal/catalog/<op>/<op>.toml, or a user's own file. Load reads
-// and proves one; a Spec made otherwise has no compiled expressions and answers with errors.
+// Spec describes an operator as data: internal/catalog/<op>/<op>.toml, or a user's own file. Load reads and
+// checks one; a Spec made otherwise has no compiled expressions and returns errors.
 type Spec struct {
 	Name        string          `toml:"name"`
 	Summary     string          `toml:"summary"`
@@ -53,7 +53,7 @@ type AttributeSpec struct {
 	Type    string   `toml:"type"`
 	Values  []string `toml:"values"`
 	Default any      `toml:"default"`
-	// Positive asks of a float that it is above 0, also when it is rounded to fp32.
+	// Positive requires a float to be above 0, also when it is rounded to fp32.
 	Positive bool `toml:"positive"`
 	// Least and Below are bounds of an int or a float: at least this, and less than that; nil: none.
 	Least *float64 `toml:"least"`
@@ -94,15 +94,16 @@ type shapeSpec struct {
 	choices   map[string][]Expression
 }
 
-// BackwardSpec says what a backward takes and gives, in the order a kernel gets them: inputs of the operator,
-// saved outputs, upstream gradients grad_<output>, or what Tensors declares; gradients grad_<input>.
+// BackwardSpec lists the inputs and outputs of a backward, in the order a kernel gets them: inputs of the
+// operator, saved outputs, upstream gradients grad_<output>, or what Tensors declares; gradients
+// grad_<input>.
 type BackwardSpec struct {
 	Formula string   `toml:"formula"`
 	Inputs  []string `toml:"inputs"`
 	Outputs []string `toml:"outputs"`
 	Chained bool     `toml:"chained"` // false where the forward saves nothing
 	DTypes  []string `toml:"dtypes"`  // where they are not the operator's
-	// what is neither input, output nor gradient, and gradients of another dtype
+	// tensors that are neither input, output nor gradient, and gradients of another dtype
 	Tensors []TensorSpec `toml:"tensors"`
 }
 
@@ -130,7 +131,7 @@ type Limits struct {
 	fp32, stored []Expression
 }
 
-// CostSpec counts what a pass must at least move and compute.
+// CostSpec counts the least that a pass must move and compute.
 type CostSpec struct {
 	Forward  PassCost `toml:"forward"`
 	Backward PassCost `toml:"backward"`
@@ -156,8 +157,8 @@ type OwnSpec struct {
 	// tensors, and sizes, that a function of one tensor does without, with those it is called for first:
 	// k = "q"
 	Each map[string]string `toml:"each"`
-	// the inputs that the output is multiplied by and added to at last, row after row: a function may do
-	// without
+	// the inputs that the output is finally multiplied by and added to, row after row: a function may omit
+	// them
 	Factor string `toml:"factor"`
 	Addend string `toml:"addend"`
 	// tensors [batch, heads, seq, dim] that may lie token by token, where a parameter is the product
@@ -175,10 +176,10 @@ type OwnSpec struct {
 	// distributions in which no target counts, where libraries give 0 or NaN for a mean: files are not judged
 	// on these
 	NoTarget []string `toml:"no_target"`
-	// an output of one element that is a total: a kernel may give a value of each block, which add up to it
+	// an output of one element that is a total: a kernel may return one value per block, which add up to it
 	Total string `toml:"total"`
-	// words, in small letters, of which a file has one where it may compute the operator's own numbers,
-	// and what is said of others: no answer of theirs can be compared
+	// words, in lower case, one of which occurs in a file that may compute the operator's own numbers, and
+	// what is reported for other files: none of their answers can be compared
 	Needs []string `toml:"needs"`
 	Lacks string   `toml:"lacks"`
 	// the attribute that seeds those numbers: a gradient of a function that takes it is judged by the choice
@@ -203,8 +204,8 @@ type OwnSpec struct {
 	Scratch string `toml:"scratch"`
 }
 
-// CheckSpec says what is judged: the distributions that apply, and at most 32 shapes. A shape gives every dim
-// without a default, may pin attributes, and carries marks: all (every distribution occurs on it; at most
+// CheckSpec lists what is judged: the distributions that apply, and at most 32 shapes. A shape gives every
+// dim without a default, may pin attributes, and carries marks: all (every distribution occurs on it; at most
 // three), quick (part of --quick), device = "gpu". Quick lists the distributions that --quick takes in
 // addition to normal.
 type CheckSpec struct {
@@ -214,9 +215,9 @@ type CheckSpec struct {
 	// it.
 	Pins map[string]map[string]any `toml:"pins"`
 	// Logits names the two inputs whose product makes the logits of a softmax, as in attention: [..., query,
-	// dim] and [..., key, dim]. Without them the distributions that speak of logits act on the inputs
-	// themselves. With them G4 and G5 are asked of normal data alone: of other logits one key has nearly all
-	// the weight, and its few rounding errors are no statistic.
+	// dim] and [..., key, dim]. Without them the distributions of logits act on the inputs themselves. With
+	// them G4 and G5 apply to normal data only: with other logits one key has nearly all the weight, and its
+	// few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
 	// Integers defines the distribution integers: "" small integers, "one_hot" one column of 1024 among
 	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5. The others
@@ -228,8 +229,8 @@ type CheckSpec struct {
 	// of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone. "products"
 	// two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
 	NonFinite string `toml:"non_finite"`
-	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every
-	// kind of row that a distribution has; 0: as one row.
+	// Row is the number of elements in each row that tensors of one dim are drawn as, so that one case covers
+	// every kind of row in a distribution; 0: one row.
 	Row     int64            `toml:"row"`
 	Trivial TrivialSpec      `toml:"trivial"`
 	Truth   TruthShapes      `toml:"truth"`
@@ -254,21 +255,24 @@ type BenchSpec struct {
 
 // AdviceSpec is the advice to the author of a wrong kernel, half a sentence each.
 type AdviceSpec struct {
-	// SpecialNumbers is said where a kernel is right on ordinary numbers and wrong on others.
+	// SpecialNumbers is the advice where a kernel is right on ordinary numbers and wrong on others.
 	SpecialNumbers string `toml:"special_numbers"`
-	// Unwritten is said where elements stay unwritten; "" where a grid that is too small is the usual cause.
+	// Unwritten is the advice where elements stay unwritten; "" where a grid that is too small is the usual
+	// cause.
 	Unwritten string `toml:"unwritten"`
-	// Usual is said where a kernel is wrong everywhere: what is missed most of the formula.
+	// Usual is the advice where a kernel is wrong everywhere: the part of the formula that is most often
+	// missed.
 	Usual string `toml:"usual"`
-	// What the operator calls places at which a wrong kernel is often wrong, "" where it has no word: both
-	// ends of a row, where tiles meet, all from where one begins, the transposed places.
+	// Ends, Seams, Boundary and Transposed are the operator's names for places at which a wrong kernel is
+	// often wrong, "" where it has none: both ends of a row, where tiles meet, everything from the start of
+	// one, the transposed places.
 	Ends       string `toml:"ends"`
 	Seams      string `toml:"seams"`
 	Boundary   string `toml:"boundary"`
 	Transposed string `toml:"transposed"`
 }
 
-// TorchSpec is for those who call the operator from torch. Autocast says by device (cuda, cpu) what
+// TorchSpec is for callers of the operator from torch. Autocast gives by device (cuda, cpu) what
 // torch.autocast does with torch's own operator of the kind: "fp32" or "lower"; without an entry the inputs
 // are widened to one dtype.
 type TorchSpec struct {

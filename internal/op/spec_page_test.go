@@ -74,7 +74,8 @@ func missing(from, of map[string][]string) []string {
 	return all
 }
 
-// docs/spec.md names every key that is read, and no other, each with what it is and when it is needed.
+// TestEveryKeyIsDocumented: docs/spec.md names every key, and no other, each with its meaning and when it is
+// needed.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/spec.md")
 	if err != nil {

@@ -6,7 +6,7 @@ import "fmt"
 // passes.
 type Status uint8
 
-// The statuses. Who sets each, and what it counts as, is the table of docs/architecture.md.
+// The statuses. docs/architecture.md has a table of what sets each and what it counts as.
 const (
 	StatusUnknown           Status = iota
 	StatusPass                     // every planned comparison accepted under the default contract
@@ -86,7 +86,7 @@ func (s *Status) UnmarshalText(text []byte) error {
 // Weight is the effect of a status on an exit code.
 type Weight uint8
 
-// The zero value is Bad: a status that nobody classified must not pass.
+// The zero value is Bad: an unclassified status must not pass.
 const (
 	Bad Weight = iota
 	Neutral

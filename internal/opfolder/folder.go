@@ -77,7 +77,7 @@ func Open(path string) (*Folder, error) {
 	return f, nil
 }
 
-// check finds the other files and refuses what the spec of an operator of the user's own may not ask for.
+// check finds the other files and rejects what the spec of a user's own operator may not contain.
 func (f *Folder) check() error {
 	name := f.Spec.Name
 	stem := strings.TrimSuffix(filepath.Base(f.TOML), ".toml")

@@ -15,8 +15,8 @@ import (
 // the largest input.
 const differenceStep = 1e-5
 
-// Prove compares the gradients along random directions with symmetric differences of the forward: what an
-// autograd.Function or a reference_backward gets wrong shows there.
+// Prove compares the gradients along random directions with symmetric differences of the forward: errors of
+// an autograd.Function or a reference_backward show there.
 func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (truth.Step, error) {
 	if c.Saved == "driver" {
 		c.Saved = "own"

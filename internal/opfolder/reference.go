@@ -103,7 +103,7 @@ func (r *Reference) refuse(o backend.Outcome) error {
 		"TypeError: "))
 }
 
-// computed decodes what the reference gave and refuses shapes and dtypes that the spec does not say.
+// computed decodes the outputs of the reference and rejects shapes and dtypes that differ from the spec.
 func (r *Reference) computed(outputs []op.TensorType, got []backend.Output) ([]truth.Computed, error) {
 	all := make([]truth.Computed, len(outputs))
 	for i, t := range outputs {

@@ -53,9 +53,9 @@ func (k *Request) RowTargetInFP32(name string, d op.DType, shape, chosen []int64
 	return k.targetInFP32(name, d, shape, chosen)
 }
 
-// FillRows has work compute the rows of an output, now and as many as are chosen (nil: all), or where t keeps
-// nothing as they are judged. i counts the rows from the first that is judged, r from the first of the
-// output. Each core has its own working memory.
+// FillRows calls work for the rows of an output: now for the chosen ones (nil: all), or where t keeps nothing
+// while they are judged. i counts the rows from the first that is judged, r from the first of the output.
+// Each core has its own working memory.
 func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S,
 	work func(own S, i, r int64, out Row),
 ) {

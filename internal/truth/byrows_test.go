@@ -158,7 +158,7 @@ func rejectedKinds(target judge.Target, data []byte) map[string]int {
 	return kinds
 }
 
-// sameBits compares what two verdicts hold, NaN being NaN.
+// sameBits compares the contents of two verdicts, with NaN equal to NaN.
 func sameBits(a, b judge.Verdict) bool {
 	return reflect.DeepEqual(a, b) || fmt.Sprintf("%+v", exactly64(a)) == fmt.Sprintf("%+v", exactly64(b))
 }

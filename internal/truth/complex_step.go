@@ -83,8 +83,8 @@ func RegisterLosses(name string, f func(k *Request) ([]Loss, error)) struct{} {
 
 // ComplexStep compares the truth of a backward case with derivatives of its forward taken by the complex
 // step: f'(x)v = Im f(x + ihv) / h, to machine precision since nothing cancels (Squire and Trapp 1998). in
-// holds the operator's inputs and the upstream gradients, or what the truth of an operator that saves nothing
-// takes. Directions are drawn from seed.
+// holds the operator's inputs and the upstream gradients, or the inputs of the truth of an operator that
+// saves nothing. Directions are drawn from seed.
 func ComplexStep(spec *op.Spec, c op.Case, in []tensor.Tensor, seed uint64) (Step, error) {
 	lossesOf, ok := losses[c.Op]
 	if !ok || c.Pass != op.Backward {

@@ -95,7 +95,7 @@ func (k Contract) Promise() string {
 // Contracts lists every contract, the strict one first.
 func Contracts() []Contract { return slices.Clone(contracts) }
 
-// What the words of a contract may be: an allowance is written for each of these, and for nothing else.
+// The permitted words of a contract: an allowance is written for each of these, and for nothing else.
 var (
 	accumulators = []string{
 		"none", "fp32", "13 bits below the largest term",

@@ -7,8 +7,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Exact makes an output whose every element is known to the bit. memory is called once a core; what it gives
-// computes the element at an index, which it must not keep.
+// Exact makes an output whose every element is known to the bit. memory is called once a core; the function
+// it returns computes the element at an index, which it must not keep.
 func (k *Request) Exact(t op.TensorType, memory func() func(at []int64) float64) judge.Target {
 	fill := func(value func(at []int64) float64, r, sim []float64, first int64) {
 		at := IndexOf(first, t.Shape)

@@ -59,7 +59,7 @@ func FillFlat[S any](k *Request, t judge.Target, memory func() S, work func(own 
 	}
 }
 
-// clearValues makes room for work that leaves out what is 0.
+// clearValues makes room for work that skips zeros.
 func clearValues(v judge.Values) {
 	for _, x := range [][]float64{v.R, v.T, v.TFP32, v.Sim} {
 		clear(x)

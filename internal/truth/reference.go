@@ -14,7 +14,7 @@ import (
 // A Reference computes the truth of an operator that is not of the catalog: a function of the user's own in
 // fp64, with allowances composed of the forms that it is made of.
 type Reference interface {
-	// Compute gives every output of a case under one of ComposedContracts, in the order of the spec. The
+	// Compute returns every output of a case under one of ComposedContracts, in the order of the spec. The
 	// inputs are those of TruthOf.
 	Compute(c op.Case, contract string, in []tensor.Tensor) ([]Computed, error)
 	// Prove compares the gradients of a case with differences of the forward.
@@ -25,8 +25,8 @@ type Reference interface {
 // points, before the output's own.
 type Computed struct{ R, T, Simulated []float64 }
 
-// ComposedContracts are the contracts that an operator of a user's own may name. Under exact the allowance
-// must come out as 0: of what is moved, and of integers.
+// ComposedContracts are the contracts that a user's own operator may name. Under exact the allowance must
+// come out as 0: for moved elements, and for integers.
 var ComposedContracts = []string{"fp32", "stored", "eager", "tf32", "exact"}
 
 // TruthOf computes the truth of a case of the operator; see the function of that name.

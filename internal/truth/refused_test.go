@@ -64,8 +64,8 @@ func TestABadContractGivesNoTruth(t *testing.T) {
 	}
 }
 
-// What an operator's mathematics must not give: NaN or infinity that no input declares, a T, TFP32 or sim
-// that does not fit R. Each is refused with the operator's name before anything is judged.
+// Invalid truths: NaN or infinity that no input declares, or a T, TFP32 or sim that does not fit R. Each is
+// rejected with the operator's name before anything is judged.
 func TestTruthsThatCannotJudgeAreRefused(t *testing.T) {
 	const name = "rope" // its spec says which dtypes and tensors there are; its truth is replaced
 	defer func(kept truth.Definition) { truth.Truths[name] = kept }(truth.Truths[name])

@@ -12,34 +12,33 @@ import (
 	"triad/internal/tensor"
 )
 
-// Relation is something that holds of an operator whatever its inputs are: of one output (an invariant, which
-// needs no further call), or between the outputs of two calls whose inputs are related (a metamorphic
-// relation). Gate G6 asks for it. The files of the operators declare theirs: var _ = truth.Relate("scale",
-// truth.Relation{...}).
+// Relation is a property of an operator for all inputs: of one output (an invariant, which needs no further
+// call), or between the outputs of two calls whose inputs are related (a metamorphic relation). Gate G6
+// checks it. The files of the operators declare theirs: var _ = truth.Relate("scale", truth.Relation{...}).
 type Relation struct {
 	Name    string   // what holds, in words: "each row adds up to 1"
 	Pass    op.Pass  //
 	Outputs []string // it speaks of
-	// Applies says which cases the relation is about, beyond what every relation asks: outputs with elements
-	// and a truth without NaN and infinities. nil: all of those. A relation between calls is asked of
-	// ordinary data in contiguous tensors alone.
+	// Applies reports whether the relation covers a case, beyond the conditions of every relation: outputs
+	// with elements and a truth without NaN and infinities. nil: all of those. A relation between calls is
+	// checked only on ordinary data in contiguous tensors.
 	Applies func(c op.Case) bool
-	// Base replaces inputs before both calls of a relation, where it holds for special data alone (a sum that
-	// must be exact); nil: the first call is the judged one. It is for forwards: what a backward was given
-	// belongs together.
+	// Base replaces inputs before both calls of a relation, where it holds only for special data (a sum that
+	// must be exact); nil: the first call is the judged one. It is for forwards: the inputs of a backward
+	// belong together.
 	Base func(in Inputs) []tensor.Tensor
 	// Second gives the second call: the inputs that are others than in the first, and the case where its
 	// sizes or attributes are; nil: the relation is an invariant. first holds the outputs of the first call
 	// too.
 	Second func(c op.Case, first Inputs) (op.Case, []tensor.Tensor)
-	// SavedFollow says that what a driver saved for a backward is made anew of the changed inputs.
+	// SavedFollow: the tensors that a driver saved for a backward are computed again from the changed inputs.
 	SavedFollow bool
 	// OfSample says that the invariant can be stated of a sample alone: of the elements that Target.Index
 	// names.
 	OfSample bool
-	// ToTheBit says that the relation sees what no gate before does: an output that is right within its
-	// interval, but one ulp away from what the relation says of two calls. A test asks for that. A leak of
-	// masked keys is the example.
+	// ToTheBit: the relation detects what no earlier gate does, an output that is right within its interval
+	// but one ulp away from what the relation of two calls requires. A test checks that. A leak of masked
+	// keys is the example.
 	ToTheBit bool
 	// States puts the relation into numbers for one of its outputs.
 	States func(r *Related, output string) judge.Statement
@@ -54,7 +53,7 @@ func Relate(name string, declared ...Relation) struct{} {
 	return struct{}{}
 }
 
-// Relations lists what is declared of an operator, in the order of the declarations.
+// Relations lists the declared relations of an operator, in the order of the declarations.
 func Relations(name string) []Relation { return slices.Clone(relations[name]) }
 
 // RelationsOf lists the relations that may be asked of a case: all of its pass that apply to it.
@@ -90,7 +89,7 @@ func (r Relation) Calls() int {
 	return 2
 }
 
-// Inputs are tensors by name: what a call takes, and after it what it gave.
+// Inputs are tensors by name: the inputs of a call, and after it its outputs.
 type Inputs []tensor.Tensor
 
 // Get returns the tensor called name; the zero tensor where there is none.
@@ -121,7 +120,7 @@ type Call struct {
 	Given Inputs
 	Gave  Inputs
 	Truth func(contract string) (judge.Truth, error)
-	// keeps what HoldParts computes for others who ask of the same case; nil: nothing is kept
+	// keeps what HoldParts computes for other calls on the same case; nil: nothing is kept
 	Parts *PartTruths
 }
 
@@ -213,8 +212,8 @@ type Related struct {
 	err           error
 }
 
-// Answered is one call with its values in fp64. A name that is not there gives no values, and the relation is
-// not evaluated.
+// Answered is one call with its values in fp64. An unknown name has no values, and the relation is not
+// evaluated.
 type Answered struct {
 	op.Case
 	call   Call

@@ -128,7 +128,7 @@ func Scales(by float64) func(*Related, string) judge.Statement {
 }
 
 // Doubles states that every element of an output is doubled: bit for bit, but in fp16 within the allowance,
-// since what is stored in fp16 in between may be subnormal or too large.
+// since intermediates stored in fp16 may be subnormal or too large.
 func Doubles(a *Related, output string) judge.Statement {
 	if a.First.Target(output).DType != op.FP16 {
 		return a.Equal(output, 2, nil)
@@ -183,8 +183,9 @@ func WithDims(c op.Case, sizes map[string]int64) op.Case {
 	return c
 }
 
-// RowSums states something of the sum over each row of an output: term is what element i adds, slack what it
-// may be off, want what the sum of row r must be. The fp64 sum itself is off by a few roundoffs of its terms.
+// RowSums states a relation on the sum over each row of an output: term returns the term of element i, slack
+// its possible error, want the required sum of row r. The fp64 sum itself is off by a few roundoffs of its
+// terms.
 func (a *Related) RowSums(rows, cols int64, term, slack func(i int64) float64,
 	want func(r int64) float64,
 ) judge.Statement {
@@ -199,7 +200,7 @@ func (a *Related) RowSums(rows, cols int64, term, slack func(i int64) float64,
 	}}
 }
 
-// sums are those of some terms, of their magnitudes and of what they may be off.
+// sums holds the sum of some terms, of their magnitudes and of their possible errors.
 type sums struct{ sum, size, off float64 }
 
 // rowSum adds the elements from a up to b pairwise, as SumOf does.

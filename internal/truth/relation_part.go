@@ -59,8 +59,8 @@ func (o *Operator) HoldParts(r Relation, contract string, call Call,
 	return all
 }
 
-// PartTruths keeps the truth of the runs of rows of one case: all of its implementations and relations are
-// asked on the same. The zero value is ready.
+// PartTruths keeps the truth of the runs of rows of one case, which all of its implementations and relations
+// share. The zero value is ready.
 type PartTruths struct {
 	mu    sync.Mutex
 	known map[string]func() (judge.Truth, error)
@@ -156,7 +156,7 @@ func (o *Operator) within(call Call, p part) (Call, error) {
 }
 
 // rowsOf returns the view of a part's rows of a tensor whose sizes begin with the dims that rows are counted
-// in, or with their product with a switch that is on ("rows * add"); another stays what it is.
+// in, or with their product with a switch that is on ("rows * add"); another tensor is returned unchanged.
 func (o *Operator) rowsOf(t tensor.Tensor, sizes []string, p part) tensor.Tensor {
 	dims := truths[o.Spec.Name].ByRows
 	counts := func(size, dim string) bool {

@@ -22,8 +22,8 @@ var invariants = []string{
 	"rope backward each pair keeps its norm",
 }
 
-// TestInvariantsOfParts: of a case whose truth is computed row by row the invariants are asked of runs of its
-// rows, the first and the last among them. They hold of right outputs, and the relation that the last row
+// TestInvariantsOfParts: the invariants of a case whose truth is computed row by row are checked on runs of
+// its rows, the first and the last among them. They hold for right outputs, and a relation that the last row
 // breaks is found there.
 func TestInvariantsOfParts(t *testing.T) {
 	asked, broken := map[string]int{}, map[string]int{}

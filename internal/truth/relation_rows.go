@@ -16,7 +16,7 @@ func reversedColumns(cols int64) func(i int64) int64 {
 // RowsAndColumns reports whether a case has at least two rows and an element in each.
 func RowsAndColumns(c op.Case) bool { return HasElements(2, "rows")(c) && HasElements(1, "cols")(c) }
 
-// CoarseInputs returns the Base of a relation that adds to its inputs: what is added must be exact.
+// CoarseInputs returns the Base of a relation that adds to its inputs: the additions must be exact.
 func CoarseInputs(name string) func(Inputs) []tensor.Tensor {
 	return func(in Inputs) []tensor.Tensor { return []tensor.Tensor{coarse(in.Get(name))} }
 }
@@ -66,7 +66,7 @@ func LastRow(names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	}
 }
 
-// LastRowPlaces states that the second call gives what the first gave in its last row.
+// LastRowPlaces states that the second call returns the last row of the first.
 func LastRowPlaces(a *Related, output string) judge.Statement {
 	first, second := a.First.Target(output), a.Second.Target(output)
 	if a.Failed() {

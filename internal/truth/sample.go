@@ -12,7 +12,7 @@ func (s *Sample) Columns() *Sample {
 	return &Sample{Rows: s.Rows, Seed: ^s.Seed}
 }
 
-// Rest lists what is not chosen of n, rising.
+// Rest lists the numbers below n that are not chosen, in increasing order.
 func Rest(chosen []int64, n int64) []int64 {
 	left := make([]int64, 0, n-int64(len(chosen)))
 	for i := range n {
@@ -32,7 +32,7 @@ func Union(a, b []int64) []int64 {
 	return slices.Compact(all)
 }
 
-// Sample asks for some rows of every output instead of all (an output seen as [rows, last dim]): the first,
+// Sample selects some rows of every output instead of all (an output seen as [rows, last dim]): the first,
 // the last TailRows and Rows more, drawn from Seed. Large cases are judged this way.
 type Sample struct {
 	Rows int64

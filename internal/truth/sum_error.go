@@ -6,8 +6,8 @@ import (
 	"triad/internal/judge"
 )
 
-// Terms are the figures of numbers that a kernel adds up in fp32: how many there are, their sum, the sums of
-// their magnitudes and squares, and of how far each may be off itself, under the contract and in fp32.
+// Terms are the figures of numbers that a kernel adds up in fp32: their number, their sum, the sums of their
+// magnitudes and squares, and of their own possible errors, under the contract and in fp32.
 type Terms struct {
 	N                              int64
 	Sum, Abs, Square, Off, OffFP32 float64

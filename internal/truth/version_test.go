@@ -48,7 +48,7 @@ var notJudging = []string{
 }
 
 // TestVersionNamesTheAllowances: judge.Version stands for every constant and for the truth and allowance of
-// every operator, pass, dtype and contract on fixed cases. What differs from testdata/version.txt asks for a
+// every operator, pass, dtype and contract on fixed cases. A difference from testdata/version.txt requires a
 // new version with a line in the history of docs/judge.md.
 func TestVersionNamesTheAllowances(t *testing.T) {
 	now := constantsNow(t)
@@ -323,7 +323,7 @@ func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 	return cases
 }
 
-// pinned returns attributes with what a distribution pins of the others.
+// pinned returns attributes, with those that a distribution pins.
 func pinned(spec *op.Spec, distribution string, attributes map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, v := range spec.Check.Pins[distribution] {
@@ -386,7 +386,7 @@ func (f *figures) add(truth judge.Truth) {
 	}
 }
 
-// addSample adds the bounds of the sums that cover what a sample leaves out.
+// addSample adds the bounds of the sums that cover the rest of a sample.
 func (f *figures) addSample(t *testing.T, c op.Case, contract string, in []tensor.Tensor) {
 	t.Helper()
 	truth, err := truth.Of(c, contract, in, &truth.Sample{Rows: 3, Seed: 5})

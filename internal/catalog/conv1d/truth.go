@@ -13,7 +13,7 @@ var _ = truth.Register("conv1d", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32"},
 })
 
-// sizes are those of a case: filter place l meets x at l*stride + t - padding with tap t.
+// sizes are the sizes of a case: filter place l meets x at l*stride + t - padding with tap t.
 type sizes struct {
 	batch, in, length, out, taps, places, stride, padding int64
 }

@@ -28,8 +28,8 @@ func TestMeanOverNothing(t *testing.T) {
 	}
 }
 
-// Where the maximum of a row is infinite, lse and loss are what the formula gives, as torch.logsumexp does,
-// or NaN, as torch's cross_entropy has it.
+// Where the maximum of a row is infinite, lse and loss have the values of the formula, as with
+// torch.logsumexp, or NaN, as with torch's cross_entropy.
 func TestLossOfInfiniteLogits(t *testing.T) {
 	dims := map[string]int64{"rows": 3, "classes": 3}
 	forward := op.Case{Pass: op.Forward, Distribution: "non_finite"}

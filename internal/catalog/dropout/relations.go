@@ -9,7 +9,7 @@ import (
 	"triad/internal/truth"
 )
 
-// What must hold of the outputs whatever the inputs are: gate G6 asks for it.
+// Relations that must hold for all inputs: gate G6 checks them.
 var _ = truth.Relate("dropout",
 	truth.Relation{
 		Name: "doubled inputs double the output", Pass: op.Forward, Outputs: []string{"y"},

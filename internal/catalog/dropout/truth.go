@@ -130,9 +130,9 @@ func (c choice) keep(first int64, n int, work func(i int)) {
 	}
 }
 
-// plausible reports whether the share that is kept is that of a probability p: the number of dropped
-// elements has a standard deviation of sqrt(n*p*(1-p)), and eight of them never occur by chance. One element
-// more allows for small n.
+// plausible reports whether the kept share fits a probability p: the number of dropped elements has a
+// standard deviation of sqrt(n*p*(1-p)), and eight of them never occur by chance. One element more allows for
+// small n.
 func (c choice) plausible(p float64) bool {
 	kept := 0.0
 	c.keep(0, len(c), func(int) { kept++ })

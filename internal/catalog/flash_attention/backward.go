@@ -106,8 +106,8 @@ type headWork struct {
 // headSums are the sums that one part of a head's queries adds to the judged keys' gradients.
 type headSums struct{ keys, values weightedSums }
 
-// fill computes every judged element: heads side by side, as many as there are cores for, each in parts; what
-// heads of a group add up to is joined in the order of the heads.
+// fill computes every judged element: heads in parallel, as many as there are cores for, each in parts; the
+// sums of heads of a group are joined in the order of the heads.
 func (b *gradients) fill() {
 	parts := min(mostParts, b.seqQ)
 	all := truth.Rest(nil, b.seqQ)
@@ -221,7 +221,7 @@ func (b *gradients) join(h *oneHead, w headWork, to weightedSums, of func(headSu
 }
 
 // backRow is one query: its weights and the gradients of its scores, with their allowances and as the
-// contract stores them. It serves as working memory for one query after the other.
+// contract stores them. It is working memory, reused for each query.
 type backRow struct {
 	queryRow
 	i           int64
@@ -242,7 +242,7 @@ type backRow struct {
 	dsErrorFP32 []float64
 	dsSim       []float64
 
-	// what is subtracted in the exponent: lse where it is given, the maximum else
+	// the value subtracted in the exponent: lse where it is given, the maximum otherwise
 	base                       float64
 	shift                      float64 // how far two exponents may move against each other
 	deltaR                     float64 // delta = sum of dO*o
@@ -323,7 +323,7 @@ func (b *gradients) operandError(size float64) float64 {
 	return 0
 }
 
-// backRow computes P, dP and dS of query i, the x-th that is looked at, with
+// backRow computes P, dP and dS of query i, the x-th that is examined, with
 //
 //	eps_b = eps + sum_j P_j*eps_j + u32*g(Sk)              the last two only where l is not given
 //	pError = P*(eps_b + u_P) + eta
@@ -332,7 +332,8 @@ func (b *gradients) operandError(size float64) float64 {
 //	        + (u_P*P + eta)*|dP - delta|, then + u*(|dS| + T_dS) + eta*max(1, 1/scale)
 //	                                                       the last line where P and dS may be stored low
 //
-// It reports whether the query adds anything: where nothing comes from above, what it adds is exactly 0.
+// It reports whether the query adds anything: where the upstream gradient is 0, its contribution is exactly
+// 0.
 func (b *gradients) backRow(h *oneHead, q *backRow, w headWork, i, x int64) bool {
 	q.i, q.slot, q.gD = i, w.rows.slotOf(i, x), b.gD
 	seen := b.visible(i)

@@ -367,7 +367,7 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	return [][]float64{wide(dq), wide(dk), wide(dv)}
 }
 
-// backwardRow adds what one query gives to the gradients, before they are scaled.
+// backwardRow adds the contribution of one query to the gradients, before they are scaled.
 func (t *attending) backwardRow(head, i int, o, do []float32, lse float32, dq, dk, dv []float32) {
 	g := t.at(do, head, i, t.seqQ)
 	row := i

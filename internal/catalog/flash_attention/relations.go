@@ -70,8 +70,8 @@ func sharesKeys(c op.Case) bool { return seesKeys(c) && c.Dims.Get("heads_q") > 
 // hidesKeys: there is a query, not the last, and a key to hide from it.
 func hidesKeys(c op.Case) bool { return seesKeys(c) && causal(c) && truth.HasElements(2, "seq_q")(c) }
 
-// recomputesWeights: a backward chained to its own forward, whose weights P add up to 1; where every query
-// sees a key.
+// recomputesWeights reports whether the case is a backward chained to its own forward, whose weights P add up
+// to 1, in which every query sees a key.
 func recomputesWeights(c op.Case) bool {
 	return seesKeys(c) && c.Saved == "own" && (!causal(c) || c.Dims.Get("seq_kv") >= c.Dims.Get("seq_q"))
 }
@@ -92,8 +92,8 @@ func visibleKeys(c op.Case, i int64) int64 {
 }
 
 // hiddenChanged makes the last keys and values large, of either sign: a weight that should be exactly 0 then
-// shows. What a driver saved for a backward follows: with the lse of the keys before, exp(score - lse) would
-// overflow for the queries that see the changed ones, and no contract has a result there.
+// shows. The tensors that a driver saved for a backward follow: with the lse of the former keys, exp(score -
+// lse) would overflow for the queries that see the changed ones, and no contract has a result there.
 func hiddenChanged(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	dim, n := c.Dims.Get("head_dim"), c.Dims.Get("seq_kv")
 	from := n - hiddenKeys(c)
@@ -131,8 +131,8 @@ func unmoved(a *truth.Related, output string) judge.Statement {
 	return a.Equal(output, 1, at)
 }
 
-// betweenValues: weights are not negative and add up to 1, so that an output lies within its values, as far
-// as it may be off.
+// betweenValues: weights are not negative and add up to 1, so that an output lies within its values, up to
+// its error.
 func betweenValues(a *truth.Related, output string) judge.Statement {
 	v, y, t, c := a.First.In("v"), a.First.Out(output), a.First.Target(output), a.First.Case
 	if a.Failed() {

@@ -98,11 +98,11 @@ func (a *attention) visible(i int64) int64 {
 	return max(0, min(a.seqKV, i+1+a.seqKV-a.seqQ))
 }
 
-// The rounding errors of an output's elements are those of the weights that they share: of fewPairs of a
-// query and a key that it sees, in a head, or of fewKeys, their root mean square says nothing. A block of 16
-// rows, the smallest that G4 looks at, has as many. All elements of a gradient share the rounding error of
-// each query's delta too: fewQueries that see a key's head are no statistic either. docs/judge.md has the
-// measurements.
+// The rounding errors of an output's elements are those of the weights that they share: with only fewPairs
+// pairs of a query and a key that it sees, in a head, or fewKeys keys, their root mean square is no
+// statistic. A block of 16 rows, the smallest of G4, has as many. All elements of a gradient also share the
+// rounding error of each query's delta: fewQueries queries that see a key's head are no statistic either.
+// docs/judge.md has the measurements.
 const (
 	fewPairs   = 256
 	fewKeys    = 16
@@ -227,8 +227,8 @@ func (a *attention) shift(s, abs, base float64) float64 {
 	return a.exponentError(s, abs, base)
 }
 
-// growth returns exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite:
-// what is above 1e150 is without limit, and products with it must not turn 0 into NaN.
+// growth returns exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: a
+// value above 1e150 counts as unlimited, and products with it must not turn 0 into NaN.
 func growth(eps float64) float64 {
 	if eps < 1e-3 {
 		return eps + eps*eps
@@ -326,8 +326,8 @@ func perHead(rows []int64, heads, seq int64) []headRows {
 // logSumExp is lse of one row.
 type logSumExp struct{ r, t, tFP32, sim float64 }
 
-// queryRow is one query with its weights, against every key that it sees. It serves as working memory for one
-// query after the other.
+// queryRow is one query with its weights, against every key that it sees. It is working memory, reused for
+// each query.
 type queryRow struct {
 	scores
 	p, pSim              []float64 // exp(s - max), of the simulated scores too; what they add up to is l
@@ -355,7 +355,7 @@ func (m *queryRow) weigh(tf32 bool) {
 	}
 }
 
-// forwardRow fills one row of o (which is 0) and gives its lse. With w = P.|v| and the weights' errors eps
+// forwardRow fills one row of o (which is 0) and returns its lse. With w = P.|v| and the weights' errors eps
 // the allowance is
 //
 //	T = u_P*w + eta*sum|v| + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w

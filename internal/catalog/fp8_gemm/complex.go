@@ -6,8 +6,8 @@ import (
 )
 
 // The product is linear in each operand, so that its derivative is the same everywhere; the other operand and
-// the upstream gradient are what the backward's own quantised copies stand for: grad_a is the derivative of
-// <g, a b^T> with b from bt, grad_b that with a from at and the upstream gradient from gt.
+// the upstream gradient are those that the backward's own quantised copies represent: grad_a is the
+// derivative of <g, a b^T> with b from bt, grad_b that with a from at and the upstream gradient from gt.
 var _ = truth.RegisterLosses("fp8_gemm", func(k *truth.Request) ([]truth.Loss, error) {
 	g, err := product.Dequantized(k, operator.Scaling, firstOperand("g", "scale_g"))
 	if err != nil {

@@ -118,7 +118,7 @@ type emulatedOperand struct {
 	index          func(row, block int) int
 }
 
-// scale returns the multiplier of a row in a block; what is outside the matrix reads its last row or block.
+// scale returns the multiplier of a row in a block; a row or block outside the matrix reads the last one.
 func (o emulatedOperand) scale(row, block int) float64 {
 	return o.scales[o.index(min(row, o.rows-1), min(block, o.blocks()-1))]
 }

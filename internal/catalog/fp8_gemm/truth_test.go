@@ -20,7 +20,7 @@ func caseOf(p op.Pass, m, n, k int64, scaling string, out op.DType) op.Case {
 	}
 }
 
-// scalesOf draws the scales of one operand, in the shape that its scaling asks for.
+// scalesOf draws the scales of one operand, in the shape of its scaling.
 func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) tensor.Tensor {
 	shape := []int64{1}
 	switch scaling {
@@ -180,8 +180,8 @@ func TestAcceptsAndRejects(t *testing.T) {
 						func(sum float64, x, y []float64) float64 { return sum + x[0]*y[0] })
 					truthtest.Rejects(t, what+" one product in 32", truthtest.Judged(truth, naive))
 					if shift == 0 {
-						// among 1024 products of one sign a single one is within what the tensor core may
-						// lose
+						// among 1024 products of one sign a single one is within the possible loss of the
+						// tensor core
 						short := kernel32(m, n, k-1, 128, dropLast(as, m, k), dropLast(bs, n, k), scale,
 							inFP32)
 						truthtest.Rejects(t, what+" last product missing", truthtest.Judged(truth, short))

@@ -207,8 +207,8 @@ func TestEmptyRows(t *testing.T) {
 	}
 }
 
-// TestSparseRows: of a sparse row 99 of 100 differences from the mean are equal, so that a sum one after the
-// other rounds them all the same way: the allowance is that of equal terms.
+// TestSparseRows: 99 of 100 differences from the mean are equal in a sparse row, so that a sequential sum
+// rounds them all the same way: the allowance is that of equal terms.
 func TestSparseRows(t *testing.T) {
 	const cols = 4099
 	x := make([]float64, cols)

@@ -18,7 +18,7 @@ func only(value, why string) func(g truthtest.Group) string {
 	}
 }
 
-// beyondFP16 returns why a bug that large logits show is none in a group.
+// beyondFP16 returns why a bug that needs large logits shows nothing in a group.
 func beyondFP16(g truthtest.Group) string {
 	if g.Dtype == "fp16" {
 		return "where what experts store fits fp16, no exponential of a logit overflows"

@@ -110,7 +110,7 @@ func (e emulation) total(groups int, part func(g int) float64) float64 {
 	return e.a.Sum(groups, part)
 }
 
-// part returns what a group adds.
+// part returns the sum of a group.
 func (e emulation) part(row, g int) float64 {
 	scale := e.scaleA(row, g) * e.scaleX(g)
 	if e.a.Form == 2 {

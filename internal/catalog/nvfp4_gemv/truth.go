@@ -21,9 +21,9 @@ const group, groupBytes = 16, 8
 //
 //	T = (g(k) + 2) * u32 * |alpha| * sum |a*scale_a*x*scale_x| + k * the smallest subnormal
 //
-// A product of two fp4 numbers and their two scales has 12 significant bits, so fp32 has it exactly: what is
-// lost are the sums, alpha, and one product more where alpha is part of a scale. Numbers of a power of two
-// whose sums fp32 has exactly must be exact.
+// A product of two fp4 numbers and their two scales has 12 significant bits, so it is exact in fp32: the
+// losses are those of the sums, alpha, and one more product where alpha is part of a scale. Numbers of a
+// power of two whose sums are exact in fp32 must be exact.
 func forward(k *truth.Request) ([]judge.Target, error) {
 	a, errA := k.Rank("a", 2)
 	scaleA, errScale := k.Rank("scale_a", 2)
@@ -83,7 +83,7 @@ func products(codes, scales, x []float64) (sum, size float64) {
 	return sum, size
 }
 
-// numbers are those of every byte, the low half first.
+// numbers holds the two numbers of every byte, the low half first.
 var numbers = func() (all [256][2]float64) {
 	for code := range all {
 		copy(all[code][:], tensor.DecodeE2M1([]byte{byte(code)}, 2))

@@ -35,7 +35,7 @@ var suites = []truthtest.Suite{{
 	},
 }}
 
-// ofRows returns why a bug that rows with their own scales show is none in a group.
+// ofRows returns why a bug that needs rows with their own scales shows nothing in a group.
 func ofRows(g truthtest.Group) string {
 	if g.Value == "row" {
 		return ""
@@ -43,7 +43,7 @@ func ofRows(g truthtest.Group) string {
 	return "rows with scales of their own show it"
 }
 
-// ofZeroPoints returns why a bug that zero points show is none in a group.
+// ofZeroPoints returns why a bug that needs zero points shows nothing in a group.
 func ofZeroPoints(g truthtest.Group) string {
 	if g.Value == "asymmetric" {
 		return ""

@@ -170,9 +170,8 @@ type code struct{ scale, zero, slack float64 }
 //
 //	T = 4*u32*|x/scale|
 //
-// for a quotient, or for a product with the reciprocal, and what is computed from it. Where the scale is a
-// power of two, both are exact, T is 0, and halves are rounded to even. A result beyond int8 is the nearest
-// end.
+// for a quotient, or for a product with the reciprocal, and the operations on it. Where the scale is a power
+// of two, both are exact, T is 0, and halves are rounded to even. A result beyond int8 is the nearest end.
 func (c code) of(x float64) (r, t, sim float64) {
 	quotient := x / c.scale
 	sim = clamped(math.RoundToEven(quotient) + c.zero)

@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// hashed returns FNV-1a of as many bytes, with a step of its own for each.
+// hashed returns FNV-1a of count bytes, with its own step for each.
 func hashed(from uint32, count int, step func(h, b uint32) uint32) integer.Formula {
 	return rounds(func(x uint32) uint32 {
 		h := from

@@ -6,7 +6,7 @@ import (
 	"triad/internal/truth/integer"
 )
 
-// offset and prime are those of FNV of 32 bits.
+// offset and prime are the constants of 32-bit FNV.
 const offset, prime = uint32(2166136261), uint32(16777619)
 
 var _ = integer.Register("rainbow_table", integer.Operator{

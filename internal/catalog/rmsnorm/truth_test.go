@@ -38,14 +38,14 @@ func planned(t *testing.T, s truthtest.Suite, add string, seed uint64) []*trutht
 
 // storing are the kernels that store what the contract stored permits: with a residual y of the sum that was
 // rounded, and in the backward a gradient that was rounded before grad_h joins it; without one a normalised
-// row that was rounded before weight multiplies it, and in the backward what autograd makes of that.
+// row that was rounded before weight multiplies it, and in the backward autograd's result from that.
 var storing = map[op.Pass]map[string]string{
 	op.Forward:  {"true": "y of the rounded h", "false": "cast before weight"},
 	op.Backward: {"true": "gradient rounded before grad_h", "false": "cast before weight"},
 }
 
-// What the contract stored permits passes under it, on every kind of data and in every order of sums, and not
-// under fp32. TRIAD_MUTATION_SEEDS takes fresh seeds.
+// Kernels that store what the contract stored permits pass under it, on every kind of data and in every order
+// of sums, and not under fp32. TRIAD_MUTATION_SEEDS takes fresh seeds.
 func TestStored(t *testing.T) {
 	for _, seed := range truthtest.Seeds(t) {
 		for _, s := range rownormtest.Suites("rmsnorm") {
@@ -142,7 +142,7 @@ func TestMutantsUnderStored(t *testing.T) {
 	}
 }
 
-// Under stored, without a residual, y and the gradients are allowed what follows from roundings of the
+// Under stored, without a residual, the allowances of y and the gradients follow from roundings of the
 // normalised row, of weight*dy, and of the terms of the gradient of weight.
 func TestAllowancesOfStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
@@ -170,8 +170,8 @@ func TestAllowancesOfStored(t *testing.T) {
 	}
 }
 
-// Under stored a doubled upstream gradient gives doubled gradients in fp16, though not the same bits where
-// what is stored is subnormal: rounding does not scale there.
+// Under stored a doubled upstream gradient gives doubled gradients in fp16, though not the same bits where a
+// stored value is subnormal: rounding does not scale there.
 func TestDoubledGradientsUnderStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {
@@ -199,7 +199,7 @@ func TestDoubledGradientsUnderStored(t *testing.T) {
 	}
 }
 
-// alike allows for what fp32 may lose of an allowance.
+// alike allows for the error of fp32 in an allowance.
 func alike(got, want float64) bool { return math.Abs(got-want) <= 1e-3*want+1e-30 }
 
 // permitted returns the error that storing permits the outputs of a case in bf16.

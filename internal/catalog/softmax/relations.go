@@ -52,7 +52,7 @@ var _ = truth.Relate("softmax",
 	},
 )
 
-// addsUp: sum_j y_j = 1, as far as the stored elements may be off.
+// addsUp: sum_j y_j = 1, up to the errors of the stored elements.
 func addsUp(a *truth.Related, output string) judge.Statement {
 	y, shape := a.First.Out(output), a.First.Target(output).Shape
 	if a.Failed() {
@@ -72,8 +72,8 @@ func notNegative(a *truth.Related, output string) judge.Statement {
 	}
 }
 
-// largestKeepsItsPlace: exp grows with its argument, so that no output lies above that of the row's largest
-// input by more than both may be off.
+// largestKeepsItsPlace: exp is increasing, so that no output exceeds that of the row's largest input by more
+// than the errors of both.
 func largestKeepsItsPlace(a *truth.Related, output string) judge.Statement {
 	x, y, t := a.First.In("x"), a.First.Out(output), a.First.Target(output)
 	if a.Failed() {
@@ -132,7 +132,7 @@ func beforeAppended(a *truth.Related, output string) judge.Statement {
 }
 
 // gradientCancels: sum_j p_j (dy_j - d) = d (1 - sum_j p_j) with d = sum_j p_j dy_j. Chained, the saved p add
-// up to 1 as far as they may be off, which is in T; else d and the sum follow from the p that were given.
+// up to 1 up to their errors, which are in T; otherwise d and the sum follow from the given p.
 func gradientCancels(a *truth.Related, output string) judge.Statement {
 	dx, dy, shape := a.First.Out(output), a.First.In("grad_y"), a.First.Target(output).Shape
 	var p []float64

@@ -40,8 +40,8 @@ func TestNegativeIsRejected(t *testing.T) {
 	}
 }
 
-// What a relation lacks is why it was not evaluated, and no panic: calls, outputs, a contract that is known,
-// a whole truth.
+// A relation that lacks something reports it as the reason why it was not evaluated, without a panic: calls,
+// outputs, a known contract, a whole truth.
 func TestRelationsWithoutWhatTheyNeed(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

@@ -111,7 +111,7 @@ type gradient struct {
 	scratch  [][]float64
 }
 
-// forward turns x into p with the error of what a forward saves: t = T_y + u*(|y| + T_y) + half the smallest
+// forward turns x into p with the error of saved values: t = T_y + u*(|y| + T_y) + half the smallest
 // subnormal.
 func (b *gradient) forward(memory [][]float64) {
 	x := b.p

@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// edge is that of a tile.
+// edge is the edge of a tile.
 const edge = 32
 
 // suites adds two bugs to those of everything that moves elements: tiles that are exchanged and not turned,

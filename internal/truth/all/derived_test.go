@@ -13,8 +13,8 @@ import (
 )
 
 // TestDerivedMutants: of the mistakes that the specs let an implementation make, the cases of the default
-// level show every one that the operator's survivors.txt does not list, and none of those that it lists.
-// -update strikes off what is killed and adds what survives, with a reason that a person has to read.
+// level show every one that the operator's survivors.txt does not list, and none that it lists. -update
+// removes the killed ones and adds the survivors, with a reason that a person has to read.
 func TestDerivedMutants(t *testing.T) {
 	var total truthtest.DerivedScore
 	for _, name := range catalog.Names() {

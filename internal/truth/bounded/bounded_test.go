@@ -7,7 +7,7 @@ import (
 )
 
 // TestFunctionsOfNumbersThatAreOff: silu and its slope stay within their allowance wherever a number may be,
-// and the allowance of a small error is not many times as large as what it moves.
+// and the allowance of a small error is not many times the change that it causes.
 func TestFunctionsOfNumbersThatAreOff(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, f := range map[string]struct {

@@ -21,7 +21,7 @@ func Units(input, result float64) func(in []float64, r float64) float64 {
 // Lost returns the loss of two products and one by x below fp32's normal range.
 func Lost(x float64) float64 { return (2 + math.Abs(x)) * truth.Subnormal }
 
-// Rounded returns u32*units*|value|, and what a product loses below fp32's normal range; 0 of 0.
+// Rounded returns u32*units*|value| plus the loss of a product below fp32's normal range; 0 for 0.
 func Rounded(units, value float64) float64 {
 	if value == 0 {
 		return 0

@@ -37,8 +37,8 @@ type Output struct {
 
 // Formula is a value with the ways in which right kernels compute it.
 type Formula struct {
-	// Forms are formulas of the pass's inputs with the same value. R and the simulated contract are those of
-	// the first, T is that of the worst.
+	// Forms are formulas of the pass's inputs with the same value. R and the simulated contract follow from
+	// the first, T from the worst.
 	Forms []*formula.Node
 	// Allowance is T under fp32 where docs/judge.md has a row for it, for the values of the pass's inputs in
 	// the order of the spec and R. It then takes the place of the worst form's, which may be looser.
@@ -77,7 +77,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get returns what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
@@ -166,7 +166,7 @@ func target(k *truth.Request, output Output, names []string, in truth.RowInputs)
 }
 
 // Flat returns the target of an output of n elements in one dim, which has the dtype of the first input. An
-// input of one element stands for the same value everywhere.
+// input of one element has the same value everywhere.
 func Flat(k *truth.Request, output Output, names []string, in []tensor.Tensor,
 	n int64,
 ) (judge.Target, error) {
@@ -203,8 +203,8 @@ func ranked(k *truth.Request, names []string) error {
 }
 
 // losses returns the forward's outputs, each times its upstream gradient, as a function of each input that
-// has a gradient: what the complex step proves the stated derivatives with. An input that the backward does
-// not take stands for any: the forward is linear in it, or the proof fails.
+// has a gradient: the complex step proves the stated derivatives with them. An input that the backward does
+// not take may have any value: the forward is linear in it, or the proof fails.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	spec, err := catalog.Get(k.Op)
 	if err != nil {

@@ -21,8 +21,8 @@ func NewEvaluation(k *truth.Request, f Formula, names []string, d op.DType) (*Ev
 	return newEvaluation(k, f, names, formula.Rules{Output: d, Step: d})
 }
 
-// NewTerm prepares a formula whose result goes on in fp32, as what is added up does: its last rounding is
-// part of the allowance.
+// NewTerm prepares a formula whose result stays in fp32, as a term of a sum does: its last rounding is part
+// of the allowance.
 func NewTerm(k *truth.Request, f Formula, names []string, d op.DType) (*Evaluation, error) {
 	return newEvaluation(k, f, names, formula.Rules{Step: d})
 }

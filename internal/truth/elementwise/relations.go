@@ -100,7 +100,7 @@ func Commutes(a, b string) Property {
 	}
 }
 
-// Apart: f(x) - f(-x) = x, as far as both may be off.
+// Apart: f(x) - f(-x) = x, within the errors of both.
 func Apart(input string) Property {
 	states := func(a *truth.Related, output string) judge.Statement {
 		x, y1, y2 := a.First.In(input), a.First.Out(output), a.Second.Out(output)
@@ -121,7 +121,7 @@ func Apart(input string) Property {
 	}
 }
 
-// BetweenZeroAnd: no output lies beyond an input or on the other side of 0, as far as it may be off.
+// BetweenZeroAnd: no output lies beyond an input or on the other side of 0, within its error.
 func BetweenZeroAnd(input string) Property {
 	states := func(a *truth.Related, output string) judge.Statement {
 		x, y, target := a.First.In(input), a.First.Out(output), a.First.Target(output)

@@ -68,7 +68,7 @@ func abs(x float64) float64 { return max(x, -x) }
 // few they are no statistic.
 const fewPassages = 16
 
-// gradients are those of all inputs under one choice.
+// gradients holds the gradients of all inputs under one choice.
 type gradients struct {
 	*layer
 	dy      bounded.Matrix
@@ -222,7 +222,7 @@ func (g *gradients) each(i int, targets []judge.Target, fill func(row int64, out
 	})
 }
 
-// ofToken returns the gradient of a token: what its experts give, each product of which may be stored, and
+// ofToken returns the gradient of a token: the sum over its experts, each product of which may be stored, and
 // the router.
 func (g *gradients) ofToken(own []float64, passages []passage, scores truth.Row) truth.Row {
 	sum := g.Row(g.dim)

@@ -51,7 +51,7 @@ func (l *layer) lossOf(t int64, own []float64, z [][]complex128, dy []float64) c
 	return total
 }
 
-// expert returns dy times what one expert gives.
+// expert returns dy times the output of one expert.
 func (l *layer) expert(e int64, x []complex128, z [][]complex128, dy []float64) complex128 {
 	total := complex128(0)
 	for j := range l.hidden {

@@ -29,7 +29,7 @@ func Register(name string, o Operator) struct{} {
 	return truth.Relate(name, relations()...)
 }
 
-// layer is a case with its inputs. What it says of a row of numbers it says under its rules.
+// layer is a case with its inputs and its rules.
 type layer struct {
 	*bounded.Rules
 	d                            op.DType
@@ -172,7 +172,7 @@ func (l *layer) all() []float64 {
 	return all
 }
 
-// states are the numbers of a token in one expert, up to what comes before down.
+// states are the numbers of a token in one expert, up to the input of down.
 type states struct{ g, u, h truth.Row }
 
 // enter computes h = silu(x gate) * (x up).

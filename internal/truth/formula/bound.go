@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// How far functions of fp32 may be off, in units of judge.U32 of their result: twice the error that CUDA
-// documents for them in units in the last place, which the usual approximations of Triton and torch keep too
+// The errors of functions in fp32, in units of judge.U32 of their result: twice the error that CUDA documents
+// for them in units in the last place, which the usual approximations of Triton and torch keep too
 // (docs/judge.md).
 const (
 	expUnits = 4.0
@@ -58,8 +58,8 @@ type step struct {
 	from  [4]int // places of the operands
 	input int
 	last  bool // a result, and nothing is made of it
-	// the result is one correctly rounded operation on exact values: where it is fp32, or fp32 has it, the
-	// output's rounding is all there is
+	// the result is one correctly rounded operation on exact values: where it is fp32, or exact in fp32, only
+	// the output's rounding remains
 	once    bool
 	wide    bool // fp32
 	doubles bool
@@ -243,8 +243,8 @@ func (s *step) bound(x, y *step) float64 {
 		if s.isExact() {
 			return 0
 		}
-		// The rounding of a sum is never more than either operand: what is added to a saturated value is
-		// lost, and no more.
+		// The rounding of a sum is at most either operand: an addend to a saturated value is lost, and no
+		// more.
 		return x.t + y.t + min(judge.U32*math.Abs(s.r), math.Abs(x.r)+x.t, math.Abs(y.r)+y.t)
 	case Mul:
 		t := product(x, y)
@@ -297,9 +297,8 @@ func weighted(weight, t float64) float64 {
 	return weight * t
 }
 
-// quotient returns the bound of r = x/y. A divisor beyond the range of where it is kept is infinity there,
-// and the quotient 0; one that may or may not be beyond it (an infinite bound) is at least half of what it
-// should be.
+// quotient returns the bound of r = x/y. A divisor beyond the range of its storage is infinity there, and the
+// quotient 0; one that may or may not be beyond it (an infinite bound) is at least half its intended value.
 func quotient(x, y *step, r float64) float64 {
 	numerator, size := math.Abs(x.r)+x.t, math.Abs(y.r)
 	if numerator == 0 {

@@ -5,8 +5,8 @@ import (
 	"math/cmplx"
 )
 
-// Complex computes a formula over complex numbers, for the complex step: f'(x) = Im f(x + ih)/h. in gives the
-// inputs by name. What is computed here shares nothing with stated derivatives.
+// Complex computes a formula over complex numbers, for the complex step: f'(x) = Im f(x + ih)/h. in returns
+// the inputs by name. The computation shares nothing with stated derivatives.
 func Complex(n *Node, in func(name string) complex128) complex128 {
 	done := map[*Node]complex128{}
 	for _, m := range Operations(n) {

@@ -95,7 +95,7 @@ func (n *Node) Above(limit, then, otherwise *Node) *Node {
 	return node(Above, n, limit, then, otherwise)
 }
 
-// AtMost returns then where n <= limit, and otherwise elsewhere, also where one of them is NaN.
+// AtMost returns then where n <= limit, and otherwise elsewhere, including where one of them is NaN.
 func (n *Node) AtMost(limit, then, otherwise *Node) *Node {
 	return node(AtMost, n, limit, then, otherwise)
 }
@@ -121,7 +121,7 @@ func (n *Node) String() string {
 	return fmt.Sprintf("%s(%v)", names[min(int(n.Kind), len(names)-1)], n.Operands[0])
 }
 
-// Operations lists the nodes of formulas, operands before what is made of them, each once.
+// Operations lists the nodes of formulas, each once, operands before the nodes that use them.
 func Operations(of ...*Node) []*Node {
 	var list []*Node
 	seen := map[*Node]bool{}

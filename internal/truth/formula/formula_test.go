@@ -53,7 +53,7 @@ func samples(d op.DType, n int) [][2]float64 {
 	return list
 }
 
-// The fp64 value is the formula's, to far less than the bound, which is what a kernel is judged by.
+// The fp64 value is the formula's, to far less than the bound, which judges a kernel.
 func TestValueIsTheFormulas(t *testing.T) {
 	for name, forms := range stated {
 		b := bounds(t, forms, formula.Rules{Output: op.FP32, Step: op.FP32})
@@ -75,7 +75,7 @@ func TestValueIsTheFormulas(t *testing.T) {
 }
 
 // Every form of every formula, computed in fp32 as kernels do, lies within the bound of the formula's value;
-// and the bound is not much larger than what fp32 needs.
+// and the bound is not much larger than fp32 needs.
 func TestBoundHoldsAndIsNeeded(t *testing.T) {
 	for name, forms := range stated {
 		for _, d := range []op.DType{op.FP32, op.FP16, op.BF16} {
@@ -119,8 +119,8 @@ var leastUsed = map[string]float64{
 	"cubic": 0.35,
 }
 
-// One correctly rounded operation on what the kernel gets has no bound of its own where the result is fp32,
-// nor in 16 bits where fp32 has the result: then a kernel rounds once. Otherwise it has a roundoff there.
+// One correctly rounded operation on the kernel's inputs has no bound of its own where the result is fp32,
+// nor in 16 bits where it is exact in fp32: then a kernel rounds once. Otherwise it has a roundoff there.
 func TestSingleOperation(t *testing.T) {
 	for name, n := range map[string]*formula.Node{
 		"x + y": x.Plus(y), "x - y": x.Minus(y),
@@ -184,8 +184,8 @@ func TestBoundAtTheEnds(t *testing.T) {
 	}
 }
 
-// What a contract stores in 16 bits is in the bound and in the simulated value: kernels that store there are
-// within it, and those are not within the bound of the strict contract.
+// Values that a contract stores in 16 bits count in the bound and in the simulated value: kernels that store
+// there are within it, and not within the bound of the strict contract.
 func TestStoredSteps(t *testing.T) {
 	marked := []*formula.Node{x.Times(x.Sigmoid().Stored()).Times(y)}
 	strict := bounds(t, marked, formula.Rules{Output: op.BF16, Step: op.BF16})
@@ -231,7 +231,7 @@ func TestConstantsAreNotStored(t *testing.T) {
 	}
 }
 
-// The derivative by the complex step is that of differences of the value, to what differences are good for.
+// The derivative by the complex step equals differences of the value, to the accuracy of differences.
 func TestComplexStep(t *testing.T) {
 	for name, forms := range stated {
 		for _, v := range samples(op.FP32, 100) {

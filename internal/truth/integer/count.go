@@ -32,7 +32,7 @@ func RegisterCount(name string, o Counter) struct{} {
 	return struct{}{}
 }
 
-// GetCounter returns what a registered operator states.
+// GetCounter returns a registered operator.
 func GetCounter(name string) (Counter, bool) {
 	o, ok := counters[name]
 	return o, ok

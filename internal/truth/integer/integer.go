@@ -16,8 +16,8 @@ import (
 // Contract is the only one: integers are right or wrong.
 const Contract = "exact"
 
-// Formula gives an element of the output from its index and the elements of the inputs there, in the order
-// of the spec. The result is within the range of the output's dtype, or is what Stored takes.
+// Formula returns an element of the output from its index and the elements of the inputs there, in the order
+// of the spec. The result is within the range of the output's dtype, or an argument of Stored.
 type Formula func(c op.Case, at, in []int64) int64
 
 // Operator describes an operator of this family.
@@ -45,7 +45,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get returns what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok

@@ -10,7 +10,7 @@ import (
 )
 
 // relations returns the relations that hold for every formula of the elements at one place: an element alone
-// gives what it gives among others. Where the operator undoes itself, its output gives its input back.
+// has the same result as among others. Where the operator undoes itself, its output gives its input back.
 func (o Operator) relations() []truth.Relation {
 	all := []truth.Relation{{
 		Name: "the last row alone gives what it gives among others", Pass: op.Forward,

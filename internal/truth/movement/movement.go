@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Contract is the only one: what is moved keeps its bits.
+// Contract is the only one: moved elements keep their bits.
 const Contract = "exact"
 
 // Map writes into from where an element comes from, given the index that it gets.
@@ -58,7 +58,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get returns what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok

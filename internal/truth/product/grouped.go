@@ -116,7 +116,7 @@ func (s *stack) freivalds(chosen part) *judge.Freivalds {
 type group struct{ a, b operand }
 
 // groupsOf cuts operands at the offsets: the first by its rows where the second is a batch of matrices, one
-// for each group; else both along what is summed.
+// for each group; otherwise both along the summed dim.
 func groupsOf(a, b operand, offsets []float64) ([]group, error) {
 	byRows := len(b.matrix.Shape) == 3
 	if len(a.matrix.Shape) != 2 || len(offsets) == 0 || byRows && b.batch != int64(len(offsets)-1) {
@@ -143,7 +143,7 @@ func groupsOf(a, b operand, offsets []float64) ([]group, error) {
 	return groups, nil
 }
 
-// cut returns a part of a matrix without scales: some of its rows (dim 0), or of what is summed (dim 1).
+// cut returns a part of a matrix without scales: some of its rows (dim 0), or of the summed dim (dim 1).
 func (o operand) cut(dim int, from, to int64) operand {
 	t := o.matrix
 	t.Shape = slices.Clone(t.Shape)

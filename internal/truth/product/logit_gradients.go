@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Gradient is that of the loss of Logits: of row i it is w*(exp(z - lse) - [j is class]).
+// Gradient is the gradient of the loss of Logits: for row i it is w*(exp(z - lse) - [j is class]).
 type Gradient struct {
 	W     float64
 	Class int
@@ -104,8 +104,8 @@ func (l *Logits) gradient(of Gradient, i, j int) Number {
 	return g
 }
 
-// add adds a term of a gradient, dz times a row of an operand, to a sum that grows as grow says, and what
-// tensor cores lose to subnormal factors.
+// add adds a term of a gradient, dz times a row of an operand, to a sum whose error grows by grow, and the
+// loss of tensor cores to subnormal factors.
 func (l *Logits) add(out truth.Row, g Number, grow float64, v []float64, low bool) {
 	size := math.Abs(g.R)
 	truth.Axpy(out.R, g.R, v)

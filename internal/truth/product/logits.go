@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth"
 )
 
-// Logits are z = X W^T, of rows of X that each have a softmax: every one with its allowance, and as the
-// contract stores it. Nothing of them is kept: they are computed where they are asked for.
+// Logits are z = X W^T, for rows of X that each have a softmax, with their allowances, and as the contract
+// stores them. None are kept: they are computed on demand.
 type Logits struct {
 	k              *truth.Request
 	d              op.DType
@@ -78,7 +78,7 @@ func (l *Logits) nonFinite(chosen func(row int) bool) bool {
 	return false
 }
 
-// Number is one with its allowances, and as the contract gives it.
+// Number is one logit with its allowances, and its value under the contract.
 type Number struct{ R, T, TFP32, Sim float64 }
 
 // Put sets element i of an output to the number.
@@ -90,7 +90,7 @@ func (n Number) Put(t judge.Target, i int64) {
 //
 //	e = u32*g(D)*sum |x*w| + (D+1)*2^-149, then + u*(|z| + e) + eta where it may be stored
 //
-// and what tensor cores lose to subnormal operands of 16 bits (see alignment).
+// plus the loss of tensor cores to subnormal operands of 16 bits (see alignment).
 func (l *Logits) At(i, j int) Number {
 	x, w := l.x[i], l.w[j]
 	z, size := truth.Dots(x, w)

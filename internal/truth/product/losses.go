@@ -9,7 +9,7 @@ import (
 )
 
 // losses returns the forward's products, each times its upstream gradient, as a function of each operand that
-// has a gradient: plain loops over complex numbers that prove the stated gradients. What is added has none.
+// has a gradient: plain loops over complex numbers that prove the stated gradients. An addend has none.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	spec, err := catalog.Get(k.Op)
 	if err != nil {
@@ -73,7 +73,7 @@ func (e Epilogue) alpha() complex128 {
 	return complex(e.Alpha, 0)
 }
 
-// elements are those of an operand in the order of its tensor.
+// elements holds the elements of an operand in the order of its tensor.
 type elements struct {
 	values         []complex128
 	batch, rows, k int

@@ -156,7 +156,7 @@ func (m *multiplication) put(c judge.Target, at int64, a, b factors, r, n int64)
 	return m.integers && m.sums.exact(a, b, r, n)
 }
 
-// elementAt returns R and T of one element; the column is one of its row's matrix.
+// elementAt returns R and T of one element; the column is within its row's matrix.
 func (m *multiplication) elementAt(row, col int64) (r, t float64) {
 	n := row/m.a.rows*m.b.rows + col
 	e := m.sums.element(m.row(m.a, m.newRow(), row), m.row(m.b, m.newRow(), n), row, n)

@@ -1,8 +1,8 @@
 // Package product is the family of operators that multiply matrices: every element of an output is a sum
-// sum_k A[i,k]*B[j,k], of row i of one operand and row j of the other. An operator states its operands, which
-// way they lie, their scales and what is done with a product; truth, allowance, simulated contract, samples
-// covered by Freivalds' sums, the proof of the gradients and relations follow. Package producttest derives
-// mutants and right variants.
+// sum_k A[i,k]*B[j,k], of row i of one operand and row j of the other. An operator states its operands, their
+// layout, their scales and the epilogue of a product; truth, allowance, simulated contract, samples covered
+// by Freivalds' sums, the proof of the gradients and relations follow. Package producttest derives mutants
+// and right variants.
 package product
 
 import (
@@ -31,13 +31,13 @@ type Product struct {
 	Output string
 	A, B   Factor
 	Epilogue
-	// Groups is the input that says where groups begin, and the end: of the rows of A, where B is a batch of
-	// one matrix for each group; else of what is summed along, and each group has a matrix of the output.
+	// Groups is the input with the start of each group, and the end: of the rows of A, where B is a batch of
+	// one matrix for each group; otherwise along the summed dim, and each group has a matrix of the output.
 	Groups string
 }
 
-// Factor is an operand, a vector, a matrix or a batch of them: its rows are what is multiplied and summed
-// along. A vector is one row; a product with one is a vector too.
+// Factor is an operand, a vector, a matrix or a batch of them: products are summed along its rows. A vector
+// is one row; a product with one is a vector too.
 type Factor struct {
 	Tensor     string // an input of the pass: [k], [rows, k] or [batch, rows, k]
 	Transposed bool   // it lies the other way round: [k, rows]
@@ -79,7 +79,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get returns what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
@@ -146,7 +146,7 @@ type sums interface {
 	see(o operand, f factors)
 	// seesMore reports whether see does anything.
 	seesMore() bool
-	// element is that of rows r and n of the operands, decoded into a and b.
+	// element computes the element of rows r and n of the operands, decoded into a and b.
 	element(a, b factors, r, n int64) element
 	// exact reports whether every sum of an element of integers is exactly representable, in any order.
 	exact(a, b factors, r, n int64) bool

@@ -124,8 +124,8 @@ func multiplies(c op.Case) bool {
 	return !slices.ContainsFunc(c.Dims, func(d op.Dim) bool { return d.Value == 0 })
 }
 
-// reversed turns the rows of each matrix of the first operand round, their scales where each row has its own,
-// and what is added.
+// reversed reverses the rows of each matrix of the first operand, their scales where each row has its own,
+// and the addend.
 func (o Operator) reversed(p Product) func(op.Case, truth.Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		names := []string{p.A.Tensor}
@@ -145,8 +145,8 @@ func (o Operator) reversed(p Product) func(op.Case, truth.Inputs) (op.Case, []te
 	}
 }
 
-// reversal returns the position with the rows of each matrix the other way round, of tensors whose operand
-// has so many dims: of three the first is the batch.
+// reversal returns the position with the rows of each matrix reversed, for tensors whose operand has rank
+// dims: with three the first is the batch.
 func reversal(shape []int64, rank int) func(i int64) int64 {
 	rows, perRow := shape[0], int64(1)
 	rest := shape[1:]

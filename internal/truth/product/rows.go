@@ -103,7 +103,7 @@ func (s Rows) Target(k *truth.Request, name string, d op.DType, shape []int64) j
 	return t
 }
 
-// addLost adds what tensor cores lose to subnormal factors.
+// addLost adds the loss of tensor cores to subnormal factors.
 func (s Rows) addLost(own, allowance []float64, row int64) {
 	if s.A.aligned == nil && s.B.aligned == nil {
 		return

@@ -17,7 +17,7 @@ type signedBlock struct {
 	steps  []float64   // sum_j b_jk^2/w_j of the magnitudes that products are aligned by
 }
 
-// freivalds makes the sums that cover rows and columns of the product. Of T no element is computed. With a, b
+// freivalds makes the sums that cover rows and columns of the product. No element of T is computed. With a, b
 // the scaled operands, s the instructions of 32 along K, P promotion blocks, S_s the partial sum after s
 // inside its block and D_s = sum_{k in s} a_k^2*b_jk^2, there with the magnitudes that products are aligned
 // by,
@@ -26,7 +26,7 @@ type signedBlock struct {
 //
 // Cauchy and Schwarz bound each sum over the N columns, for any weights w_j > 0, by sum_j |x_j| <= sqrt(sum_j
 // w_j) * |x|, |x|^2 = sum_j x_j^2/w_j; w_j is the norm of column j, so that columns of unlike size lose
-// nothing. M_s is at most the root of the sum of squares of what it is the largest of:
+// nothing. M_s, a maximum, is at most the root of the sum of squares of its arguments:
 //
 //	sum_j M_sj <= sqrt(sum_j w_j) * sqrt(|S_{s-1}|^2 + |S_s|^2 + sum_j D_sj/w_j)
 //	sum_j |R_j| <= sum_P sum_j |P_j| <= sqrt(sum_j w_j) * sum_P |P|

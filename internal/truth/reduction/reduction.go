@@ -49,7 +49,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get returns what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
@@ -114,7 +114,7 @@ func divide(y *judge.Target, n float64) bool {
 	return lost == 0
 }
 
-// part is some terms: sim is the sum of what the simulated contract gives.
+// part is some terms: sim is the sum under the simulated contract.
 type part struct {
 	truth.Terms
 	sim float64
@@ -133,7 +133,7 @@ func together(parts []part) part {
 	}
 }
 
-// room is the working memory of one core: what the formula takes, and one row of its results.
+// room is the working memory of one core: the inputs of the formula, and one row of its results.
 type room struct {
 	*elementwise.Memory
 	values [4][]float64

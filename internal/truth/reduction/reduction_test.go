@@ -124,8 +124,8 @@ func TestRefusedInputs(t *testing.T) {
 	}
 }
 
-// TestMean: R is the sum divided by the number of elements, and T that of the sum, divided too, with what a
-// quotient loses; by a power of two it loses nothing.
+// TestMean: R is the sum divided by the number of elements, and T that of the sum, divided too, plus the loss
+// of a quotient, which is 0 for a power of two.
 func TestMean(t *testing.T) {
 	for _, o := range truth.All() {
 		if r, ok := reduction.Get(o.Spec.Name); !ok || !r.Mean {

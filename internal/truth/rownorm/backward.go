@@ -229,12 +229,12 @@ func (w *rowGradient) means(o Operator) {
 	w.c2 = truth.Sum(truth.Products(w.both, w.wdy, w.xhat)) / n
 }
 
-// store adds to T what storing wdy may move, and goes on with wdy as the simulated contract does. With d =
-// u*|wdy| + eta of the dtype it is
+// store adds to T the error of storing wdy, and replaces wdy by its value under the simulated contract. With
+// d = u*|wdy| + eta of the dtype it is
 //
 //	rstd*(d + mean(d) + |xhat|*mean(d*(|xhat| + e)))
 //
-// the second term where there is a mean, and what fp32 may lose of that.
+// the second term where there is a mean, plus the error of fp32 in that.
 func (w *rowGradient) store(b *gradients, s *moments, t []float64) {
 	n, shift := float64(len(t)), 0.0
 	for i, v := range w.wdy {

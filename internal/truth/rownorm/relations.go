@@ -147,7 +147,7 @@ func (o Operator) rowVariance(a *truth.Related, output string) judge.Statement {
 		func(r int64) float64 { return float64(shape[1]) * v[r] })
 }
 
-// scaledWithEps multiplies s by 4 and eps by 16: variance + eps is then 16 times what it was, exactly.
+// scaledWithEps multiplies s by 4 and eps by 16: variance + eps is then exactly 16 times its former value.
 func (o Operator) scaledWithEps(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	_, x := truth.ScaledBy(4, o.Rows(c)...)(c, first)
 	c.Attrs = slices.Clone(c.Attrs)

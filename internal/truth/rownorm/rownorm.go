@@ -42,7 +42,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get returns what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok

@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth"
 )
 
-// storage says what a contract lets a kernel store in the dtype of the case before it goes on.
+// storage lists the intermediates that a contract lets a kernel store in the dtype of the case.
 //
 //	sums        with a residual: s, and in the backward the gradient of s before grad_h joins it
 //	normalised  without one: xhat, before weight multiplies it. In the backward what autograd makes of that

@@ -7,8 +7,8 @@ import (
 	"triad/internal/truth"
 )
 
-// relations hold of every running sum: what follows an element changes nothing at it, and where terms are
-// linear doubled inputs double the sums. Whole numbers wrap there as in the sums.
+// relations returns the relations that hold for every running sum: later elements change nothing at an
+// element, and where terms are linear doubled inputs double the sums. Integers wrap there as in the sums.
 func (o Operator) relations() []truth.Relation {
 	several := truth.HasElements(2, "n")
 	all := []truth.Relation{{

@@ -39,7 +39,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get returns what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
@@ -50,7 +50,7 @@ func (o Operator) LeavesOut(attributes op.Attrs) bool {
 	return o.Exclusive != "" && attributes.Text(o.Exclusive) == "true"
 }
 
-// forward computes the figures of every row of truth.FlatRow terms, then what each row begins with, and the
+// forward computes the figures of every row of truth.FlatRow terms, then the sum before each row, and the
 // outputs of a row from there.
 func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	names, err := elementwise.Inputs(k.Case)
@@ -74,7 +74,7 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{o.target(k, e, in.Tensors)}, nil
 }
 
-// running is the sum of some terms: sim is that of what the simulated contract gives.
+// running is the sum of some terms: sim is the sum under the simulated contract.
 type running struct {
 	truth.Terms
 	sim float64
@@ -115,7 +115,7 @@ func (o Operator) target(k *truth.Request, e *elementwise.Evaluation, in []tenso
 	return t
 }
 
-// room is the working memory of one core: what the formula takes, and one row of terms.
+// room is the working memory of one core: the inputs of the formula, and one row of terms.
 type room struct {
 	*elementwise.Memory
 	values [4][]float64

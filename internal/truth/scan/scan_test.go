@@ -122,7 +122,7 @@ func TestWholeNumbersWrap(t *testing.T) {
 }
 
 // TestScanOfRowsHasTheBitsOfTheWhole: a sample of rows, and a truth that is computed row by row, begin each
-// row with what is before it.
+// row with the sum before it.
 func TestScanOfRowsHasTheBitsOfTheWhole(t *testing.T) {
 	const n = 100*truth.FlatRow + 11
 	c, in := caseOf(t, op.BF16, n, "normal", "true")

@@ -1,8 +1,8 @@
 // Package selection is the family of operators that choose some elements of each row by a score, the best
-// first, and give where they are and what they are. Equal scores may stand in any order: the output of the
-// places is judged by that rule (judge.Choice), and the elements are those at the places that the kernel
-// chose. Truth, relations and the rule follow from what an operator states. Package selectiontest derives
-// mutants and right variants.
+// first, and return their places and values. Equal scores may come in any order: that rule judges the output
+// of the places (judge.Choice), and the elements are those at the places that the kernel chose. Truth,
+// relations and the rule follow from an operator's statement. Package selectiontest derives mutants and right
+// variants.
 package selection
 
 import (
@@ -41,7 +41,7 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get returns what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
@@ -113,7 +113,7 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	return out, nil
 }
 
-// fill computes the simulated contract's choice. T is 0: what is chosen is not computed.
+// fill computes the simulated contract's choice. T is 0: chosen elements are not computed.
 func (o Operator) fill(places, values judge.Target, x tensor.Tensor, chosen []int64) {
 	cols, k := x.Shape[1], places.Shape[1]
 	memory := func() []float64 { return make([]float64, cols) }
@@ -129,7 +129,7 @@ func (o Operator) fill(places, values judge.Target, x tensor.Tensor, chosen []in
 	})
 }
 
-// rules returns the places with their rule, and the values with what they follow from.
+// rules returns the places with their rule, and the values, which follow from them.
 func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Target, judge.Target) {
 	places.Independent, values.Independent = false, false
 	places.Choice = &judge.Choice{

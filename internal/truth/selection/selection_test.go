@@ -62,7 +62,7 @@ func oneRow(t *testing.T, name string, o selection.Operator, k string, row []flo
 }
 
 // The elements are those at the places that a kernel chose, to the sign of a zero; without places either zero
-// will do.
+// is accepted.
 func TestValuesUnderTheChoice(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	for name, o := range members(t) {

@@ -18,13 +18,13 @@ import (
 // A derived mutant answers a case as an implementation does that makes the mistake of one asked.Question: the
 // simulated contract of the call as the mistake sees it, or the right answer with the mistake in it.
 
-// derived is one case that derived mutants answer.
+// derived is one case for derived mutants.
 type derived struct {
 	Prepared
 	spec *op.Spec
 	list []tensor.Tensor
 	sims [][]float64
-	// what the first case with these sizes gave; nil: this is the first
+	// the outputs of the first case with these sizes; nil: this is the first
 	earlier [][]float64
 	partsOf map[string][]judge.Truth // see parts
 }
@@ -216,8 +216,8 @@ func (d *derived) sum16(q asked.Question, i int, y []float64) {
 	}
 }
 
-// parts returns the truths of a case whose inputs are 0 from an index along a size on, the whole one last.
-// None where one of them has no answer, or outputs of other sizes.
+// parts returns the truths of a case whose inputs are 0 from an index along a size on, the whole one last;
+// nil where one of them has no answer, or outputs of other sizes.
 func (d *derived) parts(size string) []judge.Truth {
 	if parts, ok := d.partsOf[size]; ok {
 		return parts

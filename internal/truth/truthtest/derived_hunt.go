@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth"
 )
 
-// DerivedMutant is one derived mutant of a pass and dtype, with what became of it on one seed.
+// DerivedMutant is one derived mutant of a pass and dtype, with its result on one seed.
 type DerivedMutant struct {
 	Op, DType string
 	Pass      op.Pass
@@ -28,8 +28,8 @@ type derivedHunt struct {
 	cases   asked.Cases
 	mutants []*DerivedMutant
 	sims    map[string][][]float64 // by the sizes of the outputs: what the first call gave
-	// what some case showed to matter: inputs and attributes that are read, outputs that are rounded, sums;
-	// and what some case could have shown
+	// subjects that some case showed to matter: inputs and attributes that are read, outputs that are
+	// rounded, sums; and those that some case could have shown
 	matters, shown map[string]bool
 	tried          map[string]int // how many cases were asked whether an input is read
 	score          *Score
@@ -155,8 +155,8 @@ func contains(cases []op.Case, c op.Case) bool {
 	return slices.ContainsFunc(cases, func(other op.Case) bool { return other.Key() == c.Key() })
 }
 
-// meet has the mutants answer a case that they have not been killed by: a case of --quick, of the default
-// level, or of both. What no mutant shows on is not computed.
+// meet runs the mutants on a case that has not killed them yet: a case of --quick, of the default level, or
+// of both. A case on which no mutant shows is not computed.
 func (h *derivedHunt) meet(t *testing.T, c op.Case, seed uint64, quick, standard bool) {
 	t.Helper()
 	var open []*DerivedMutant
@@ -190,7 +190,7 @@ func (h *derivedHunt) meet(t *testing.T, c op.Case, seed uint64, quick, standard
 	}
 }
 
-// derived computes a case. What is right of it must not be rejected.
+// derived computes a case. Its right outputs must not be rejected.
 func (h *derivedHunt) derived(t *testing.T, c op.Case, in []tensor.Tensor) *derived {
 	t.Helper()
 	d := &derived{spec: h.cases.Spec, list: in, Prepared: Prepared{Case: c, Plan: judge.Plan{Launches: 2}}}

@@ -67,7 +67,7 @@ func TestSurvivorsHaveReasons(t *testing.T) {
 	}
 }
 
-// What a mutant stores in the place of a number is another number of the dtype.
+// A mutant replaces a number by another number of the dtype.
 func TestOffIsAnotherNumber(t *testing.T) {
 	for _, d := range []op.DType{op.FP32, op.BF16, op.E4M3, op.I8, op.I64, op.Bool} {
 		for _, x := range []float64{0, 1} {
@@ -84,7 +84,7 @@ func TestOffIsAnotherNumber(t *testing.T) {
 	}
 }
 
-// A tie goes away from zero, and what is no tie to the nearest.
+// A tie rounds away from zero, any other value to the nearest.
 func TestHalfAway(t *testing.T) {
 	for r, want := range map[float64]float64{
 		257: 258, -257: -258, 259: 260, 258: 258, 257.5: 258, 256.5: 256, 1: 1, 0x1p-140: 0,

@@ -95,12 +95,13 @@ func (a Arithmetic) Exp(x float64) float64 { return a.Fast(math.Exp2(F32(x * mat
 // Sum adds in the kernel's order.
 func (a Arithmetic) Sum(n int, f func(i int) float64) float64 { return Sum32(a.Order, n, f) }
 
-// Unwritten stands for an element that a kernel leaves as it was.
+// Unwritten represents an element that a kernel leaves unchanged.
 var Unwritten = math.Float64frombits(0x7ff8_0000_dead_beef)
 
 func isUnwritten(x float64) bool { return math.Float64bits(x) == math.Float64bits(Unwritten) }
 
-// LeaveTail marks the last columns of every row as unwritten: what a kernel forgets that takes columns by 16.
+// LeaveTail marks the last columns of every row as unwritten: those that a kernel forgets that takes columns
+// by 16.
 func LeaveTail(y []float64, rows, cols int) {
 	for r := range rows {
 		for c := cols / Vector * Vector; c < cols; c++ {

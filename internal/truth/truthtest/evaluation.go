@@ -15,7 +15,7 @@ import (
 	"triad/internal/workload"
 )
 
-// Evaluation is an operator's formula in fp64 by plain loops: what the cost of its truth is measured against.
+// Evaluation is an operator's formula in fp64 by plain loops: the baseline for the cost of its truth.
 type Evaluation struct {
 	Operator string
 	DType    string           // of the shape that costs are measured on: a 16-bit or an 8-bit one

@@ -33,7 +33,7 @@ func Literal(name string, d op.DType, values []float64, shape ...int64) tensor.T
 	return t
 }
 
-// CaseInputs makes what the truth of a case starts from.
+// CaseInputs makes the inputs of the truth of a case.
 func CaseInputs(t *testing.T, spec *op.Spec, c op.Case, seed uint64) []tensor.Tensor {
 	t.Helper()
 	in, err := workload.Inputs(spec, c, seed)

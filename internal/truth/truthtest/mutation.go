@@ -19,10 +19,10 @@ import (
 // The files mutation.go and score.go score the judge. A mutant is the right emulated kernel of an operator
 // with one line changed; it is killed when some planned case of the default level ends FAIL, by an output
 // that every implementation gives, for every dtype and every value of every attribute that it is not
-// equivalent under; the fast tier asks that of one dtype. Right kernels with other orders of sums, block
-// sizes and fast-math noise are judged on the same cases, and none may be accused.
+// equivalent under; the fast tier requires that for one dtype. Right kernels with other orders of sums, block
+// sizes and fast-math noise are judged on the same cases, and none may be rejected.
 
-// Mutant is one planted bug. Its name is what the emulated kernel looks for.
+// Mutant is one planted bug. The emulated kernel looks for its name.
 type Mutant struct {
 	Number int // in the list of its operator and pass
 	Name   string
@@ -39,7 +39,7 @@ type Suite struct {
 	Kernel  func(a Arithmetic, p *Prepared) [][]float64
 }
 
-// Group is a dtype, with one value of one attribute where the operator has any: a mutant has to be killed in
+// Group is a dtype, with one value of one attribute where the operator has any: a mutant must be killed in
 // each.
 type Group struct{ Dtype, Attribute, Value string }
 
@@ -152,7 +152,7 @@ func prepare(t *testing.T, s Suite, seed uint64) []*Prepared {
 	return list
 }
 
-// PrepareCase makes one case of a suite with its inputs, its truth and what the right kernel stores.
+// PrepareCase makes one case of a suite with its inputs, its truth and the outputs of the right kernel.
 func PrepareCase(t *testing.T, s Suite, spec *op.Spec, c op.Case, seed uint64) *Prepared {
 	p := &Prepared{
 		Case: c, In: map[string]tensor.Tensor{}, V: map[string][]float64{},
@@ -321,7 +321,7 @@ func (f *fate) open(g Group) bool {
 	return false
 }
 
-// meet judges what the mutant computed on a case.
+// meet judges the mutant's outputs on a case.
 func (f *fate) meet(p *Prepared, values [][]float64) {
 	verdicts, stored := p.Judged(values)
 	for i, o := range stored {

@@ -15,15 +15,15 @@ import (
 )
 
 // Fixed tolerances that other projects compare with, scored on the same inputs (TRIAD_MUTATION_PEERS=1). They
-// get what is kinder than their own harnesses: the fp64 truth rounded to the output's dtype as the reference,
-// poisoned outputs, and where the truth is NaN or infinite a comparison of classes instead of a NaN that
-// poisons every sum.
+// get better conditions than in their own harnesses: the fp64 truth rounded to the output's dtype as the
+// reference, poisoned outputs, and where the truth is NaN or infinite a comparison of classes instead of a
+// NaN that poisons every sum.
 type peer struct {
 	Name string
 	near func(c comparison) bool // of the elements whose reference is finite; false for a NaN
 }
 
-// comparison is one output as a peer sees it: what came back, the reference, and the baseline, a
+// comparison is one output as a peer sees it: the returned output, the reference, and the baseline, a
 // low-precision kernel's own result.
 type comparison struct {
 	dtype              op.DType

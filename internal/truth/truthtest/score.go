@@ -120,7 +120,7 @@ func keep(t *testing.T, name string, score Score) {
 	}
 }
 
-// complete fails the test unless every pass of the operator has mutants, and no mutant stands for two.
+// complete fails the test unless every pass of the operator has mutants with unique numbers and names.
 func complete(t *testing.T, suites []Suite) {
 	t.Helper()
 	found := map[op.Pass]bool{}
@@ -189,8 +189,8 @@ func huntAll(t *testing.T, s Suite, cases []*Prepared) []fate {
 	return fates
 }
 
-// verdict adds a mutant to the score and says why it survives, "" if it does not. What is wrong with the
-// mutant itself fails the test.
+// verdict adds a mutant to the score and returns why it survives, "" if it does not. A fault of the mutant
+// itself fails the test.
 func (f *fate) verdict(t *testing.T, total *Score) string {
 	total.Pairs += f.groups
 	total.PairsKilled += f.groups - len(f.alive[0])

@@ -24,7 +24,7 @@ var columnBugs = []string{
 
 func isColumns(o elementwise.Output) bool { return o.Columns }
 
-// sumOfRows adds up the rows of what has been computed, in the order of the variant.
+// sumOfRows adds up the rows of the computed terms, in the order of the variant.
 func sumOfRows(a truthtest.Arithmetic, output string, p *truthtest.Prepared, terms []float64) []float64 {
 	shape := p.Truth.Outputs[0].Shape
 	rows, cols := int(shape[0]), int(shape[1])

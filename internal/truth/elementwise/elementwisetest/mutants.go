@@ -1,5 +1,5 @@
-// Package elementwisetest derives what an elementwise operator is scored with: right kernels in every form it
-// states, and bugs that follow from its formulas.
+// Package elementwisetest derives the kernels that an elementwise operator is scored with: right ones in
+// every stated form, and bugs that follow from its formulas.
 package elementwisetest
 
 import (

@@ -91,7 +91,7 @@ func (k Kernel) Elements(n *formula.Node, inputs []string, values map[string][]f
 	return y
 }
 
-// fusedSum returns x + y or x - y, of which one is a product that is not rounded.
+// fusedSum returns x + y or x - y, one of which is an unrounded product.
 func (p *Prepared) fusedSum(i int, x, y float64) float64 {
 	factors := p.from[p.from[i][p.fused[i]]]
 	a, b := p.values[factors[0]], p.values[factors[1]]

@@ -65,7 +65,7 @@ func CountSuites(name string, wrong ...Miscounted) []truthtest.Suite {
 	return []truthtest.Suite{s}
 }
 
-// counted adds up what each block counts.
+// counted adds up the counts of the blocks.
 func counted(bug string, kept []bool) float64 {
 	total, n := 0, len(kept)
 	switch bug {

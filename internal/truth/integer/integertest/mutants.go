@@ -1,5 +1,5 @@
-// Package integertest derives what an operator of exact integers is scored with: right kernels in every form
-// it states, and bugs that integers have.
+// Package integertest derives the kernels that an operator of exact integers is scored with: right ones in
+// every stated form, and the bugs of integers.
 package integertest
 
 import (
@@ -13,11 +13,11 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Wrong is a bug of the operator's own: another formula. What is beyond the dtype wraps.
+// Wrong is a bug of the operator's own: another formula. A result beyond the dtype wraps.
 type Wrong struct {
 	Name string
 	Of   integer.Formula
-	// why it is no bug there; nil: it is one everywhere
+	// why it has no effect there; nil: it has one everywhere
 	Equivalent func(g truthtest.Group) string
 }
 
@@ -103,7 +103,7 @@ func (f *family) depends(spec *op.Spec) bool {
 	return false
 }
 
-// kernel emulates the operator in 64-bit integers; what is stored wraps to the dtype.
+// kernel emulates the operator in 64-bit integers; stored values wrap to the dtype.
 func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	out := p.Truth.Outputs[0]
 	formula := f.operator.Forms[a.Form]

@@ -1,5 +1,5 @@
-// Package movementtest derives what an operator that moves elements is scored with: a right kernel, and the
-// bugs that moving elements has.
+// Package movementtest derives the kernels that an operator that moves elements is scored with: a right one,
+// and the bugs of moving elements.
 package movementtest
 
 import (

@@ -16,7 +16,7 @@ const (
 
 var ofGroups = []string{firstGroup, boundaryLate, capacity, lastGroup}
 
-// group is one product of those that a product by groups is made of; any other is one group.
+// group is one product of a product by groups; any other product is one group.
 type group struct {
 	left, right operand
 	kept        int  // rows of the output that are written; the others are 0

@@ -1,5 +1,5 @@
-// Package producttest derives what a product is scored with: right kernels in several orders of their sums,
-// and the bugs that products have.
+// Package producttest derives the kernels that a product is scored with: right ones in several orders of
+// their sums, and the bugs of products.
 package producttest
 
 import (

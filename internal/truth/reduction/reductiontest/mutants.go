@@ -1,5 +1,5 @@
-// Package reductiontest derives what an operator that adds up terms is scored with: right kernels in several
-// orders of summation, and the bugs of sums.
+// Package reductiontest derives the kernels that an operator that adds up terms is scored with: right ones in
+// several orders of summation, and the bugs of sums.
 package reductiontest
 
 import (

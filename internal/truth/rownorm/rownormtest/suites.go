@@ -1,5 +1,5 @@
-// Package rownormtest derives what an operator of the family rownorm is scored with: right kernels in several
-// orders of their sums, and bugs that follow from what the operator states.
+// Package rownormtest derives the kernels that an operator of the family rownorm is scored with: right ones
+// in several orders of their sums, and bugs that follow from the operator's statement.
 package rownormtest
 
 import (

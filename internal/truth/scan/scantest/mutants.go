@@ -203,7 +203,7 @@ func hillisSteele(x []float64, add func(a, b float64) float64) []float64 {
 	return y
 }
 
-// blelloch sums up a tree and hands down what is before each leaf.
+// blelloch sums up a tree and hands down the sum before each leaf.
 func blelloch(x []float64, add func(a, b float64) float64) []float64 {
 	y := make([]float64, tile)
 	copy(y, x)

@@ -12,7 +12,7 @@ import (
 // isWhole reports whether a case adds integers.
 func isWhole(p *truthtest.Prepared) bool { return p.DType == op.I32.String() }
 
-// ofWholeNumbers and ofFractions say where a bug is none, as a mutant wants it.
+// ofWholeNumbers and ofFractions return why a bug has no effect in a group, for a mutant's Equivalent.
 func ofWholeNumbers(g truthtest.Group) string {
 	if g.Dtype == op.I32.String() {
 		return ""

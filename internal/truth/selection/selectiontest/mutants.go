@@ -1,5 +1,5 @@
-// Package selectiontest derives what an operator of the family selection is scored with: right kernels that
-// break ties in every way, and the bugs that a selection invites.
+// Package selectiontest derives the kernels that an operator of the family selection is scored with: right
+// ones that break ties in every way, and the bugs that a selection invites.
 package selectiontest
 
 import (
@@ -23,7 +23,7 @@ const (
 	forms
 )
 
-// The bugs of what is chosen.
+// The bugs of the choice.
 const (
 	smallest     = "the smallest are chosen"
 	rising       = "the chosen rise"
@@ -102,7 +102,7 @@ type chosen struct {
 	at    int
 }
 
-// none stands for an element that a kernel has not got.
+// none represents an element that a kernel lacks.
 var none = chosen{truthtest.Unwritten, -1}
 
 // kernel emulates the forward.
