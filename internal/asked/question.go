@@ -14,7 +14,7 @@ import (
 // Kind is a kind of mistake.
 type Kind uint8
 
-// The kinds of mistakes. The comment says what Subject and Value name.
+// The kinds of mistakes. The comments explain Subject and Value.
 const (
 	Attribute Kind = iota // an attribute that is taken to be Value: Default, Other, or a value of its own
 	Strides               // an input that is read as if it were contiguous
@@ -61,7 +61,7 @@ type Question struct {
 	Kind           Kind
 	Subject, Value string
 	Power          int
-	// the subject is an optional output: whoever does not give it cannot make the mistake
+	// the subject is an optional output: an implementation without it cannot make the mistake
 	OfOptional bool
 }
 
@@ -175,7 +175,7 @@ func isRow(inputs []op.TensorType, size string) bool {
 	})
 }
 
-// partner returns the output that an output may be taken for: the next of its dtype.
+// partner returns the output that an output may be confused with: the next of its dtype.
 func partner(outputs []op.TensorType, i int) int {
 	for step := range outputs {
 		j := (i + step + 1) % len(outputs)

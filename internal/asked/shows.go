@@ -55,7 +55,7 @@ func outputsOf(spec *op.Spec, c op.Case) []op.TensorType {
 	return outputs
 }
 
-// NeedsInputs reports whether Shows looks at the values of inputs, or at how they lie.
+// NeedsInputs reports whether Shows reads the values of inputs, or their layout.
 func (q Question) NeedsInputs() bool {
 	return q.Kind == Strides || q.Kind == Offset || q.Kind == Numbers
 }

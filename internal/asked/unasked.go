@@ -10,7 +10,7 @@ import (
 	"triad/internal/workload"
 )
 
-// Gap is something that no case of a pass asks, in a sentence.
+// Gap is something that no case of a pass tests, in a sentence.
 type Gap struct {
 	Pass     op.Pass
 	DTypes   []string // in which no case asks it
@@ -24,7 +24,7 @@ type lack struct{ about, what string }
 // seed is the seed of the inputs that are examined.
 const seed = 1
 
-// Unasked lists what the cases of the default level on a CPU do not ask. It makes the inputs of the cases,
+// Unasked lists what the cases of the default level on a CPU do not test. It makes the inputs of the cases,
 // and computes no truth.
 func Unasked(spec *op.Spec) ([]Gap, error) {
 	var gaps []Gap
@@ -75,7 +75,7 @@ func sentences(spec *op.Spec, pass op.Pass, order []lack, in map[lack][]string) 
 	return gaps
 }
 
-// lacks lists what the cases of one pass and dtype do not ask.
+// lacks lists what the cases of one pass and dtype do not test.
 func (c Cases) lacks() ([]lack, error) {
 	open, err := c.Questions()
 	if err != nil {
@@ -157,8 +157,8 @@ func (c Cases) openOfInputs(open []Question) ([]Question, error) {
 	return open, nil
 }
 
-// plainCases is the number of cases of plain normal data that are looked at: the others hold the same kinds
-// of numbers.
+// plainCases is the number of cases of plain normal data that are examined: the others hold the same kinds of
+// numbers.
 const plainCases = 3
 
 func isPlain(c op.Case) bool {

@@ -73,7 +73,7 @@ func read(name string) (*Operator, error) {
 }
 
 // All lists every operator by name. A spec that cannot be read is an error of the build, which the package's
-// tests refuse; All then leaves it out, and Get says why.
+// tests catch; All then leaves it out, and Get returns the error.
 func All() []*Operator {
 	var all []*Operator
 	for _, name := range names {

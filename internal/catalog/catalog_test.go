@@ -73,8 +73,8 @@ func TestLevelsStayWithinTheirLimits(t *testing.T) {
 	}
 }
 
-// covers checks that every dtype of a pass meets every value of every attribute, at full every distribution
-// on three shapes and every layout.
+// covers checks that every dtype of a pass occurs with every value of every attribute, at full with every
+// distribution on three shapes and every layout.
 func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 	t.Helper()
 	seen := map[string]int{}
@@ -132,8 +132,8 @@ func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 	}
 }
 
-// coversUpstreams checks that a backward meets every kind of upstream gradient, and each way in which one can
-// lie in memory; one of these with --quick.
+// coversUpstreams checks that a backward has every kind and every memory layout of upstream gradient; one of
+// the layouts with --quick.
 func coversUpstreams(t *testing.T, s *op.Spec, level op.Level, head string, seen map[string]int) {
 	t.Helper()
 	layouts, met := s.UpstreamLayouts(), 0

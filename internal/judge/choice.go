@@ -9,7 +9,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Gave gives the bytes of an output of one call, nil where none came back that could be judged.
+// Gave returns the bytes of an output of one call, nil where none came back that could be judged.
 type Gave func(output string) []byte
 
 // Choice is the rule of an output that names what a kernel chose, such as the columns of the largest elements
@@ -19,7 +19,7 @@ type Choice struct {
 	Candidates int64 // of a row, numbered from 0
 	// Best is one right choice, that of the simulated contract, for every judged element.
 	Best []float64
-	// Scores gives the scores of the candidates of a row. Two NaN are the same score, and so are 0 and -0.
+	// Scores returns the scores of the candidates of a row. Two NaNs are the same score, and so are 0 and -0.
 	Scores func(row int64) func(candidate int64) float64
 	// Bounds returns the lowest and the highest score that a kernel may have computed, where kernels compute
 	// scores. A place is then right if and only if it names a candidate that no earlier right place names,
@@ -54,7 +54,7 @@ func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 }
 
 // consistent is Permitted where scores are computed. A wrong place gets the best candidate that is left. The
-// bounds of a row are requested once: it may have many places, and each of them looks at all candidates.
+// bounds of a row are requested once: it may have many places, and each of them considers all candidates.
 func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 	bounds := c.Bounds(row)
 	low, high := make([]float64, c.Candidates), make([]float64, c.Candidates)
@@ -172,7 +172,7 @@ func (a Answer) gave(plan Plan, launch int) Gave {
 	}
 }
 
-// saved returns the bytes of what the implementation's own forward gave.
+// saved returns the bytes of the output of the implementation's own forward.
 func (a Answer) saved(name string) []byte {
 	for _, t := range a.Saved {
 		if t.Name == name && t.IsContiguous() {
@@ -182,7 +182,7 @@ func (a Answer) saved(name string) []byte {
 	return nil
 }
 
-// refused returns the sentence of an output whose choices are wrong.
+// refused returns the sentence for an output whose choices are wrong.
 func (t Target) refused(v Verdict, data []byte) string {
 	last := len(t.Shape) - 1
 	position := int64(0)

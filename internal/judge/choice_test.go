@@ -92,8 +92,8 @@ func TestChoiceAfterAWrongPlace(t *testing.T) {
 	}
 }
 
-// The power check tries choices by their rule: what happens to be a right choice has no power, and nothing
-// else.
+// The power check tries choices by their rule: only a trial that happens to be a right choice takes the power
+// away.
 func TestPowerOfChoice(t *testing.T) {
 	p := PowerOf(chosenOf(1, 2, 3, 0, 1, 2), tensor.Tensor{}, []float64{1, 3, 2, 5, 4, 3})
 	if !p.None || !strings.Contains(p.Why, "previous") || len(p.Accepted) != 1 {

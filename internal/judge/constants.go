@@ -45,7 +45,7 @@ const (
 	rmsAllowance = 0.5
 	// minBlock is the fewest elements whose root mean square means something.
 	minBlock = 64
-	// tile is the edge of the blocks G4 looks at: the smallest tile a kernel loses as a whole.
+	// tile is the edge of the blocks of G4: the smallest tile a kernel loses as a whole.
 	tile = 16
 
 	// biasSigmas: 8 standard deviations never happen by chance.
@@ -67,7 +67,7 @@ func GRounded(n int64) float64 {
 	return math.Min(x, sumLambda*math.Sqrt(x)) + sumExtra
 }
 
-// checkConstants refuses a constant that would disarm a gate: one that is not finite and positive.
+// checkConstants rejects a constant that would disarm a gate: one that is not finite and positive.
 var checkConstants = sync.OnceValue(func() error {
 	return finitePositive(map[string]float64{
 		"sum_lambda": sumLambda, "sum_truncation": sumTruncation, "sum_extra": sumExtra,

@@ -323,7 +323,7 @@ func (s *tally) look(g *grid, i int, y, r, t float64) {
 	s.note(ranked{i, !accepted, badness, r, t})
 }
 
-// measure adds the error of element i to the statistics, and gives how bad it is: (|y-R| - T)/ulp.
+// measure adds the error of element i to the statistics, and returns its badness: (|y-R| - T)/ulp.
 func (s *tally) measure(g *grid, i int, v, r, t float64) (badness float64) {
 	err, perULP := math.Abs(v-r), power(-g.logULP(r))
 	if math.IsNaN(err) {

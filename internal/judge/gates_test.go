@@ -81,7 +81,7 @@ func plainNumbers(share float64) Target {
 	return t
 }
 
-// The zero value of everything that says how something went is not a pass.
+// No zero value of a result is a pass.
 func TestZeroValuesNeverPass(t *testing.T) {
 	var status op.Status
 	if status.Weight() != op.Bad || status.String() == op.StatusPass.String() ||
@@ -130,7 +130,7 @@ func TestIntegersToTheDigit(t *testing.T) {
 	}
 }
 
-// Many elements whose bits are compared are all looked at, whatever lies between.
+// Many elements whose bits are compared are all checked, whatever lies between.
 func TestBitsOfManyElements(t *testing.T) {
 	r := make([]float64, 3*chunk+17)
 	for i := range r {

@@ -120,7 +120,7 @@ func callFault(plan Plan, answer Answer) string {
 }
 
 // elementAt returns the element at a position of the whole output, whose bytes are given. Where the position
-// is not among those that are judged there is no truth: what is wanted is NaN.
+// is not among those that are judged there is no truth: the wanted value is NaN.
 func elementAt(target Target, position int64, data []byte) Element {
 	size := target.DType.Size()
 	e := Element{

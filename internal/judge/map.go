@@ -15,8 +15,8 @@ type Map struct {
 	Across     int   // cells of a row of the grid
 	Compared   []int64
 	Wrong      []int64
-	// Most is the largest |y-R| / (T + half an ulp of y) of a cell: above 1 something is wrong. It is
-	// infinite where NaN or an infinity stands in the place of another value.
+	// Most is the largest |y-R| / (T + half an ulp of y) of a cell: above 1 an element is wrong. It is
+	// infinite where NaN or an infinity replaces another value.
 	Most []float64
 }
 
@@ -26,7 +26,7 @@ const (
 	mapAcross = 32
 )
 
-// MapOf draws the map of an output; nil where its elements cannot be looked at.
+// MapOf returns the map of an output; nil where its elements cannot be judged.
 func MapOf(t Target, data []byte) *Map {
 	if t.Check() != nil || t.DType == op.DTypeUnknown || t.Elements() == 0 ||
 		int64(len(data)) != t.Elements()*t.DType.Size() {

@@ -91,8 +91,8 @@ func (f finding) where() string {
 // be right by chance.
 const mostly = 0.6
 
-// alongDims looks at each dim on its own, the last first: wrong at one index of it, from an index on, or up
-// to one.
+// alongDims checks each dim on its own, the last first: wrong at one index of it, from an index on, or up to
+// one.
 func (f finding) alongDims() string {
 	inner := int64(1)
 	for d := len(f.Shape) - 1; d >= 0; d-- {
@@ -270,7 +270,7 @@ func (f finding) close(i int, r float64) bool {
 	return math.Abs(f.y[i]-r) <= slack || math.IsNaN(r) && math.IsNaN(f.y[i])
 }
 
-// Exchanged is the pattern of an output whose values stand in the transposed places.
+// Exchanged is the pattern of an output whose values are at the transposed places.
 const Exchanged = "each wrong value is the truth of the transposed place: row and column are exchanged"
 
 // moved: the value belongs to another element: a neighbour, or the transposed place.

@@ -166,7 +166,7 @@ func TestPatternOfNoFactor(t *testing.T) {
 	}
 }
 
-// What does not fit together has no pattern, and no panic.
+// Inconsistent inputs have no pattern, and cause no panic.
 func TestPatternOfNothing(t *testing.T) {
 	target := patternTarget(3, 3)
 	for _, data := range [][]byte{nil, make([]byte, 3), make([]byte, 37)} {

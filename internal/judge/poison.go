@@ -20,8 +20,8 @@ type bits struct {
 	// followsPoison: launches with the same poison agree on every element that differs, and both poisons had
 	// at least two launches. The element depends on what its memory held before the launch.
 	followsPoison bool
-	// ordinaryAlone says that, of every element that differs, only the launch under ordinary numbers has
-	// another value than all others.
+	// ordinaryAlone: for every element that differs, only the launch under ordinary numbers has another value
+	// than all others.
 	ordinaryAlone bool
 	otherNaN      int64 // elements that are NaN in every launch, with other payloads
 }

@@ -109,7 +109,7 @@ func TestReadsOrdinaryNumbers(t *testing.T) {
 	}
 }
 
-// Arithmetic on poison gives NaN under both poisons, with the payload of each: a wrong value and no race.
+// Arithmetic on poison returns NaN under both poisons, with the payload of each: a wrong value and no race.
 // Where the truth is NaN its bits do not matter.
 func TestPayloadsOfNaN(t *testing.T) {
 	nan := math.NaN()

@@ -19,8 +19,8 @@ type Constants struct {
 	// value in the version before.
 	Low, High float64
 	Fewer     []string // gates that are asked of fewer outputs than in the version before
-	// OtherReach says that the allowance of G5 is another quantity than in the version before: nothing is
-	// known of it but that it is not negative.
+	// OtherReach: the allowance of G5 is another quantity than in the version before, of which it is only
+	// known that it is not negative.
 	OtherReach bool
 	// Contracts are those whose allowances the version changed; nil: all.
 	Contracts []string
@@ -83,7 +83,7 @@ var versions = []Constants{
 		Low: 0, High: math.Inf(1),
 		Contracts: []string{"p16", "eager", "tf32"},
 	},
-	// where NaN is a second right answer, the first is not asked for
+	// where NaN is a second right answer, the first is not required
 	{
 		Version: "12", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1, Fewer: []string{"G1"},
@@ -102,7 +102,7 @@ var versions = []Constants{
 	},
 }
 
-// constantsOf returns the constants of a version, and those of a later one with what became of the allowances
+// constantsOf returns the constants of a version, and those of a later one with the changes of the allowances
 // since, for verdicts on outputs of a dtype under a contract.
 func constantsOf(all []Constants, from, to, contract string, d op.DType) (then, now Constants, err error) {
 	first := slices.IndexFunc(all, func(c Constants) bool { return c.Version == from })

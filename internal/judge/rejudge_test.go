@@ -253,8 +253,8 @@ func with(v Verdict, change func(*Verdict)) Verdict {
 	return v
 }
 
-// TestVersions: the last version has the constants in force; what lies between two is multiplied up; an
-// unknown one is refused.
+// TestVersions: the last version has the constants in force; the changes between two versions are multiplied;
+// an unknown version is rejected.
 func TestVersions(t *testing.T) {
 	last := versions[len(versions)-1]
 	if last.Version != Version || last.Factor != rmsFactor || last.Noise != rmsNoise ||

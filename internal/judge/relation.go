@@ -46,7 +46,7 @@ type Relation struct {
 	Worst        Broken // the comparison furthest from holding; of a relation that holds, the first
 }
 
-// Broken is one comparison: what was found, and what would have been accepted.
+// Broken is one comparison: the value found, and the accepted values.
 type Broken struct {
 	Index          []int64
 	Got, Low, High float64
@@ -93,7 +93,7 @@ func Hold(name string, s Statement) Relation {
 	return r
 }
 
-// And joins what became of the same relation on another part of an output.
+// And joins the results of the same relation on another part of an output.
 func (r Relation) And(o Relation) Relation {
 	worst := func(b Broken) float64 { return Claim{Got: b.Got, Low: b.Low, High: b.High}.beyond() }
 	if r.Missing == "" {

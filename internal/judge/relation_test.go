@@ -48,7 +48,7 @@ func TestAClaimHoldsWithinItsBoundsAlone(t *testing.T) {
 	}
 }
 
-// What was not compared, or compared on nothing, never holds.
+// A relation whose comparisons did not take place, or compared nothing, never holds.
 func TestARelationWithoutItsComparisonsDoesNotHold(t *testing.T) {
 	right := Hold("r", claims(between(1, 1, 1), between(2, 2, 2)))
 	fewer := right

@@ -135,8 +135,8 @@ func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, know
 	return known
 }
 
-// eachSegment divides n judged elements from the first on into rows, and each row into what lies before its
-// last columns, up to edge, and these. It counts from the first.
+// eachSegment divides n judged elements from the first on into rows, and each row into the part before its
+// last columns, up to edge, and the rest. It counts from the first.
 func (b blocks) eachSegment(t Target, first, n int, work func(row int64, at, edge, end int)) {
 	for at := 0; at < n; {
 		position := t.position(first + at)
@@ -304,7 +304,7 @@ func joined(b blocks, runs []chunkSums, leans bool) statistics {
 // blocksKept is the number of G4 blocks in a verdict.
 const blocksKept = 8
 
-// worstBlocks looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the
+// worstBlocks checks the whole output, each matrix of its last two dims (head), each tile of 64 rows, the
 // last 16 rows and the last 16 columns.
 func worstBlocks(blocks blocks, sums []moments) []RMS {
 	var worst []RMS

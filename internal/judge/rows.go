@@ -22,7 +22,7 @@ type Rows struct {
 	// Fill makes the working memory of one core. The function it returns fills the rows from first up to end,
 	// for which into has room.
 	Fill func() func(into Values, first, end int64) error
-	// OneAllowance says that TFP32 is T.
+	// OneAllowance: TFP32 is T.
 	OneAllowance bool
 
 	scan scan // of all who judge the output now
@@ -122,7 +122,7 @@ func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
 	})
 }
 
-// fillRows computes some rows and refuses what cannot judge them.
+// fillRows computes some rows and rejects those that cannot judge.
 func (t Target) fillRows(fill func(into Values, first, end int64) error, into Values, first,
 	end int64,
 ) error {

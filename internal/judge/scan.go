@@ -83,7 +83,7 @@ type computing struct {
 	runs   []Values // of the row that was computed last
 }
 
-// compute computes the truth of a row, and what G4 and G5 add up of it whatever the output is.
+// compute computes the truth of a row, and the sums of G4 and G5 that do not depend on the output.
 func (c *computing) compute(row int) error {
 	t, length := c.target, c.target.rowLength()
 	if c.fill == nil {
@@ -128,7 +128,7 @@ func (s *scan) take(rows int) (row int, readers []*reader) {
 	return row, readers
 }
 
-// finish notes that a reader has looked at a row.
+// finish records that a reader is done with a row.
 func (s *scan) finish(r *reader, failure error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

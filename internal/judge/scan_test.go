@@ -35,7 +35,7 @@ func scanned(before func(row int64) error) Target {
 	return t
 }
 
-// lookAt goes through a target and says how often it saw each row, and whether with its truth.
+// lookAt reads a target and returns how often it saw each row with its truth.
 func lookAt(t Target, meanwhile func(row int)) (seen [scannedRows]int32, err error) {
 	err = t.eachPiece(piecesOf(t), func(i, first int, v Values) {
 		if first == i*scannedCols && len(v.R) == scannedCols && v.R[0] == float64(i+1) &&

@@ -38,7 +38,7 @@ type Target struct {
 	// Leans: the simulated contract errs toward one side, as where bits of operands are dropped, though it
 	// need not. G5 does not require the same error of an output nearer to R.
 	Leans bool
-	// Bits: R must be stored to the bit: -0 is not +0. Any NaN stands for NaN, since conversions that change
+	// Bits: R must be stored to the bit: -0 is not +0. Any NaN equals NaN, since conversions that change
 	// nothing else may change its payload. T is 0 everywhere.
 	Bits bool
 	// Independent: there are many independent values, so that sums over their errors are statistics, and G4
@@ -59,7 +59,7 @@ type Target struct {
 
 	// computes R, T, TFP32 and Sim where they are nil, of every element; nil: they are kept
 	Rows *Rows
-	// of a product judged by sample: covers the elements that Index leaves out; nil: they are not looked at
+	// for a product judged by sample: covers the elements that Index leaves out; nil: they are not checked
 	Freivalds *Freivalds
 }
 

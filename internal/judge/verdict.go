@@ -32,7 +32,7 @@ type Verdict struct {
 	ULPs        Histogram
 	Independent bool // G4 and G5 are asked: the target is Independent
 	RMS         RMS
-	// of G4 those that came closest to their limits, closest first; none where it is not asked
+	// the blocks of G4 that came closest to their limits, closest first; none where G4 does not apply
 	Blocks    []RMS
 	Bias      Bias
 	Digest    string   // of the output's bytes: see tensor.Digest; "" where its values were not judged
@@ -46,7 +46,7 @@ type Verdict struct {
 	Sentence  string     // why it is not PASS, in one sentence
 }
 
-// Element is one judged element: what came back, the correctly rounded truth, and the lowest and highest
+// Element is one judged element: the returned value, the correctly rounded truth, and the lowest and highest
 // accepted value, all as stored values of the dtype; R and T in fp64.
 type Element struct {
 	Index                []int64

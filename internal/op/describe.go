@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Tensors lists what a pass reads and writes as the spec declares it, in the order a kernel gets it.
+// Tensors lists the inputs and outputs of a pass as the spec declares them, in the order a kernel gets them.
 func (s *Spec) Tensors(pass Pass) (inputs, outputs []TensorSpec) { return s.tensorSpecs(pass) }
 
 // ShapeText returns the shape as formulas: "[rows, cols]", or by the values of an enumeration: "[1]

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Level says how much of a spec is judged. The zero value is the default.
+// Level is the extent of a plan. The zero value is the default.
 type Level uint8
 
 // The levels: a normal distribution on every shape and every distribution under every value of an attribute;
@@ -31,13 +31,14 @@ const cpuElements = 1 << 31
 // String returns "default", "quick" or "full".
 func (l Level) String() string { return [...]string{"default", "quick", "full", "unknown"}[min(l, 3)] }
 
-// Options say which cases of a spec are wanted. Empty lists and maps leave everything open.
+// Options selects the cases of a plan. Empty lists and maps select everything.
 type Options struct {
 	Level  Level
 	DTypes []string         // of Spec.DTypes
 	Passes []Pass           // Forward, Backward
 	Dims   map[string]int64 // a dim not named keeps the values of the level's shapes, repeats removed
-	// dims that an implementation takes as one: the level's shapes give all of a group the value of its first
+	// dims that an implementation takes as one: the level's shapes assign the value of the first to all of a
+	// group
 	Equal      [][]string
 	Attributes map[string]string // an attribute not named takes its values in turn
 	Device     string            // "cpu" or "gpu"; "" counts as "cpu"
@@ -442,7 +443,7 @@ func stride(n int) int {
 	}
 }
 
-// place appends a case that is not there yet, or says why the device cannot hold it.
+// place appends a case that is not there yet, or records why the device cannot hold it.
 func (p *planner) place(c Case, device string) error {
 	if key := c.Key(); p.seen[key] {
 		return nil

@@ -82,7 +82,7 @@ func TestContracts(t *testing.T) {
 	}
 }
 
-// wrongOptions are options that no expansion takes, each with the sentence it is refused with.
+// wrongOptions are invalid options, each with its error.
 var wrongOptions = []struct {
 	options Options
 	want    string

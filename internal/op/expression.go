@@ -17,9 +17,9 @@ import (
 const maxExpression = 500
 
 // Expression is a formula over named sizes in Go's syntax: + - * / %, comparisons, && || !, parentheses,
-// ceildiv(a, b), min and max. Evaluated as integers it is exact: division and % go down to the floor, and an
-// overflow is an error, never a wrong number. Comparisons give 1 or 0. Evaluated as floats, / divides and
-// sqrt(x) is there as well. The zero value is no expression.
+// ceildiv(a, b), min and max. Evaluated as integers it is exact: division and % round down, and an overflow
+// is an error, never a wrong number. Comparisons return 1 or 0. Evaluated as floats, / divides and sqrt(x) is
+// available too. The zero value is no expression.
 type Expression struct {
 	text  string
 	root  ast.Expr
@@ -27,8 +27,8 @@ type Expression struct {
 	float bool
 }
 
-// ParseExpression reads an expression whose names must all be known. float permits what integers cannot have:
-// sqrt and literals such as 1e-5.
+// ParseExpression reads an expression whose names must all be known. float permits what integers do not: sqrt
+// and literals such as 1e-5.
 func ParseExpression(text string, known func(name string) bool, float bool) (Expression, error) {
 	if len(text) > maxExpression {
 		return Expression{}, fmt.Errorf("expression of %d characters: want at most %d",
@@ -59,7 +59,7 @@ var arity = map[string]int{"ceildiv": 2, "min": 2, "max": 2, "sqrt": 1}
 
 const operators = "+ - * / % == != < <= > >= && ||"
 
-// check refuses every form of Go that is not part of the language, and every unknown name.
+// check rejects every form of Go that is not part of the language, and every unknown name.
 func (e *Expression) check(node ast.Expr, known func(string) bool) error {
 	switch n := node.(type) {
 	case *ast.BasicLit:
@@ -222,7 +222,7 @@ func binaryInt(operator token.Token, x, y int64) (int64, error) {
 	return truth(compare(operator, x, y)), nil
 }
 
-// CheckedMul multiplies, or gives ErrOverflow.
+// CheckedMul returns the product, or ErrOverflow.
 func CheckedMul(x, y int64) (int64, error) {
 	high, low := bits.Mul64(magnitude(x), magnitude(y))
 	negative := (x < 0) != (y < 0)

@@ -39,8 +39,8 @@ type Fill struct {
 // others is reported to handle ignored targets wrongly.
 const NoneIgnored = "scaled"
 
-// IgnoringNothing is the value of the attribute Ignoring with which every target is a class: that of a
-// function that knows no targets to be ignored.
+// IgnoringNothing is the value of the attribute Ignoring with which every target is a class, as for a
+// function without ignored targets.
 const IgnoringNothing = -1 << 31
 
 // ParseFill reads "addend", "weight", "bias", "mask", "about ATTRIBUTE", "cos", "sin", "quantize [transposed]

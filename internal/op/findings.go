@@ -75,7 +75,7 @@ var Gates = []string{"G0", "G1", "G2", "G3", "G4", "G6", "G7"}
 // kernels use there: "AVX2", "AVX512".
 const CPUVersion = "torch_cpu"
 
-// LoadFindings reads the findings of an operator and proves them as Load does a spec. file stands in the
+// LoadFindings reads the findings of an operator and checks them as Load does a spec. file is used in the
 // messages.
 func LoadFindings(file string, text []byte, spec *Spec) ([]Finding, error) {
 	if len(text) > maxSpecSize {
@@ -121,7 +121,7 @@ var (
 	findingCommand = regexp.MustCompile(`^([A-Z_]+=\w+ )*triad `)
 )
 
-// Shown returns the command that shows the fault: settings of the environment, and what triad is called with.
+// Shown returns the command that shows the fault: settings of the environment, and the arguments of triad.
 func (f *Finding) Shown() (environment, args []string) {
 	words := strings.Fields(f.Command)
 	at := slices.Index(words, "triad")
@@ -183,7 +183,7 @@ func (f *Finding) compileImplementations(*Spec) error {
 	return nil
 }
 
-// compileCases proves what chooses cases.
+// compileCases checks the selection of cases.
 func (f *Finding) compileCases(spec *Spec) error {
 	var pass Pass
 	if err := pass.UnmarshalText([]byte(f.Pass)); err != nil || !slices.Contains(spec.Passes(), pass) {
@@ -216,7 +216,7 @@ func (f *Finding) compileCases(spec *Spec) error {
 	return nil
 }
 
-// compileLooks proves what says how the fault looks.
+// compileLooks checks the description of the fault.
 func (f *Finding) compileLooks(spec *Spec) error {
 	if f.Raises != "" {
 		if len(f.Outputs)+len(f.Gates)+len(f.Wrong) > 0 {

@@ -11,7 +11,7 @@ import (
 // far off a number may be. A finite element has one bound or several, one of which must hold.
 type Wrong struct {
 	Kind string `toml:"kind"` // see WrongKinds
-	// conditions that must all hold of the element, or "everywhere"; see placeForms
+	// conditions that must all hold for the element, or "everywhere"; see placeForms
 	Where []string `toml:"where"`
 
 	ULPs       float64 `toml:"ulps"`       // at most so many of the dtype at the truth
@@ -25,7 +25,7 @@ type Wrong struct {
 	Flushed bool `toml:"flushed"`
 	// between the smallest and the largest element of this input
 	Within string `toml:"within"`
-	// any number: excuses rows of the library alone, never a user's file
+	// any number: excuses only rows of the library, never a user's file
 	Unbounded bool `toml:"unbounded"`
 
 	Places []Place `toml:"-"` // Where, read
@@ -39,7 +39,7 @@ type Place struct {
 	Index  Expression // over the element's index in each dim of the output, by the name of the dim
 }
 
-// placeForms are the conditions on an element, with what of them a Place keeps.
+// placeForms are the conditions on an element, with the part of each that a Place keeps.
 var placeForms = []struct {
 	of, words string
 	form      *regexp.Regexp

@@ -22,8 +22,8 @@ const (
 	maxSpecSize = 1 << 20 // bytes of a file
 )
 
-// Load reads a spec and proves it: no unknown key, every name declared, every expression well formed, every
-// shape of [check] and [[bench]] a case that its own conditions allow. file stands in the messages.
+// Load reads a spec and checks it: no unknown key, every name declared, every expression well formed, every
+// shape of [check] and [[bench]] a case that its own conditions allow. file is used in the messages.
 func Load(file string, text []byte) (*Spec, error) {
 	if len(text) > maxSpecSize {
 		return nil, fmt.Errorf("read spec %s: %d bytes: want at most %d", file, len(text), maxSpecSize)
@@ -55,7 +55,7 @@ func located(err error, file reflect.Type) error {
 	return fmt.Errorf(": %w", err)
 }
 
-// compile checks the parts in the order of the file, then that the shapes give cases.
+// compile checks the parts in the order of the file, then that the shapes make cases.
 func (s *Spec) compile() error {
 	steps := []func() error{
 		s.compileHead, s.compileDims, s.compileAttributes, s.compileTensors, s.compileBackward,
@@ -72,10 +72,10 @@ func (s *Spec) compile() error {
 
 var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// reserved are words that mean something else where names of dims and attributes stand.
+// reserved are words with another meaning in the place of names of dims and attributes.
 var reserved = []string{"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt"}
 
-// CheckOperatorName returns an error that says why a name cannot be an operator's.
+// CheckOperatorName returns an error that explains why a name cannot be an operator's.
 func CheckOperatorName(name string) error { return checkName("name", name, map[string]bool{}) }
 
 func checkName(what, name string, taken map[string]bool) error {
@@ -140,7 +140,8 @@ func checkDTypes(names []string) error {
 	return nil
 }
 
-// isDim and isNumber say what expressions may name: dims, and attributes that are numbers of whole kind.
+// isDim reports whether a name is a dim; isNumber, whether integer expressions may use it: a dim, or an
+// attribute that is not a float.
 func (s *Spec) isDim(name string) bool {
 	return slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == name })
 }

@@ -123,7 +123,7 @@ func (s *Spec) compileCheckShape(entry map[string]any) (checkShape, error) {
 	return shape, err
 }
 
-// pinned reads attribute values that a file gives.
+// pinned reads attribute values from a file.
 func (s *Spec) pinned(pins map[string]any) (map[string]string, error) {
 	out := map[string]string{}
 	for name, v := range pins {

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// keysBeside lists the keys that may stand where an unknown one stands in a file that is read into a t; key
-// is its path.
+// keysBeside lists the keys that may replace an unknown one in a file that is read into a t; key is its path.
 func keysBeside(t reflect.Type, key []string) []string {
 	for _, part := range key[:max(len(key)-1, 0)] {
 		if _, err := strconv.Atoi(part); err == nil {

@@ -226,8 +226,8 @@ func (s *Spec) compileBackward() error {
 	return nil
 }
 
-// backwardInput finds what a name in backward.inputs stands for: a declared tensor, an input, a saved output
-// or an upstream gradient.
+// backwardInput resolves a name in backward.inputs: a declared tensor, an input, a saved output or an
+// upstream gradient.
 func (s *Spec) backwardInput(name string) (TensorSpec, error) {
 	if t, ok := tensorNamed(s.Backward.Tensors, name); ok {
 		return t, nil
@@ -249,7 +249,7 @@ func (s *Spec) backwardInput(name string) (TensorSpec, error) {
 		fmt.Errorf("backward.inputs: %q is no input, output, grad_<output> or [[backward.tensors]]", name)
 }
 
-// backwardOutput finds the gradient a name in backward.outputs stands for.
+// backwardOutput resolves the gradient of a name in backward.outputs.
 func (s *Spec) backwardOutput(name string) (TensorSpec, error) {
 	of, _ := strings.CutPrefix(name, "grad_")
 	in, ok := s.Input(of)

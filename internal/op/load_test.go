@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// scale is a small operator with everything a spec can say.
+// scale is a small operator with everything that a spec can contain.
 const scale = `
 name = "scale"
 summary = "a product with a number"
@@ -184,7 +184,7 @@ differentiable`, "rank 7"},
 	{`name = "one"`, `name = ""`, "want a name"},
 }
 
-// Each change of one thing is refused, in words that name it.
+// Each change of one thing is rejected, in words that name it.
 func TestBadSpecsAreRefused(t *testing.T) {
 	loadScale(t)
 	for _, c := range badSpecs {

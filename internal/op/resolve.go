@@ -337,7 +337,7 @@ func (s *Spec) Cost(c Case) (bytes, flops int64, err error) {
 	return bytes, flops, nil
 }
 
-// Bound names one intermediate and says how large it may become.
+// Bound names one intermediate and limits its magnitude.
 type Bound struct {
 	Text  string
 	Value float64
@@ -345,8 +345,8 @@ type Bound struct {
 }
 
 // Bounds evaluates the limits of a case's pass, and those of the forward that a chained backward follows:
-// magnitude gives the largest magnitude of a drawn tensor, half the largest number of the case's first dtype
-// is given as stored.
+// magnitude returns the largest magnitude of a drawn tensor; stored is half the largest number of the case's
+// first dtype.
 func (s *Spec) Bounds(c Case, stored float64, magnitude func(tensor string) (float64, bool)) ([]Bound,
 	error,
 ) {

@@ -58,7 +58,7 @@ type AttributeSpec struct {
 	// Least and Below are bounds of an int or a float: at least this, and less than that; nil: none.
 	Least *float64 `toml:"least"`
 	Below *float64 `toml:"below"`
-	// Draws says of an int that random numbers follow from it: another seed of the inputs gives another one.
+	// Draws: the int seeds random numbers, and another seed of the inputs changes it.
 	Draws bool `toml:"draws"`
 
 	value Expression // of an int or float
@@ -66,7 +66,7 @@ type AttributeSpec struct {
 }
 
 // TensorSpec is one tensor. DType is empty for the case's dtype, "$1" or "$2" for a part of it, "$name" for
-// what the enumeration called name says, else a dtype. Shape is a list of expressions, or a table from an
+// the value of the enumeration called name, else a dtype. Shape is a list of expressions, or a table from an
 // enumeration to such lists by its values: {scaling = {tensor = ["1"], row = ["m"]}}. Fill names the rule
 // that makes an input where it is not the distribution's.
 type TensorSpec struct {
@@ -115,7 +115,7 @@ type ContractSpec struct {
 }
 
 // LimitSpec bounds intermediates, so that extreme inputs are scaled down until the mathematics stays within
-// range: each is an expression over dims, attributes and the names of drawn tensors, which stand for their
+// range: each is an expression over dims, attributes and the names of drawn tensors, which represent their
 // largest magnitude. FP32 may reach 2^126, Stored (what a permitted contract keeps in the input's dtype) half
 // of the largest number of that dtype.
 type LimitSpec struct {
@@ -146,13 +146,13 @@ type PassCost struct {
 	bytes, flops Expression
 }
 
-// OwnSpec says in which forms people write the operator in files of their own.
+// OwnSpec lists the forms in which people write the operator in their own files.
 type OwnSpec struct {
 	// sizes that decide over the order in which tensors lie: where all are 1, every order is the same
 	Flat []string `toml:"flat"`
-	// outputs that may be written in the place of an input, by name: y = "x"
+	// outputs that may overwrite an input, by name: y = "x"
 	InPlace map[string]string `toml:"in_place"`
-	// inputs that may stand in one buffer, one after the other or row by row
+	// inputs that may share one buffer, in sequence or row by row
 	Packed []string `toml:"packed"`
 	// tensors, and sizes, that a function of one tensor does without, with those it is called for first:
 	// k = "q"
@@ -173,8 +173,8 @@ type OwnSpec struct {
 	// distributions whose inputs and outputs are integers that an int holds: a function of ints is judged on
 	// these
 	Whole []string `toml:"whole"`
-	// distributions in which no target counts, where libraries give 0 or NaN for a mean: files are not judged
-	// on these
+	// distributions in which no target counts, where libraries return 0 or NaN for a mean: files are not
+	// judged on these
 	NoTarget []string `toml:"no_target"`
 	// an output of one element that is a total: a kernel may return one value per block, which add up to it
 	Total string `toml:"total"`
@@ -185,18 +185,19 @@ type OwnSpec struct {
 	// the attribute that seeds those numbers: a gradient of a function that takes it is judged by the choice
 	// that its own forward makes
 	Seed string `toml:"seed"`
-	// Moves says that values are moved alone: an int may hold the bits of a float
+	// Moves: values are only moved, so that an int may hold the bits of a float
 	Moves bool `toml:"moves"`
-	// by attribute, the number in a file's lines that says a value of it: approximate = { tanh = 0.044715 }
+	// by attribute, the number in a file's lines that implies a value of it: approximate = { tanh = 0.044715
+	// }
 	Literals map[string]map[string]float64 `toml:"literals"`
-	// by attribute, words of comments that say a value of it: layout_b = { nk = "b^t b.t" }
+	// by attribute, words of comments that imply a value of it: layout_b = { nk = "b^t b.t" }
 	Comments map[string]map[string]string `toml:"comments"`
 	// by attribute, the size that it is half of where a file's lines halve that, and it has no parameter
 	Halved map[string]string `toml:"halved"`
 	// the switch of adjacent elements, which a file's lines take in pairs: x[..., ::2]
 	Pairs string `toml:"pairs"`
-	// the switch that is on where a file's lines always leave out what lies on one side of a diagonal, with
-	// the sizes of the square: causal = "seq_q = seq_kv"
+	// the switch that is on where a file's lines always leave out one side of a diagonal, with the sizes of
+	// the square: causal = "seq_q = seq_kv"
 	Triangle map[string]string `toml:"triangle"`
 	// the size that the positions of tokens count, where a function may take these in addition to the tensors
 	Positions string `toml:"positions"`
@@ -330,7 +331,7 @@ func (s *Spec) Layouts() []string {
 	})
 }
 
-// Laid names the inputs of a pass that lie as the layout of a case says.
+// Laid names the inputs of a pass that follow the layout of a case.
 func (s *Spec) Laid(pass Pass) (names []string) {
 	inputs, _ := s.tensorSpecs(pass)
 	for _, t := range inputs {

@@ -27,8 +27,8 @@ type Folder struct {
 	TOML   string // absolute, as the other files
 	Python string
 	CUDA   string // "" where there is none
-	// Registers says that the .cu registers its kernels itself (TRIAD_KERNEL); else its functions are matched
-	// by their signatures. Rows says the same of the .py (IMPLEMENTATIONS), Formula that it has a
+	// Registers: the .cu registers its kernels itself (TRIAD_KERNEL); otherwise its functions are matched by
+	// their signatures. Rows is the same for the .py (IMPLEMENTATIONS); with Formula it has a
 	// reference_backward.
 	Registers, Rows, Formula bool
 }

@@ -24,7 +24,8 @@ type Reference struct {
 
 var _ truth.Reference = (*Reference)(nil)
 
-// composed is the implementation that computes values and allowances; of each output it gives three tensors.
+// composed is the implementation that computes values and allowances; for each output it returns three
+// tensors.
 const composed = "truth/composed"
 
 var parts = []string{"", ".allowance", ".simulated"}

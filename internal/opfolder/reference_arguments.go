@@ -12,7 +12,7 @@ import (
 )
 
 // arguments returns the tensors and attributes of a call: those of the spec, and attributes with a leading
-// underscore that tell the process what to compute.
+// underscore that select what the process computes.
 func (r *Reference) arguments(c op.Case, contract string,
 	in []tensor.Tensor,
 ) ([]tensor.Tensor, []backend.AttrRef, error) {

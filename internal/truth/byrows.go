@@ -84,7 +84,7 @@ func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S
 	}
 }
 
-// finishRows has what finish does done with rows as they are computed.
+// finishRows applies finish to rows as they are computed.
 func (k *Request) finishRows(t *judge.Target) {
 	fill, whole := t.Rows.Fill, *t
 	cols, flat := t.Shape[len(t.Shape)-1], t.Rows.Length > 0

@@ -66,10 +66,10 @@ func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract s
 	}
 }
 
-// TestVerdictByRowsIsThatOfTheWhole: a truth that is computed row by row while it is judged gives the
-// verdict that the whole truth gives, with all its figures and to the bit: of right outputs and of
-// wrong ones, whose wrong element lies in the first run, the last, or between. Outside the long tier an
-// operator's pass has all of these on the first case of a shape, and on the others one of each kind.
+// TestVerdictByRowsIsThatOfTheWhole: a truth that is computed row by row while it is judged leads to the same
+// verdict as the whole truth, with all its figures and to the bit: for right outputs and for wrong ones,
+// whose wrong element lies in the first run, the last, or between. Outside the long tier an operator's pass
+// has all of these on the first case of a shape, and one of each kind on the others.
 func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 	streamed := map[string]int{}
 	wrong := map[op.Status]int{}

@@ -30,8 +30,8 @@ type Step struct {
 	Gradients []string // that were compared, in the order of the spec
 	Error     float64  // the largest |closed form - complex step| / sum of |gradient * direction|
 	Worst     string   // the gradient it belongs to
-	// Differences: the derivative was taken by differences of the forward, which are good to
-	// DifferenceTolerance alone.
+	// Differences: the derivative was taken by differences of the forward, which are only accurate to
+	// DifferenceTolerance.
 	Differences bool
 }
 

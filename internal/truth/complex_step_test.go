@@ -53,7 +53,7 @@ func TestComplexStepAgrees(t *testing.T) {
 	}
 }
 
-// TestComplexStepTellsWrongGradients shows that it can say no: one element of a gradient 1e-9 off, one of
+// TestComplexStepTellsWrongGradients checks that it can reject: one element of a gradient 1e-9 off, one of
 // several lost.
 func TestComplexStepTellsWrongGradients(t *testing.T) {
 	o, err := truth.Get("layernorm")

@@ -32,7 +32,7 @@ type Contract struct {
 	Deterministic bool
 }
 
-// fastMath is allowed everywhere: what T covers in every row of the allowance table.
+// fastMath is allowed everywhere: T covers it in every row of the allowance table.
 const fastMath = "exp, reciprocal and square root to a few units of 2^-24 of the result"
 
 // contracts is the list of every contract, the strict one first.
@@ -142,7 +142,7 @@ func (k Contract) Check() error {
 	return nil
 }
 
-// ContractNamed returns the contract called name, once its entries are proven.
+// ContractNamed returns the contract called name, after checking its entries.
 func ContractNamed(name string) (Contract, error) {
 	for _, k := range contracts {
 		if k.Name == name {

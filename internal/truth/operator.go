@@ -14,7 +14,7 @@ type Operator struct {
 	Findings  []op.Finding // known faults of libraries' rows
 }
 
-// fromCatalog are the operators of the catalog that were asked for, by name.
+// fromCatalog caches the operators of the catalog that were requested, by name.
 var fromCatalog sync.Map
 
 // All lists every operator of the catalog by name, as catalog.All does.

@@ -12,8 +12,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Every contract that is shipped is sound; one with an entry that no allowance is written for is refused in a
-// sentence that names it.
+// Every shipped contract is sound; one with an entry that no allowance is written for is rejected in a
+// sentence that names the entry.
 func TestContractsAreProven(t *testing.T) {
 	for _, k := range truth.Contracts() {
 		if err := k.Check(); err != nil {
@@ -49,7 +49,7 @@ func TestContractsAreProven(t *testing.T) {
 	}
 }
 
-// A contract with a bad entry gives no truth: nothing can be judged under it.
+// A contract with a bad entry has no truth: nothing can be judged under it.
 func TestABadContractGivesNoTruth(t *testing.T) {
 	i := 0
 	for truth.ContractList[i].Name != "fast" {

@@ -27,14 +27,12 @@ type Relation struct {
 	// must be exact); nil: the first call is the judged one. It is for forwards: the inputs of a backward
 	// belong together.
 	Base func(in Inputs) []tensor.Tensor
-	// Second gives the second call: the inputs that are others than in the first, and the case where its
-	// sizes or attributes are; nil: the relation is an invariant. first holds the outputs of the first call
-	// too.
+	// Second returns the second call: the inputs that differ from the first, and the case where its sizes or
+	// attributes differ; nil: the relation is an invariant. first holds the outputs of the first call too.
 	Second func(c op.Case, first Inputs) (op.Case, []tensor.Tensor)
 	// SavedFollow: the tensors that a driver saved for a backward are computed again from the changed inputs.
 	SavedFollow bool
-	// OfSample says that the invariant can be stated of a sample alone: of the elements that Target.Index
-	// names.
+	// OfSample: the invariant can be stated for a sample, of the elements that Target.Index names.
 	OfSample bool
 	// ToTheBit: the relation detects what no earlier gate does, an output that is right within its interval
 	// but one ulp away from what the relation of two calls requires. A test checks that. A leak of masked
@@ -56,7 +54,7 @@ func Relate(name string, declared ...Relation) struct{} {
 // Relations lists the declared relations of an operator, in the order of the declarations.
 func Relations(name string) []Relation { return slices.Clone(relations[name]) }
 
-// RelationsOf lists the relations that may be asked of a case: all of its pass that apply to it.
+// RelationsOf lists the relations that apply to a case and its pass.
 func RelationsOf(c op.Case) []Relation {
 	switch c.Distribution {
 	case "non_finite", "neg_inf_mask", "extremes":
@@ -142,8 +140,8 @@ func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor, error) {
 	return at, replaced, nil
 }
 
-// Hold evaluates the relation under a contract on the judged call and those that Next asked for. Where an
-// output's bits are declared to vary (nondeterministic), two calls need agree within the allowance only.
+// Hold evaluates the relation under a contract on the judged call and those from Next. Where an output's bits
+// are declared to vary (nondeterministic), two calls need agree within the allowance only.
 func (r Relation) Hold(contract string, calls []Call, nondeterministic []string) []judge.Relation {
 	var all []judge.Relation
 	for _, output := range r.Outputs {
@@ -187,7 +185,7 @@ func (a *Related) undefined(output string) bool {
 	return true
 }
 
-// staysNaN states of an output without a number that every call gives NaN.
+// staysNaN states that every call returns NaN for an output without a number.
 func staysNaN(a *Related, output string) judge.Statement {
 	last := a.First
 	if a.Second != nil {

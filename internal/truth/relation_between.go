@@ -39,11 +39,11 @@ func (a *Related) Agree(output string, by float64, at []int64, from func(i int64
 	return s
 }
 
-// Equal states of the same elements of both calls that the second's are `by` times the first's to the bit, in
-// what by (a power of two) cannot round: below the normal range of the output's dtype both calls round at the
+// Equal states that the elements of the second call are `by` times those of the first, to the bit where by (a
+// power of two) cannot cause rounding: below the normal range of the output's dtype both calls round at the
 // same place, so that they may differ by that, and beyond its range both overflow. Where the output's bits
-// may vary anyway, or the contract stores an intermediate in a dtype whose subnormals the scale meets, it is
-// agree.
+// may vary anyway, or the contract stores an intermediate in a dtype whose subnormals the scale reaches, it
+// is agree.
 func (a *Related) Equal(output string, by float64, at []int64) judge.Statement {
 	if a.Loose || by != 1 && a.roundsScaled() {
 		return a.Agree(output, by, at, itself)
@@ -107,9 +107,9 @@ func ScaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []ten
 	}
 }
 
-// LeftOut returns the Second of a relation in which the rows of an input are negated whose class is the one
-// that an attribute says to ignore. NaN there would be too strict: where their weight is 0 in a product, as
-// in torch's own gradient of a linear layer, 0*NaN is NaN.
+// LeftOut returns the Second of a relation that negates the rows of an input whose class is the one that an
+// attribute says to ignore. NaN there would be too strict: where their weight is 0 in a product, as in
+// torch's own gradient of a linear layer, 0*NaN is NaN.
 func LeftOut(name, classes, ignored string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
 		x, of, none := first.Get(name), first.Get(classes).Float64s(), c.Attrs.Number(ignored)

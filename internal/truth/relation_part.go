@@ -127,7 +127,7 @@ func (o *Operator) partsOf(c op.Case) ([]part, error) {
 	return parts, nil
 }
 
-// within returns the part of a call: of every tensor that has the rows, these alone.
+// within returns the part of a call: the rows of every tensor that has them.
 func (o *Operator) within(call Call, p part) (Call, error) {
 	inputs, err := o.Spec.Inputs(call.Case)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// invariants are relations that TestInvariantsOfParts has to break.
+// invariants are the relations that TestInvariantsOfParts must break.
 var invariants = []string{
 	"softmax forward each row adds up to 1", "softmax forward no element is negative",
 	"softmax backward the gradients of each row add up to 0",

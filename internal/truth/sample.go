@@ -43,7 +43,7 @@ type Sample struct {
 // go wrong.
 const TailRows = 64
 
-// Choose returns the rows of n to look at, rising; nil for all of them.
+// Choose returns the chosen rows of n, in increasing order; nil for all of them.
 func (s *Sample) Choose(n int64) []int64 {
 	if s == nil || n <= TailRows+s.Rows+1 {
 		return nil

@@ -15,8 +15,8 @@ func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error
 }
 
 // Saved makes the tensors that a driver hands to a backward in place of an implementation's own forward: the
-// forward's outputs among the spec's [backward] inputs, as the simulated default contract gives them, in the
-// dtype they are saved in. in holds the operator's inputs.
+// forward's outputs among the spec's [backward] inputs, as the simulated default contract computes them, in
+// the dtype they are saved in. in holds the operator's inputs.
 func (o *Operator) Saved(c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
 	spec := o.Spec
 	if spec.Backward == nil {

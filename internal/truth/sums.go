@@ -104,9 +104,9 @@ func Weighted(weight, factor float64) float64 {
 // lowestLog is the logarithm of the smallest number that fp64 holds.
 const lowestLog = -745.2
 
-// Revived returns the largest value that an error of shift in the exponent may give a weight p = exp(logP) <=
-// 1 that is 0 because its logarithm lies below fp64's range; 0 for any other. A weight whose logarithm is
-// -infinity stays 0.
+// Revived returns the largest value that an error of shift in the exponent may cause in a weight p =
+// exp(logP) <= 1 that is 0 because its logarithm lies below fp64's range; 0 for any other. A weight whose
+// logarithm is -infinity stays 0.
 func Revived(p, logP, shift float64) float64 {
 	if p != 0 || math.IsInf(logP, -1) || logP+shift < lowestLog {
 		return 0

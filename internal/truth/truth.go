@@ -24,7 +24,7 @@ type Definition struct {
 	// rows where that is more than other sizes.
 	ByRows []string
 	From   func(c op.Case, row int64) op.Case
-	// Whole: every element is judged, however large the case: nothing else would say anything of the others.
+	// Whole: every element is judged, however large the case, since a sample proves nothing about the others.
 	Whole bool
 }
 
@@ -32,7 +32,7 @@ type Definition struct {
 // truth.Definition{...}).
 var truths = map[string]Definition{}
 
-// Register makes the truth of the operator called name known to Of.
+// Register registers the truth of the operator called name for Of.
 func Register(name string, t Definition) struct{} {
 	truths[name] = t
 	return struct{}{}

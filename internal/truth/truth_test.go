@@ -14,7 +14,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// casesOf returns the cases of an operator's default level that a run asks: in the fast tier of each pass
+// casesOf returns the cases of an operator's default level that a run takes: in the fast tier, of each pass
 // those of one dtype of a kind.
 func casesOf(t *testing.T, s *op.Spec, kind func(dtype string) string) []op.Case {
 	t.Helper()
@@ -76,7 +76,7 @@ func TestEveryCaseHasATruth(t *testing.T) {
 	}
 }
 
-// TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths know the
+// TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths permit the
 // contracts that the specs permit.
 func TestContractsAgree(t *testing.T) {
 	if len(truth.Contracts()) != len(op.Contracts) {

@@ -35,8 +35,8 @@ var judging = []string{
 	"../truth/rownorm/*.go", "../catalog/*/*.go",
 }
 
-// notJudging are constants that decide nothing: how work is divided, how far a message goes, what proves the
-// truth.
+// notJudging are constants that decide nothing: the division of work, the length of messages, the proof of
+// the truth.
 var notJudging = []string{
 	"judge.chunk", "judge.strip", "judge.glance", "judge.worstKept", "judge.blocksKept", "judge.mostly",
 	"judge.nearly",
@@ -188,8 +188,8 @@ func sameEntry(a, b string) bool {
 	})
 }
 
-// constantsNow returns the numeric constants of the judge, of what truths share and of the operators, as
-// their source says.
+// constantsNow returns the numeric constants of the judge, of the shared truth code and of the operators,
+// from their source.
 func constantsNow(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -251,8 +251,8 @@ func constantsNow(t *testing.T) map[string]string {
 	return found
 }
 
-// versionDistributions meet what allowances depend on: plain data, sums of equal terms, exact ones, large and
-// small magnitudes.
+// versionDistributions cover the cases of the allowances: plain data, sums of equal terms, exact ones, large
+// and small magnitudes.
 var versionDistributions = []string{
 	"normal", "scaled", "constant", "sparse", "integers",
 	"outlier", "row_offsets",

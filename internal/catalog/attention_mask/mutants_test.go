@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Where a bug shows: in masks of every kind, in those that are causal, or in those that are not.
+// The masks that show a bug: all kinds, the causal ones, or the others.
 const (
 	everywhere = ""
 	ifCausal   = "true"

@@ -15,7 +15,7 @@ var _ = truth.Register("dropout", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32"}, Whole: true,
 })
 
-// rule says which elements of a case are kept, and what these are multiplied by.
+// rule determines which elements of a case are kept, and their multiplier.
 type rule struct {
 	seed, offset uint64
 	threshold    uint32

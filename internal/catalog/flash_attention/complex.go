@@ -42,7 +42,7 @@ type plainAttention struct {
 }
 
 // row returns the sum of grad_o times o over one query; row counts queries over batch and heads. A query that
-// sees no key gives nothing.
+// sees no key adds nothing.
 func (a plainAttention) row(q, k, v []complex128, do []float64, row int) complex128 {
 	head, i := row/a.seqQ, row%a.seqQ
 	visible := a.seqKV

@@ -65,8 +65,8 @@ func dotPlainly(x, y []float64) float64 {
 	return s
 }
 
-// weights fills the scores of query row r, and gives how many keys it sees. Key heads of a batch follow one
-// another as query heads do.
+// scores fills the scores of query row r, and returns the number of keys it sees. Key heads of a batch follow
+// one another as query heads do.
 func (h plainHeads) scores(s []float64, r int64) int64 {
 	seen := h.seqKV
 	if h.causal {

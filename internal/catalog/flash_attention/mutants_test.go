@@ -277,7 +277,7 @@ func (t *attending) forwardRow(head, i int) (o []float32, lse float32) {
 	return t.finish(o, s, m, l, head, i, seen)
 }
 
-// finish divides the weighted sum o of row i by the weights' sum l, and gives the row's lse. seen: it has a
+// finish divides the weighted sum o of row i by the weights' sum l, and returns the row's lse. seen: it has a
 // key.
 func (t *attending) finish(o, s []float32, m, l float32, head, i int, seen bool) ([]float32, float32) {
 	switch {

@@ -73,7 +73,7 @@ func TestStatisticsNeedPlainLogits(t *testing.T) {
 	}
 }
 
-// g4 counts what gate G4 said of right kernels.
+// g4 counts the results of gate G4 for right kernels.
 type g4 struct {
 	asked, rejected int
 	furthest        float64 // largest root mean square error as a share of its limit
@@ -147,8 +147,8 @@ func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map
 	return found
 }
 
-// One query over many keys has pairs enough, but its gradients share one delta: G4 is not asked of them.
-// torch/eager was accused there.
+// One query over many keys has enough pairs, but its gradients share one delta: G4 does not apply to them. It
+// rejected torch/eager there.
 func TestFewQueriesAreNoStatisticOfGradients(t *testing.T) {
 	for _, c := range []struct {
 		a         attention

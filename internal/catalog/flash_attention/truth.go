@@ -27,7 +27,7 @@ type attention struct {
 	scale                                  float64
 	causal                                 bool
 	gD, gK                                 float64 // growth of sums over head_dim and over the keys
-	// what storing P costs: relative, and absolute below its normal range
+	// the error of storing P: relative, and absolute below its normal range
 	uP, eta float64
 	keys    []int64 // 0 ... seqKV-1
 	simOnly bool    // R and T are not asked for
@@ -250,7 +250,7 @@ func (g weightedSums) at(j, n int64) weightedSums {
 	return weightedSums{g.R[a:b], g.T[a:b], g.TFP32[a:b], g.Sim[a:b]}
 }
 
-// add adds weight*x to R, t*|x| to T, sim*simX to Sim and, where low says so, tFP32*|x| to TFP32.
+// add adds weight*x to R, t*|x| to T, sim*simX to Sim and, with low, tFP32*|x| to TFP32.
 func (g weightedSums) add(weight, t, tFP32, sim float64, low bool, x, simX []float64) {
 	r, allowed, simulated := g.R[:len(x)], g.T[:len(x)], g.Sim[:len(x)]
 	simX = simX[:len(x)]

@@ -377,7 +377,7 @@ func TestTF32DecidedByRounding(t *testing.T) {
 	}
 }
 
-// TestUnseen: rows that see no key give 0 and -inf exactly, and their gradients are 0 with T = 0.
+// TestUnseen: rows that see no key are exactly 0 and -inf, and their gradients are 0 with T = 0.
 func TestUnseen(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 6))
 	s := sizes{1, 1, 1, 5, 3, 8}

@@ -109,8 +109,8 @@ var suites = []truthtest.Suite{
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// emulatedOperand is a K-major matrix with its scales; index gives the scale of a row in a block of 128 along
-// K.
+// emulatedOperand is a K-major matrix with its scales; index returns the scale of a row in a block of 128
+// along K.
 type emulatedOperand struct {
 	values, scales []float64
 	rows, k        int

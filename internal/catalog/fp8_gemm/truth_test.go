@@ -260,7 +260,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestBackward: two products, each as the forward's; k = 0 gives zeros with T = 0; wrong shapes are errors.
+// TestBackward: two products, each as the forward's; k = 0 yields zeros with T = 0; wrong shapes are errors.
 func TestBackward(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	const m, n, k = 6, 140, 9

@@ -192,7 +192,7 @@ func TestGradient(t *testing.T) {
 	truthtest.CheckGradient(t, "layernorm", r, loss, inputs, gradient)
 }
 
-// TestEmptyRows: nothing to add up gives exact zeros.
+// TestEmptyRows: empty sums are exact zeros.
 func TestEmptyRows(t *testing.T) {
 	weight := truthtest.Literal("weight", op.FP32, []float64{1, 2}, 2)
 	in := []tensor.Tensor{tensor.New("x", op.FP32, []int64{0, 2}), weight, tensor.New("bias", op.FP32,
@@ -229,7 +229,7 @@ func TestSparseRows(t *testing.T) {
 	}
 }
 
-// TestByWelford: rows of one value but for a neighbour here and there, 256 standard deviations from 0 and
+// TestByWelford: rows of one value except for a neighbour here and there, 256 standard deviations from 0 and
 // more, are right by two passes and by Welford's recurrence, whose running mean is rounded at every step.
 func TestByWelford(t *testing.T) {
 	const rows, cols = 4000, 7

@@ -6,7 +6,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// pair is a token in one of its experts, with what gradients are made of.
+// pair is a token in one of its experts, with the inputs of the gradients.
 type pair struct {
 	token, expert       int
 	w, d                float64

@@ -29,7 +29,7 @@ func beyondFP16(g truthtest.Group) string {
 var (
 	normalised    = only("true", "weights are not normalised")
 	notNormalised = only("false", "weights are normalised")
-	// fp32 throughout, in several orders; what may be stored in 16 bits stored
+	// fp32 throughout, in several orders; with the permitted values stored in 16 bits
 	right = []truthtest.Arithmetic{
 		{Order: truthtest.InLanes},
 		{Order: truthtest.InSequence},

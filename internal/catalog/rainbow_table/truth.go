@@ -13,7 +13,7 @@ var _ = integer.Register("rainbow_table", integer.Operator{
 	Output: "h", Forms: []integer.Formula{rounds(byBytes), rounds(byShifts)}, ByRows: []string{"n"},
 })
 
-// rounds applies a hash as often as the case says.
+// rounds applies a hash as often as the case requires.
 func rounds(hash func(x uint32) uint32) integer.Formula {
 	return func(c op.Case, _, in []int64) int64 {
 		h := uint32(in[0])

@@ -68,7 +68,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// judgedStored judges right kernels under stored, those that store among them, and says how many.
+// judgedStored judges right kernels under stored, those that store among them, and returns their number.
 func judgedStored(t *testing.T, s truthtest.Suite, p *truthtest.Prepared, bug string, seed uint64) int {
 	t.Helper()
 	o, _ := truth.Get(s.Op)
@@ -100,8 +100,8 @@ func judgedStored(t *testing.T, s truthtest.Suite, p *truthtest.Prepared, bug st
 	return len(kernels)
 }
 
-// What stored does not permit is wrong under it too, without a residual. Partial sums of grad_weight in bf16
-// are off by no more than the terms of bf16 that it permits.
+// A bug that stored does not permit is wrong under it too, without a residual. Partial sums of grad_weight in
+// bf16 are off by no more than the terms of bf16 that it permits.
 func TestMutantsUnderStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {
@@ -231,7 +231,7 @@ func permitted(p *truthtest.Prepared) map[string][]float64 {
 	return map[string][]float64{"y": y, "grad_x": dx, "grad_weight": dweight}
 }
 
-// The allowances are the rows of docs/judge.md, but for underflow: of y, of rstd, and of h.
+// The allowances are the rows of docs/judge.md, except for underflow: of y, of rstd, and of h.
 func TestAllowances(t *testing.T) {
 	const cols = 200
 	for _, p := range planned(t, rownormtest.Suites("rmsnorm")[0], "true", 3) {

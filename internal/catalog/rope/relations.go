@@ -57,8 +57,7 @@ func fromTheStart(c op.Case) bool {
 		truth.HasElements(2, "head_dim")(c)
 }
 
-// turns says of the elements of x[batch, seq, heads, head_dim] which one each is paired with, and by which
-// cos and sin.
+// turns lists for each element of x[batch, seq, heads, head_dim] its partner, and its cos and sin.
 type turns struct {
 	dim, heads, seq, offset int64
 	interleaved             bool

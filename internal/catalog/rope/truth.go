@@ -124,7 +124,7 @@ func (r rotation) fill(out truth.Row) {
 //	T = 4*u32*(|a|+|b|) + 2^-149
 //
 // two products and a sum; the last term for products that are subnormal. Eager casts cos and sin to the dtype
-// first and stores both products: + 2*u*(|a*cos| + |b*sin|) and what storing loses below the normal range.
+// first and stores both products: + 2*u*(|a*cos| + |b*sin|) plus the loss of storing below the normal range.
 // sim is not yet rounded to the output.
 func (r rotation) element(a, b, cos, sin float64) (value, t, tFP32, sim float64) {
 	value = float64(a*cos) + float64(b*sin)

@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Rules say how numbers are rounded under a contract.
+// Rules are the rounding rules of a contract.
 type Rules struct {
 	d        op.DType
 	low      bool    // intermediates may be stored in d
@@ -70,7 +70,7 @@ func Set(v truth.Row, i int, x Number) {
 // Exactly returns a number that nothing has rounded.
 func Exactly(x float64) Number { return Number{R: x, Sim: x} }
 
-// InFP32 returns a number that fp32 alone has rounded.
+// InFP32 returns a number with the rounding of fp32 only.
 func InFP32(x, t float64) Number { return Number{x, t, t, x} }
 
 // Stores reports whether intermediates may be stored in the dtype of the case.
@@ -245,7 +245,7 @@ func (r *Rules) TimesRows(v truth.Row, m Matrix) truth.Row {
 	return r.withSubnormals(out, m.cols)
 }
 
-// withSubnormals adds what n products lose below fp32's numbers, where any of them is not 0.
+// withSubnormals adds the loss of n products below fp32's normal range, where any of them is not 0.
 func (r *Rules) withSubnormals(v truth.Row, n int64) truth.Row {
 	for i, t := range v.T {
 		if t > 0 {

@@ -1,6 +1,6 @@
 // Package elementwise is the family of operators whose every output element is a formula of the elements at
-// the same place. An operator states its formulas, other forms that a right kernel may use, and what holds of
-// them; truth, allowance, simulated contract, the proof of the gradients and relations follow. Package
+// the same place. An operator states its formulas, other forms that a right kernel may use, and their
+// properties; truth, allowance, simulated contract, the proof of the gradients and relations follow. Package
 // elementwisetest derives mutants and right variants.
 package elementwise
 
@@ -61,7 +61,7 @@ func Either(attribute, value string) func(chosen, other Formula) func(op.Attrs) 
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth, the proof of its gradients and its relations known: var _ =
+// Register registers an operator's truth, the proof of its gradients and its relations: var _ =
 // Register("silu", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o

@@ -51,7 +51,7 @@ func (e *Evaluation) Memory(cols int64) func() *Memory {
 		for i := range c.Rows {
 			c.Rows[i] = make([]float64, cols)
 		}
-		// newEvaluation has proven that it can be made
+		// newEvaluation has checked that it can be made
 		c.strict, _ = formula.NewBounds(e.Forms, e.names, e.strict)
 		c.loose, _ = formula.NewBounds(e.Forms, e.names, e.loose)
 		return c

@@ -143,7 +143,7 @@ func BetweenZeroAnd(input string) Property {
 	}
 }
 
-// Again: applied to its own output, which is its only one, the forward gives it again, bit for bit.
+// Again: the forward, applied to its only output, returns it unchanged, bit for bit.
 func Again(input string) Property {
 	states := func(a *truth.Related, output string) judge.Statement {
 		y1, y2, target := a.First.Out(output), a.Second.Out(output), a.First.Target(output)

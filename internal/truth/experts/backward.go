@@ -9,7 +9,7 @@ import (
 	"triad/internal/truth/bounded"
 )
 
-// passage is a token in one of its experts, with what its weights' gradients are made of.
+// passage is a token in one of its experts, with the inputs of its weights' gradients.
 type passage struct {
 	token           int64
 	h, do, dg, du   truth.Row
@@ -64,8 +64,8 @@ func (l *layer) ofLogits(r routing, own []float64, passages []passage) truth.Row
 
 func abs(x float64) float64 { return max(x, -x) }
 
-// fewPassages: all rows of an expert's gradient share the rounding errors of what its passages store; of so
-// few they are no statistic.
+// fewPassages: all rows of an expert's gradient share the rounding errors of values that its passages store;
+// so few of them are no statistic.
 const fewPassages = 16
 
 // gradients holds the gradients of all inputs under one choice.

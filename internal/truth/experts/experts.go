@@ -22,7 +22,7 @@ import (
 // Operator describes an operator of this family.
 type Operator struct{ Permits []string }
 
-// Register makes an operator's truth, the proof of its gradients and its relations known.
+// Register registers an operator's truth, the proof of its gradients and its relations.
 func Register(name string, o Operator) struct{} {
 	truth.Register(name, truth.Definition{Forward: forward, Backward: backward, Permits: o.Permits})
 	truth.RegisterLosses(name, losses)

@@ -31,10 +31,10 @@ const tanhIsOne = 10.0
 // and as much in what follows.
 const lowestBit = 0x1p-149
 
-// Rules say where a computation rounds.
+// Rules are the rounding points of a computation.
 type Rules struct {
 	Output op.DType // what the result is stored in; its own rounding is no part of a bound
-	// what intermediates are stored in where the following say so; fp32 stores them as they are
+	// the dtype of stored intermediates, where the following say so; fp32 stores them unchanged
 	Step      op.DType
 	Marked    bool // Stored nodes are stored
 	EveryStep bool // every node is stored, inputs and the result excepted; of constants a bound alone knows
@@ -141,7 +141,7 @@ func (b *Bounds) Value(in []float64) float64 {
 	return b.steps[last].r
 }
 
-// Element gives, for the values of the inputs in the order of their names, the fp64 value r of the first
+// Element returns, for the values of the inputs in the order of their names, the fp64 value r of the first
 // formula; how far t fp32 and the rules may move the result of any of the formulas; and sim, the value of the
 // first formula with the rules' rounding points.
 func (b *Bounds) Element(in []float64) (r, t, sim float64) {
@@ -269,7 +269,7 @@ func (s *step) bound(x, y *step) float64 {
 		return moved(math.Erf, x, s.r) + rounding(erfUnits, s.r)
 	case Tanh:
 		if math.Abs(x.r)-x.t > tanhIsOne {
-			// at least 1 - |tanh|; the factor covers what fp64 loses of it
+			// at least 1 - |tanh|; the factor covers the loss of fp64
 			return (2 + 0x1p-40) * math.Exp(2*(x.t-math.Abs(x.r)))
 		}
 		return moved(math.Tanh, x, s.r) + rounding(tanhUnits, s.r)

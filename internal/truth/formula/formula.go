@@ -1,7 +1,7 @@
-// Package formula holds elementwise mathematics that is stated once and computed in several arithmetics: in
-// fp64 with a running bound of the error that fp32 may make (Higham 2002, chapter 3) and with the rounding
-// points of a contract simulated (bound.go), over complex numbers for the complex step (complex.go), and in
-// emulated fp32 with planted bugs (package planted). A formula knows no tensor and no operator.
+// Package formula holds elementwise formulas that are stated once and computed in several arithmetics: in
+// fp64 with a running bound of the error of fp32 (Higham 2002, chapter 3) and with the rounding points of a
+// contract simulated (bound.go), over complex numbers for the complex step (complex.go), and in emulated fp32
+// with planted bugs (package planted). A formula knows no tensor and no operator.
 package formula
 
 import (

@@ -156,7 +156,7 @@ func TestSingleOperation(t *testing.T) {
 	}
 }
 
-// What overflows inside is as far off as the formula's contract says, and no further.
+// An overflow inside is as far off as the formula's contract permits, and no further.
 func TestBoundAtTheEnds(t *testing.T) {
 	silu := bounds(t, stated["swish"], formula.Rules{Output: op.FP32, Step: op.FP32})
 	for _, v := range []float64{-80, -88.5, -88.7228, -88.73, -100, -1e4, -3e38} {
@@ -277,7 +277,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A formula that cannot be computed is refused, and one is written as it is read.
+// A formula that cannot be computed is rejected, and its text has the usual form.
 func TestCheck(t *testing.T) {
 	for want, n := range map[string]*formula.Node{
 		`input "z"`: formula.In("z").Plus(x), "constant NaN": c(math.NaN()).Times(x),
@@ -335,7 +335,7 @@ func TestValueWithoutCancellation(t *testing.T) {
 	}
 }
 
-// Far out tanh is 1 in fp32: the bound of 1 - tanh covers all of it there, so that a kernel may give 0.
+// Far out tanh is 1 in fp32: the bound of 1 - tanh covers all of it there, so that a kernel may return 0.
 func TestBoundOfSaturatedTanh(t *testing.T) {
 	n := c(1).Plus(x.Tanh())
 	b := bounds(t, []*formula.Node{n}, formula.Rules{Output: op.FP32, Step: op.FP32})

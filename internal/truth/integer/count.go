@@ -21,7 +21,7 @@ type Counter struct {
 // counters are the registered ones, by name.
 var counters = map[string]Counter{}
 
-// RegisterCount makes an operator's truth and its relations known: var _ = RegisterCount("count_equal",
+// RegisterCount registers an operator's truth and its relations: var _ = RegisterCount("count_equal",
 // Counter{...}).
 func RegisterCount(name string, o Counter) struct{} {
 	counters[name] = o
@@ -71,8 +71,8 @@ func (o Counter) compute(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{y}, nil
 }
 
-// relations hold of every count: the order of the elements does not matter, and an element that becomes one
-// that is counted, or one that is not, counts for one.
+// relations returns the relations that hold for every count: the order of the elements does not matter, and
+// an element that becomes a counted one, or stops being one, counts for one.
 func (o Counter) relations() []truth.Relation {
 	name := func(c op.Case) string {
 		inputs, _, err := tensors(c)

@@ -28,14 +28,14 @@ type Operator struct {
 	ByRows []string // the dims along which rows lie: see truth.Definition
 	// Stored returns what the output keeps of a result of the formula; nil where it keeps the integer.
 	Stored func(result int64) float64
-	// Again: applied to its own output, an operator of one input gives its input.
+	// Again: an operator of one input, applied to its own output, returns its input.
 	Again bool
 }
 
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth and its relations known: var _ = Register("rgb_invert", Operator{...}).
+// Register registers an operator's truth and its relations: var _ = Register("rgb_invert", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	truth.Register(name, truth.Definition{

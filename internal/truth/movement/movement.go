@@ -26,8 +26,8 @@ type Operator struct {
 	Back          Map // of an index of the input, the index of the output that is a copy of it
 	// the dims along which rows of the output lie: see truth.Definition
 	ByRows []string
-	// Again says that the operator undoes itself, and gives the case whose input is the output: nil where it
-	// does not.
+	// Again returns the case whose input is the output, of an operator that undoes itself; nil where it does
+	// not.
 	Again func(c op.Case) op.Case
 	// Copies returns the number of places in the output that an element of the input goes to; nil where it is
 	// one. CopyAt then replaces Back and locates the copy of a given number. The backward is then a sum, and
@@ -42,7 +42,7 @@ const Sums = "fp32"
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth, the proof of its gradient and its relations known: var _ =
+// Register registers an operator's truth, the proof of its gradient and its relations: var _ =
 // Register("transpose", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o

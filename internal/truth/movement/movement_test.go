@@ -42,7 +42,7 @@ func members(t *testing.T, visit func(o movement.Operator, spec *op.Spec, c op.C
 	}
 }
 
-// Every element of the input goes to one place, and Back says which.
+// Every element of the input goes to one place, and Back locates it.
 func TestMapsAreInverse(t *testing.T) {
 	members(t, func(o movement.Operator, spec *op.Spec, c op.Case) {
 		inputs, _ := spec.Inputs(c)

@@ -9,8 +9,9 @@ import (
 	"triad/internal/truth"
 )
 
-// relations hold of everything that moves elements: an element that changes shows at its place and nowhere
-// else, and a sign stays with its element. Where the operator undoes itself, its output gives its input back.
+// relations returns the relations that hold for everything that moves elements: an element that changes shows
+// at its place and nowhere else, and a sign stays with its element. Where the operator undoes itself, its
+// output gives its input back.
 func (o Operator) relations() []truth.Relation {
 	var all []truth.Relation
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
@@ -71,8 +72,7 @@ func other(v float64) float64 {
 	return 3
 }
 
-// changedThere states that the second output is the first, but for the element that is a copy of the changed
-// one.
+// changedThere states that the second output is the first, except for the copy of the changed element.
 func changedThere(input string, from Map) func(*truth.Related, string) judge.Statement {
 	return func(a *truth.Related, output string) judge.Statement {
 		y1, y2, target := a.First.Out(output), a.Second.Out(output), a.First.Target(output)

@@ -124,7 +124,7 @@ func (l *Logits) add(out truth.Row, g Number, grow float64, v []float64, low boo
 	}
 }
 
-// finish adds what n products lose below the normal range of fp32, where there are any, and rounds.
+// finish adds the loss of n products below the normal range of fp32, where there are any, and rounds.
 func (l *Logits) finish(out truth.Row, n int64) {
 	for k, t := range out.T {
 		if t > 0 {

@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth"
 )
 
-// operand is a batch of matrices with their scales: what row r (counted through the batch) is multiplied by
-// in block b along k is scales[scaleRow(r)*perRow + b*along].
+// operand is a batch of matrices with their scales: the multiplier of row r (numbered through the batch) in
+// block b along k is scales[scaleRow(r)*perRow + b*along].
 type operand struct {
 	matrix         tensor.Tensor // seen as [rows, k] or [batch, rows, k]
 	vector         bool          // one row, and no dim of the output

@@ -46,8 +46,8 @@ type Factor struct {
 	SharedRows int64
 }
 
-// Scaling says how multipliers belong to values. The enumeration Attribute has the values tensor (one of
-// all), row (one each), block (one for Block values of a row, which SharedRows rows may share).
+// Scaling assigns multipliers to values. The enumeration Attribute has the values tensor (one of all), row
+// (one each), block (one for Block values of a row, which SharedRows rows may share).
 type Scaling struct {
 	Attribute string
 	Block     int64
@@ -63,8 +63,8 @@ type Epilogue struct {
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth and relations known, and where its backward takes the operands of its
-// forward the proof of its gradients: var _ = Register(NAME, Operator{...}).
+// Register registers an operator's truth and relations, and the proof of the gradients where its backward
+// takes the operands of its forward: var _ = Register(NAME, Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	definition := truth.Definition{Forward: o.compute(o.Forward), Permits: o.Permits}

@@ -54,7 +54,7 @@ func (f Factor) linear() string {
 }
 
 func (o Operator) forwardRelations(p Product) []truth.Relation {
-	// 16-bit values are doubled alone: halved, those below the normal range would be rounded
+	// 16-bit values are only doubled: halved, those below the normal range would be rounded
 	ofA, by := "doubled "+p.A.Tensor+" doubles the product", 2.0
 	ofB := "doubled " + p.B.Tensor + " doubles the product"
 	if p.A.Scale != "" {
@@ -170,7 +170,7 @@ func reversedRows(a *truth.Related, output string) judge.Statement {
 	return a.Agree(output, 1, nil, reversal(shape, len(shape)))
 }
 
-// zero states that the second call gives zeros.
+// zero states that the second call returns zeros.
 func zero(a *truth.Related, output string) judge.Statement {
 	y := a.Second.Out(output)
 	return judge.Statement{

@@ -11,8 +11,8 @@ import (
 )
 
 // Numbers are an operand of products: the values, their magnitudes, and those that tensor cores align
-// products by, where a subnormal of 16 bits counts as the smallest normal number. normal has 0 in its place.
-// Both are nil in an operand without subnormals, where they are the magnitudes.
+// products by, where a subnormal of 16 bits counts as the smallest normal number. normal has 0 instead. Both
+// are nil in an operand without subnormals, where they are the magnitudes.
 type Numbers struct{ Values, sizes, aligned, normal []float64 }
 
 // NumbersOf decodes a tensor.

@@ -79,7 +79,7 @@ func (x alignment) lost(a, b []float64, r, n int64) float64 {
 	return alignedTerms * judge.U32 * sum
 }
 
-// countLows adds a column's values from first on along k to what signedLoss takes.
+// countLows adds a column's values from first on along k to the inputs of signedLoss.
 func (x alignment) countLows(m signedMatrix, values []float64, first int64) {
 	if x.smallest == 0 {
 		return

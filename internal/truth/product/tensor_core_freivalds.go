@@ -144,8 +144,8 @@ func (g *tensorCore) signedSums(a factors, blocks []signedBlock, n int64, weight
 	return sums, slack * (bound + (judge.G(n)+judge.G(g.a.k))*judge.U64*absolute)
 }
 
-// norms adds the roots of one part of 128 to lost, and gives the norm of the partial sums at its end; before
-// is that at its beginning.
+// norms adds the roots of one part of 128 to lost, and returns the norm of the partial sums at its end;
+// before is that at its beginning.
 func (s signedBlock) norms(row factors, before, lost float64) (norm, total float64) {
 	var form, diagonal float64
 	begin, a := before, row.values

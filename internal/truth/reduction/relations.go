@@ -6,8 +6,8 @@ import (
 	"triad/internal/truth"
 )
 
-// relations hold of every sum: its order does not matter, zeros that are added to it neither, and a gradient
-// is linear in the upstream one.
+// relations returns the relations that hold for every sum: neither its order nor added zeros matter, and a
+// gradient is linear in the upstream one.
 func (o Operator) relations() []truth.Relation {
 	several := truth.HasElements(2, "n")
 	same := truth.SamePlaces

@@ -151,8 +151,8 @@ func (b *gradients) gradRows(k *truth.Request, name string, x tensor.Tensor, cho
 //	    + |R|*(max(u32*g, rho/2) + 8*u32)
 //
 // the last term for rstd, whose error is rho/2 where it is not given. Without a mean the terms of mean(wdy)
-// drop out. What storing s adds is in e, and in the error of rstd; grad_h joins as one more sum. What storing
-// wdy adds comes on top (store).
+// drop out. What storing s adds is in e, and in the error of rstd; grad_h joins as one more sum. store adds
+// the error of storing wdy.
 func (b *gradients) gradX(out truth.Row, r int64, d op.DType, own [][]float64) {
 	in := len(b.in.Tensors)
 	dy, s := own[1], b.exact[r]

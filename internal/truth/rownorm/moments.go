@@ -7,7 +7,7 @@ import (
 	"triad/internal/truth"
 )
 
-// moments are the statistics of one row with what their allowances need.
+// moments are the statistics of one row, with the inputs of their allowances.
 type moments struct {
 	// variance divides by the number of columns; mean is 0 where none is subtracted
 	mean, variance, rstd float64

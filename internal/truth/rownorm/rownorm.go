@@ -30,7 +30,7 @@ type Operator struct {
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth, the proof of its gradients and its relations known: var _ =
+// Register registers an operator's truth, the proof of its gradients and its relations: var _ =
 // rownorm.Register("layernorm", rownorm.Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o

@@ -46,7 +46,7 @@ func (st storage) off(v float64) float64 {
 	return st.unit*math.Abs(v) + st.subnormal
 }
 
-// storedSums fills to with values of s as the simulated contract goes on with them.
+// storedSums fills to with the values of s under the simulated contract.
 func (st storage) storedSums(to, from []float64) []float64 {
 	if !st.sums {
 		copy(to, from)
@@ -59,7 +59,7 @@ func (st storage) storedSums(to, from []float64) []float64 {
 // storedSum is storedSums for one value, and for one of the gradient of s.
 func (st storage) storedSum(v float64) float64 { return st.stored(v, st.sums) }
 
-// storedNormal returns an xhat as the simulated contract goes on with it, and a product with one.
+// storedNormal returns an xhat under the simulated contract, or a product with one.
 func (st storage) storedNormal(v float64) float64 { return st.stored(v, st.normalised) }
 
 func (st storage) stored(v float64, low bool) float64 {

@@ -31,7 +31,7 @@ type Operator struct {
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth and its relations known: var _ = Register("prefix_sum", Operator{...}).
+// Register registers an operator's truth and its relations: var _ = Register("prefix_sum", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	truth.Register(name, truth.Definition{Forward: o.forward, Permits: o.Permits, ByRows: []string{"n"}})

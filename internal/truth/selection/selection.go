@@ -33,7 +33,7 @@ type Operator struct {
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth and its relations known: var _ = Register("top_k", Operator{...}).
+// Register registers an operator's truth and its relations: var _ = Register("top_k", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	truth.Register(name, truth.Definition{Forward: o.forward, Permits: o.Permits, Whole: true})
@@ -157,7 +157,7 @@ func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Tar
 			at := position(t, i)
 			x.DecodeRow(t.R[i:i+1], at/t.Shape[1], int64(c))
 			if t.R[i] == 0 && own != nil && tensor.Decode(places.DType, data[4*at:4*at+4])[0] != c {
-				// the place is wrong, and does not say which of the zeros was chosen
+				// the place is wrong, and does not determine which of the zeros was chosen
 				if v := tensor.Decode(t.DType, own[at*size:(at+1)*size])[0]; v == 0 {
 					t.R[i] = v
 				}

@@ -35,8 +35,8 @@ type derivedHunt struct {
 	score          *Score
 }
 
-// DerivedMutants judges the mutants that the spec of an operator leads to. The fast tier asks the last dtype
-// of each pass.
+// DerivedMutants judges the mutants that follow from the spec of an operator. The fast tier takes the last
+// dtype of each pass.
 func DerivedMutants(t *testing.T, name string, seed uint64, score *Score) []*DerivedMutant {
 	t.Helper()
 	o, err := truth.Get(name)

@@ -50,7 +50,7 @@ const (
 	someSeeds = "some seeds: "
 )
 
-// SurvivorsIn reads a list. Lines that begin with # and empty ones say nothing.
+// SurvivorsIn reads a list. Empty lines and lines that begin with # are ignored.
 func SurvivorsIn(text string) ([]Survivor, error) {
 	var list []Survivor
 	kinds := []string{permitted, noCase, someSeeds}
@@ -87,9 +87,9 @@ func Text(list []Survivor) string {
 	return text
 }
 
-// Derived judges the derived mutants of an operator on the seeds of the run. It gives the list as it would be
-// right, and complains where one survives that the list does not have, and where one of the list is killed in
-// every dtype under every seed.
+// Derived judges the derived mutants of an operator on the seeds of the run. It returns the corrected list,
+// and complains where a survivor is missing from the list, and where one of the list is killed in every dtype
+// under every seed.
 func Derived(t *testing.T, name string, list []Survivor) (total DerivedScore, right []Survivor,
 	complaints []string,
 ) {
@@ -110,7 +110,7 @@ func Derived(t *testing.T, name string, list []Survivor) (total DerivedScore, ri
 	return total, right, complaints
 }
 
-// manySeeds is the number of seeds that say of a mutant that no other seed will let it live.
+// manySeeds is the number of seeds after which no other seed is expected to let a mutant live.
 const manySeeds = 4
 
 // compared returns the list corrected after a run, and the complaints about it. A killed mutant stays in the

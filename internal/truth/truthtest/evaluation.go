@@ -134,8 +134,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// IsTheTruth fails the test unless what costs are compared with computes the operator: its results are R, up
-// to the rounding of fp64.
+// IsTheTruth fails the test unless the baseline of the costs computes the operator: its results are R, up to
+// the rounding of fp64.
 func (e Evaluation) IsTheTruth(t *testing.T) {
 	t.Helper()
 	o, err := truth.Get(e.Operator)

@@ -10,7 +10,7 @@ import (
 	"triad/internal/workload"
 )
 
-// What the tests of all operators share: inputs, one judged call, right and wrong answers in emulated fp32.
+// Shared by the tests of all operators: inputs, one judged call, right and wrong answers in emulated fp32.
 
 // LowDTypes are the dtypes of the row operators and attention.
 var LowDTypes = []op.DType{op.FP32, op.FP16, op.BF16}

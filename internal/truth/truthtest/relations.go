@@ -96,8 +96,8 @@ func RelatedCases(t *testing.T, o *truth.Operator, visit func(r truth.Relation, 
 	}
 }
 
-// OneUlpIsSeen looks for an element of an output of the last call that may be one ulp larger for G0 to G5,
-// and asks the relation.
+// OneUlpIsSeen reports whether some element of an output of the last call may be one ulp larger for G0 to G5
+// and not for the relation.
 func OneUlpIsSeen(t *testing.T, o *truth.Operator, r truth.Relation, output string, calls []truth.Call) bool {
 	t.Helper()
 	last := calls[len(calls)-1]

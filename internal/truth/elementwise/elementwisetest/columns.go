@@ -16,7 +16,7 @@ const (
 	firstRow   = "the first row for the sum"
 )
 
-// columnBugs are these, and those that truthtest plants in sums over rows.
+// columnBugs are the bugs of columns, in addition to those that truthtest plants in sums over rows.
 var columnBugs = []string{
 	lastRow, twice, lostUpdate, firstRow, "sums over rows in a low-precision accumulator",
 	"last row block dropped", "partial sums in bf16",

@@ -15,8 +15,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Wrong is a bug of the operator's own: another formula for an output. Of gives nil where attributes make it
-// none.
+// Wrong is a bug of the operator's own: another formula for an output. Of returns nil where attributes make
+// it right.
 type Wrong struct {
 	Name, Output string
 	Of           func(attributes op.Attrs) *formula.Node

@@ -14,7 +14,7 @@ import (
 type Bug struct {
 	Name    string
 	Formula *formula.Node
-	// Right says why an output of a dtype cannot show the bug; "" where it can.
+	// Right returns why an output of a dtype cannot show the bug; "" where it can.
 	Right func(d op.DType) string
 }
 
@@ -31,8 +31,8 @@ func TermBugs(n *formula.Node) []Bug {
 	return list
 }
 
-// Bugs lists what can be wrong with a formula: a constant, a missing term or factor, a sign, an intermediate
-// or the result in 16 bits.
+// Bugs lists the possible bugs of a formula: a constant, a missing term or factor, a sign, an intermediate or
+// the result in 16 bits.
 func Bugs(n *formula.Node) []Bug {
 	var list []Bug
 	seen := map[string]bool{n.String(): true}
@@ -71,7 +71,7 @@ type change struct {
 	by   *formula.Node
 }
 
-// changes lists what may stand in a node's place by mistake.
+// changes lists the mistaken replacements of a node.
 func changes(m *formula.Node) []change {
 	switch m.Kind {
 	case formula.Constant:
@@ -127,7 +127,7 @@ func mistaken(c float64) float64 {
 	return short
 }
 
-// replaced returns a formula with another node in the place of one of its own, wherever that stands.
+// replaced returns a formula with one of its nodes replaced by another, wherever it occurs.
 func replaced(n, old, by *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, _ []*formula.Node) *formula.Node {
 		if m == old {
@@ -147,7 +147,7 @@ func lowered(n *formula.Node) *formula.Node {
 	})
 }
 
-// Replaced returns a formula with another node in the place of an input.
+// Replaced returns a formula with an input replaced by another node.
 func Replaced(n *formula.Node, input string, by *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, _ []*formula.Node) *formula.Node {
 		if m.Kind == formula.Input && m.Name == input {

@@ -142,7 +142,7 @@ func (k Kernel) operation(m *formula.Node, x, y float64) float64 {
 	return math.NaN()
 }
 
-// approximate returns a result that is off by up to 2 ulp, which the value alone decides.
+// approximate returns a result that is off by up to 2 ulp, determined by the value.
 func (k Kernel) approximate(v float64) float64 {
 	if k.Noisy && v != math.Trunc(v) && math.Abs(v) >= 0x1p-126 {
 		h := math.Float64bits(v) * 0x9E3779B97F4A7C15

@@ -35,7 +35,7 @@ func (g group) finished(bug string, y []float64) []float64 {
 	return y
 }
 
-// groupsOf cuts the operands as product.Product says.
+// groupsOf cuts the operands as product.Product defines.
 func groupsOf(bug string, p *truthtest.Prepared, one product.Product, left, right operand) []group {
 	if one.Groups == "" {
 		return []group{{left: left, right: right, kept: len(left.rows)}}

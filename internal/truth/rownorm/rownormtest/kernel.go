@@ -131,7 +131,7 @@ func Statistics(o rownorm.Operator, a truthtest.Arithmetic, x []float64, eps flo
 		variance = truthtest.F32(truthtest.F32(sum(n,
 			func(i int) float64 { return truthtest.F32(x[i] * x[i]) })/count) - truthtest.F32(mean*mean))
 	case a.Other && truth.IsFinite(mean):
-		// after an infinity the recurrence would give NaN where the mean is infinite
+		// after an infinity the recurrence would return NaN where the mean is infinite
 		mean, variance = welford(x)
 	}
 	return mean, root(a, variance, eps)

@@ -179,7 +179,7 @@ func (f family) store(a truthtest.Arithmetic, p *truthtest.Prepared, y, sums, x 
 	}
 }
 
-// orders are ways to scan a tile: each gives the inclusive sums.
+// orders are ways to scan a tile: each returns the inclusive sums.
 var orders = []func(x []float64, add func(a, b float64) float64) []float64{inSequence, hillisSteele, blelloch}
 
 func inSequence(x []float64, add func(a, b float64) float64) []float64 {
@@ -191,7 +191,7 @@ func inSequence(x []float64, add func(a, b float64) float64) []float64 {
 	return y
 }
 
-// hillisSteele: each step adds what lies twice as far before.
+// hillisSteele scans in steps, each adding the element twice as far before.
 func hillisSteele(x []float64, add func(a, b float64) float64) []float64 {
 	y := slices.Clone(x)
 	for by := 1; by < len(y); by *= 2 {

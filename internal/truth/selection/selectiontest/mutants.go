@@ -202,7 +202,7 @@ func (f family) choose(a truthtest.Arithmetic, row []float64, k int) []chosen {
 	return best
 }
 
-// candidates returns the elements that a kernel looks at.
+// candidates returns the elements that a kernel considers.
 func (f family) candidates(bug string, row []float64) []chosen {
 	n := len(row)
 	switch bug {
