@@ -148,7 +148,7 @@ func (q Question) input(t tensor.Tensor) (tensor.Tensor, bool) {
 		return changed, true
 	}
 	if need := (t.Offset + t.Elements()) * t.DType.Size(); int64(len(t.Data)) < need {
-		behind := make([]byte, need-int64(len(t.Data))) // memory of somebody else
+		behind := make([]byte, need-int64(len(t.Data))) // memory of another owner
 		tensor.Poison(behind, t.DType, "a")
 		t.Data = slices.Concat(t.Data, behind)
 	}

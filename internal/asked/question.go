@@ -19,7 +19,7 @@ const (
 	Attribute Kind = iota // an attribute that is taken to be Value: Default, Other, or a value of its own
 	Strides               // an input that is read as if it were contiguous
 	Offset                // an input that is read from the beginning of its memory
-	Numbers               // an input of which the numbers of the kind Value are taken for others
+	Numbers               // an input whose numbers of the kind Value are read as others
 	First                 // the first element of an output
 	Last                  // its last element
 	Period                // every 2^Power-th element of an output
@@ -30,7 +30,7 @@ const (
 	Sum16                 // an output whose sum over the size Value is kept in 16 bits
 	Previous              // the outputs of the first call with these sizes
 	Unwritten             // an optional output that is not written
-	Confused              // an output that holds what belongs in the output Value
+	Confused              // an output that holds the values of the output Value
 )
 
 // Default and Other are values of a numeric attribute: its default, and a number close to the case's.

@@ -13,7 +13,7 @@ import (
 // Gap is something that no case of a pass tests, in a sentence.
 type Gap struct {
 	Pass     op.Pass
-	DTypes   []string // in which no case asks it
+	DTypes   []string // in which no case tests it
 	Every    bool     // these are all that the pass has
 	Sentence string
 }
@@ -91,7 +91,7 @@ func (c Cases) lacks() ([]lack, error) {
 	}
 	var lacks []lack
 	for _, q := range open {
-		if q.Kind != Sum16 { // the spec does not say whether anything is added up over a size
+		if q.Kind != Sum16 { // the spec does not state whether anything is summed over a size
 			lacks = append(lacks, c.lackOf(q))
 		}
 	}

@@ -61,7 +61,7 @@ func TestLevelsStayWithinTheirLimits(t *testing.T) {
 					len(plan.Skipped))
 				most := limit
 				if level == op.LevelQuick {
-					most++ // an upstream gradient that lies otherwise, an input alone at an odd place
+					most++ // another layout of an upstream gradient, a single input at an odd place
 				}
 				if n > most || n < least[level] {
 					t.Errorf("%s %s %s: %d cases, want %d to %d", o.Spec.Name, level, which, n, least[level],

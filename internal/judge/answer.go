@@ -31,7 +31,7 @@ type Answer struct {
 // that fails every check.
 type Launch struct {
 	Poison          string // "a", "b" or tensor.Ordinary
-	Order           string // schedule order, for the sentence; "" where there is none
+	Order           string // schedule order, for the sentence; "": none
 	InputsUnchanged bool   // the inputs' checksums afterwards are those before
 	GuardsIntact    bool   // no byte next to a buffer changed
 	// what happened to inputs or guards in one clause, or why the frame is not complete

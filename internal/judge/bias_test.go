@@ -10,7 +10,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// truths that lie on the grid of a dtype in every way: between its numbers, just below its ties, just above
+// leaningTruths lie on the grid of a dtype in every way: between its numbers, just below its ties, just above
 // them, spread over many binades.
 var leaningTruths = map[string]func(r *rand.Rand, f tensor.Format) float64{
 	"normal":     func(r *rand.Rand, _ tensor.Format) float64 { return r.NormFloat64() },

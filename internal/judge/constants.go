@@ -15,7 +15,7 @@ const (
 	U32  = 0x1p-24
 	UTF  = 0x1p-10 // tf32 whose operands lose their low bits: the distance, not half of it
 	U64  = 0x1p-53
-	Tiny = 0x1p-126 // smallest normal fp32 and bf16 number: what lies below may be flushed to zero
+	Tiny = 0x1p-126 // smallest normal fp32 and bf16 number: smaller ones may be flushed to zero
 )
 
 // Constants of the error model.

@@ -152,7 +152,7 @@ type tally struct {
 	ulps            Histogram
 	tightest        ranked   // the element of least headroom, where headroom is finite
 	worst           []ranked // at most 16, worst first
-	bar             float64  // what an accepted element must exceed in badness once there are 16
+	bar             float64  // the badness that an accepted element must exceed once there are 16
 }
 
 // ranked is an element by how bad it is: rejected ones first, then by (|y-R| - T)/ulp, a class mismatch being
@@ -261,7 +261,7 @@ func (s *tally) lookBits(g *grid, first int, y, truth []float64) {
 	same := int64(0)
 	for i, v := range y {
 		if v-v == 0 && math.Float64bits(v) == math.Float64bits(truth[i]) && s.leastBad() >= 0 {
-			same++ // finite, and no worse than what is kept
+			same++ // finite, and no worse than the kept ones
 			continue
 		}
 		s.look(g, first+i, v, truth[i], 0)

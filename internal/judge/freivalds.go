@@ -23,10 +23,10 @@ const Signs = 20
 // with j over the N remaining columns: the error inside the kernel, its rounding to the output's dtype, and
 // the sum of C in fp64.
 type Freivalds struct {
-	Rows, Cols []int64     // what is left, rising
+	Rows, Cols []int64     // the rest, in increasing order
 	Seed       uint64      // of the signs: see SignsOf
 	Sums       [][]float64 // of each of Rows: (A*(B*r))_i under every vector
-	Allowance  []float64   // of each of Rows: at least sum_j T_ij, and what the fp64 sums above are off by
+	Allowance  []float64   // of each of Rows: at least sum_j T_ij, plus the error of the fp64 sums above
 	// Element returns R and T of one element of the product. It is called where C is not finite, and to find
 	// the wrong element of a rejected row.
 	Element func(row, col int64) (r, t float64)
@@ -108,7 +108,7 @@ func risingBelow(x []int64, limit int64) bool {
 type signedRow struct {
 	checked bool
 	bad     bool
-	col     int64 // the column that was looked at alone and rejected; -1: the sums reject the row
+	col     int64 // the column that was checked alone and rejected; -1: the sums reject the row
 	vector  int
 	sum     float64
 	allowed float64
@@ -150,7 +150,7 @@ func (f *Freivalds) row(target Target, data []byte, signs [][]float64, i int) si
 			if !g.accepts(y, r, t) || math.IsNaN(r) || math.IsInf(r, 0) {
 				return signedRow{checked: true, bad: true, col: col}
 			}
-			left[j], size = r, size+math.Abs(r) // overflow that is due: the sum takes what it stands for
+			left[j], size = r, size+math.Abs(r) // a correct overflow: the sum takes the exact value
 			continue
 		}
 		left[j] = y

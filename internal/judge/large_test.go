@@ -49,7 +49,7 @@ func TestCheckNamesTheFirstElement(t *testing.T) {
 				!strings.Contains(err.Error(), fmt.Sprintf("element [%d]:", at)) {
 				t.Errorf("T = %v from element %d on: %v", bad, at, err)
 			}
-			truth.R[at], truth.R[several-1] = math.NaN(), math.Inf(1) // of these nothing is asked
+			truth.R[at], truth.R[several-1] = math.NaN(), math.Inf(1) // these are not checked
 			if err := truth.Check(); err != nil {
 				t.Errorf("T = %v where R is not finite: %v", bad, err)
 			}
@@ -84,7 +84,7 @@ func TestPowerOfManyElements(t *testing.T) {
 		t.Errorf("the truth itself as the output before: %+v", p)
 	}
 	loose := target(op.BF16, x, 0.05)
-	loose.TFP32 = make([]float64, several) // all of the allowance is for what is stored low
+	loose.TFP32 = make([]float64, several) // all of the allowance is for values stored low
 	if p := PowerOf(loose, tensor.Tensor{}, nil); !slices.Contains(p.Accepted, "off by 2^-10") ||
 		slices.Contains(p.Accepted, "zeros") {
 		t.Errorf("a loose allowance: %+v", p)

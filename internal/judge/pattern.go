@@ -319,7 +319,7 @@ func (f finding) factor() string {
 			f.R[i] != 0
 	})
 	if math.IsNaN(ratio) || ratio == 0 || math.Abs(ratio-1) < 5e-4 {
-		return "" // "1 times the truth" says nothing
+		return "" // "1 times the truth" explains nothing
 	}
 	if !f.holds(func(i int) (bool, bool) {
 		r := ratio * f.R[i]

@@ -56,7 +56,7 @@ func (w trial) passes(t Target) bool {
 	g := gridOf(t)
 	if t.Choice != nil {
 		whole := make([]float64, len(t.R))
-		w.stored(whole, g, 0) // of a choice no row says anything of another
+		w.stored(whole, g, 0) // the rows of a choice are independent
 		return t.permits(whole)
 	}
 	n := len(t.R)

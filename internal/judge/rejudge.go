@@ -18,7 +18,7 @@ type Constants struct {
 	// Low and High bound the change of the allowances: every T and TFP32 is between Low and High times its
 	// value in the version before.
 	Low, High float64
-	Fewer     []string // gates that are asked of fewer outputs than in the version before
+	Fewer     []string // gates that apply to fewer outputs than in the version before
 	// OtherReach: the allowance of G5 is another quantity than in the version before, of which it is only
 	// known that it is not negative.
 	OtherReach bool
@@ -127,7 +127,7 @@ func constantsOf(all []Constants, from, to, contract string, d op.DType) (then, 
 
 // Decision is the result of a stored verdict under other constants.
 type Decision struct {
-	Decided bool // what was stored is enough to say
+	Decided bool // the stored figures suffice
 	Status  op.Status
 	Gate    string // as in a Verdict; G2 may stand for G1
 	Why     string // in a sentence

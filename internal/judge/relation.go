@@ -119,7 +119,7 @@ func (s Statement) hold(first, end int64) held {
 		c := s.At(i)
 		h.compared++
 		if h.beyond >= 0 && c.Low <= c.Got && c.Got <= c.High && !c.Bits {
-			continue // it holds, as nearly all do, and is no further from holding than what is noted
+			continue // it holds, as nearly all do, and is no further from holding than the worst so far
 		}
 		beyond := c.beyond()
 		if !(beyond == 0) {

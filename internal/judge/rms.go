@@ -266,7 +266,7 @@ func (c *chunkSums) segment(g *grid, y []float64, values Values, known *[]segmen
 		slope += along
 		variance += along * along
 	}
-	if sum := e2 + variance; sum-sum != 0 { // an infinity or a NaN: what has none is added up alone
+	if sum := e2 + variance; sum-sum != 0 { // an infinity or a NaN: finite elements are added up alone
 		own, e2, slope, variance = segmentOf(g, values, y), 0, 0, 0
 		for i, v := range y {
 			r, sim := truth[i], simulated[i]
@@ -386,7 +386,7 @@ type Bias struct {
 	Spread    float64 // how many do: (sum R²)² / sum R⁴
 	Slope     float64
 	Sigma     float64
-	Allowance float64 // what fp32 arithmetic may move the stored R, in the direction of the slope
+	Allowance float64 // how far fp32 arithmetic may move the stored R, in the direction of the slope
 }
 
 // Accepted reports whether the slope is within 8 standard deviations and the mean allowance.

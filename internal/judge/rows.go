@@ -10,7 +10,7 @@ import (
 // Values are the truth of a run of elements: see Target.
 type Values struct {
 	R, T, TFP32, Sim []float64
-	segments         []segment // the sums that G4 and G5 ask of it, where several who judge share them
+	segments         []segment // the sums for G4 and G5, where several readers share them
 }
 
 // Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes.
@@ -25,7 +25,7 @@ type Rows struct {
 	// OneAllowance: TFP32 is T.
 	OneAllowance bool
 
-	scan scan // of all who judge the output now
+	scan scan // shared by all current judges of the output
 }
 
 // room returns memory for the truth of n elements.

@@ -16,14 +16,14 @@ type scan struct {
 	mu      sync.Mutex
 	next    int       // the row that is computed next: see pieces
 	cores   int       // at work
-	readers []*reader // of whom rows are still to be computed
+	readers []*reader // with rows still to be computed
 }
 
 // reader is one judge of the output.
 type reader struct {
 	look    func(row int, runs []Values)
 	left    int   // rows that are still to be computed
-	under   int   // rows that are being computed or looked at
+	under   int   // rows that are being computed or judged
 	failure error // the first: no more rows are computed for it
 	done    chan struct{}
 }
@@ -38,7 +38,7 @@ func (s *scan) read(t Target, p pieces, look func(row int, runs []Values)) error
 	s.mu.Lock()
 	s.readers = append(s.readers, r)
 	for ; s.cores < min(p.rows(), runtime.GOMAXPROCS(0)); s.cores++ {
-		panics.Go(func() { s.work(t, p) }, func(error) {}) // work gives what fails to the readers
+		panics.Go(func() { s.work(t, p) }, func(error) {}) // work reports failures to the readers
 	}
 	s.mu.Unlock()
 	<-r.done

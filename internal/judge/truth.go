@@ -13,7 +13,7 @@ import (
 type Truth struct {
 	Contract string
 	Outputs  []Target
-	Missing  string // why there is no truth, where there is none
+	Missing  string // why the truth is missing; "" where it is not
 }
 
 // Target is the truth of one output, for all its elements in row-major order, or for those that Index names
@@ -28,12 +28,12 @@ type Target struct {
 	// the name of an index of each dim, for Pattern: "row", "head"; nil: the usual ones for the number of
 	// dims
 	Axes     []string
-	Words    Words   // what the operator calls what Pattern finds
+	Words    Words   // the operator's names for the results of Pattern
 	Index    []int64 // nil: every element
 	R, T     []float64
 	TFP32    []float64
 	Sim      []float64
-	Saturate bool // overflow gives the largest finite number
+	Saturate bool // overflow saturates to the largest finite number
 	FTZ      bool // results below 2^-126 may be flushed to zero (fp32, bf16)
 	// Leans: the simulated contract errs toward one side, as where bits of operands are dropped, though it
 	// need not. G5 does not require the same error of an output nearer to R.

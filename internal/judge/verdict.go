@@ -27,22 +27,22 @@ type Verdict struct {
 	Headroom    float64   // min of (T + half an ulp of y) / |y-R|: larger is better; it never decides
 	ULPMax      float64   // largest |y-R| in ulps of the dtype at R
 	ULPMean     float64
-	AbsoluteMax float64 // largest |y-R|; infinite where NaN or an infinity stands in another's place
+	AbsoluteMax float64 // largest |y-R|; infinite where NaN or an infinity replaces another value
 	RelativeMax float64 // largest |y-R| / (|R| + 1e-8)
 	ULPs        Histogram
-	Independent bool // G4 and G5 are asked: the target is Independent
+	Independent bool // G4 and G5 apply: the target is Independent
 	RMS         RMS
 	// the blocks of G4 that came closest to their limits, closest first; none where G4 does not apply
 	Blocks    []RMS
 	Bias      Bias
 	Digest    string   // of the output's bytes: see tensor.Digest; "" where its values were not judged
-	DType     op.DType // and what else an interval follows from
+	DType     op.DType // this and the next fields determine an interval
 	Saturate  bool
 	FTZ       bool
 	Exact     bool
 	Bits      bool
 	Expected  int        // relations (G6) planned to be evaluated on this output
-	Relations []Relation // what became of each of them, in the order of the plan
+	Relations []Relation // their results, in the order of the plan
 	Sentence  string     // why it is not PASS, in one sentence
 }
 

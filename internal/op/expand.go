@@ -133,7 +133,7 @@ type site struct {
 	attributes map[string]string // pinned
 	all, quick bool
 	device     string
-	every      bool // it meets all distributions of the level
+	every      bool // it gets all distributions of the level
 }
 
 // sites lists the shapes of the level with the replacements of the options. A shape that breaks a condition
@@ -219,7 +219,7 @@ type planner struct {
 type draft struct {
 	at                             site
 	distribution, layout, upstream string
-	saved                          string // where asked for by name
+	saved                          string // where selected by name
 	every                          bool   // every combination of attributes, else the next one in turn
 	cover                          bool   // as few combinations as show every value of every attribute
 	both                           bool   // saved tensors of both kinds, else in turn
@@ -359,7 +359,7 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 	for name, v := range p.spec.Check.Pins[d.distribution] {
 		value := wordOf(v)
 		if asked, ok := pins[name]; ok && asked != value {
-			return nil // the distribution does not apply to what is asked for
+			return nil // the distribution does not apply to the request
 		}
 		pins[name] = value
 	}

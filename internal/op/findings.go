@@ -35,22 +35,22 @@ type Finding struct {
 
 	Outputs []string `toml:"outputs"` // that may be wrong
 	Gates   []string `toml:"gates"`   // that may reject them
-	Wrong   []Wrong  `toml:"wrong"`   // what each wrong element must be: one of these
+	Wrong   []Wrong  `toml:"wrong"`   // each wrong element must be one of these
 	// the operations of torch that have the fault, "aten.gelu": it excuses a user's file whose wrong call
 	// called one of them; none: no user's file
 	Calls []string `toml:"calls"`
 	// instead of outputs, gates and wrong: words of the exception that ends the call (CRASH)
 	Raises string `toml:"raises"`
 
-	Happens string `toml:"happens"` // what, in a sentence without a full stop
+	Happens string `toml:"happens"` // the fault, in a sentence without a full stop
 	Why     string `toml:"why"`
 	Link    string `toml:"link"`
-	Seen    string `toml:"seen"`    // with which versions, on what
+	Seen    string `toml:"seen"`    // the versions and the device
 	Command string `toml:"command"` // that shows it
 	// a further condition for the command to show it, which cannot be requested: "the memory that it gets was
 	// used"
 	Sometimes string `toml:"sometimes"`
-	Enough    int    `toml:"enough"` // so many covered cases that all pass say that it no longer happens
+	Enough    int    `toml:"enough"` // if so many covered cases all pass, it no longer happens
 
 	attributes map[string]string
 	require    []Expression

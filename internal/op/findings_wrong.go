@@ -14,7 +14,7 @@ type Wrong struct {
 	// conditions that must all hold for the element, or "everywhere"; see placeForms
 	Where []string `toml:"where"`
 
-	ULPs       float64 `toml:"ulps"`       // at most so many of the dtype at the truth
+	ULPs       float64 `toml:"ulps"`       // at most so many ulps of the dtype at the truth
 	Allowances float64 `toml:"allowances"` // within so many times the error bound T
 	// within so many times the T of sums kept in the dtype of the case: T counts roundings to fp32
 	Roundings float64 `toml:"roundings"`

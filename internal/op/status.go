@@ -31,7 +31,7 @@ const (
 	StatusFlaky       // bad once, good when repeated alone
 	StatusInterrupted // the session ended first
 	StatusImpossible  // faster than physics allows
-	StatusUnstable    // too noisy to say
+	StatusUnstable    // too noisy to decide
 	StatusKnown       // a FAIL of a library's row that a documented finding covers
 	// wrong as triad reads the file, which leaves open whether that reading is meant
 	StatusNotUnderstood

@@ -42,7 +42,7 @@ func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract s
 		}
 		for i, dims := range shapes {
 			options := op.Options{Level: op.LevelQuick, Dims: dims}
-			if i > 0 { // what a distribution does is seen on the first shape
+			if i > 0 { // the first shape shows the effect of a distribution
 				options.Distributions, options.Layouts = []string{"normal"}, []string{"contiguous"}
 			}
 			plan, err := o.Spec.Expand(options)

@@ -13,7 +13,7 @@ import (
 // follow from these fields alone; no tolerance is entered by hand.
 type Contract struct {
 	Name        string
-	Accumulator string   // what sums are kept in
+	Accumulator string   // the format of sums
 	Stores      []string // intermediates that may be rounded to the dtype of the case
 	Approximate string   // approximations that are allowed
 
@@ -27,7 +27,7 @@ type Contract struct {
 
 	Bits        bool // bits are compared: -0 is not +0
 	FlushToZero bool // fp32 and bf16 results below 2^-126 may become zero
-	Saturate    bool // overflow gives the largest finite number instead of infinity
+	Saturate    bool // overflow saturates to the largest finite number instead of infinity
 	// the same inputs give the same bits, unless an implementation declares otherwise for an output
 	Deterministic bool
 }

@@ -67,7 +67,7 @@ func TestABadContractGivesNoTruth(t *testing.T) {
 // Invalid truths: NaN or infinity that no input declares, or a T, TFP32 or sim that does not fit R. Each is
 // rejected with the operator's name before anything is judged.
 func TestTruthsThatCannotJudgeAreRefused(t *testing.T) {
-	const name = "rope" // its spec says which dtypes and tensors there are; its truth is replaced
+	const name = "rope" // its spec has the dtypes and tensors; its truth is replaced
 	defer func(kept truth.Definition) { truth.Truths[name] = kept }(truth.Truths[name])
 	x := truthtest.Literal("x", op.FP32, []float64{1, 2, 3, 4}, 2, 2)
 	of := func(change func(t *judge.Target)) error {

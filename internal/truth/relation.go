@@ -16,9 +16,9 @@ import (
 // call), or between the outputs of two calls whose inputs are related (a metamorphic relation). Gate G6
 // checks it. The files of the operators declare theirs: var _ = truth.Relate("scale", truth.Relation{...}).
 type Relation struct {
-	Name    string   // what holds, in words: "each row adds up to 1"
+	Name    string   // the property in words: "each row adds up to 1"
 	Pass    op.Pass  //
-	Outputs []string // it speaks of
+	Outputs []string // the relation covers
 	// Applies reports whether the relation covers a case, beyond the conditions of every relation: outputs
 	// with elements and a truth without NaN and infinities. nil: all of those. A relation between calls is
 	// checked only on ordinary data in contiguous tensors.
@@ -215,7 +215,7 @@ type Related struct {
 type Answered struct {
 	op.Case
 	call   Call
-	truth  func() (judge.Truth, error) // computed where a relation asks for it: not every call has one
+	truth  func() (judge.Truth, error) // computed where a relation needs it: not every call has one
 	values map[string][]float64
 	fail   func(error)
 }

@@ -21,7 +21,7 @@ func (a *Related) Agree(output string, by float64, at []int64, from func(i int64
 	n := countOf(at, len(y2))
 	s := judge.Statement{Shape: t2.Shape, N: n}
 	if a.based {
-		s.N = 2 * n // nobody has judged the first call yet
+		s.N = 2 * n // the first call is not judged yet
 	}
 	s.At = func(i int64) judge.Claim {
 		second := PlaceOf(at, i%n)

@@ -18,8 +18,8 @@ type Request struct {
 	In     []tensor.Tensor
 	Sample *Sample
 
-	SimOnly bool // R and T are not asked for, where the simulated contract alone is much cheaper
-	byRows  bool // what has rows of its own is computed when it is judged
+	SimOnly bool // R and T are not needed, where the simulated contract alone is much cheaper
+	byRows  bool // outputs with rows of their own are computed when they are judged
 }
 
 // Chained reports whether the backward starts from the operator's inputs instead of saved tensors.

@@ -2,7 +2,7 @@ package truth
 
 import "math"
 
-// tf32 keeps ten bits of fp32's fraction.
+// tf32Dropped is the number of bits of fp32's fraction that tf32 drops: it keeps ten.
 const tf32Dropped = 23 - 10
 
 // TF32Lost is the most that TF32 takes from a number below fp32's normal range: the distance between two such

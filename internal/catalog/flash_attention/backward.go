@@ -230,7 +230,7 @@ type backRow struct {
 	every       bool    // scores and weights are those of every key it sees, not of keys alone
 	do, simDO   []float64
 	o           truth.Row
-	gradients   []float64 // backing of what follows, which is per key
+	gradients   []float64 // backing of the following fields, which are per key
 	pError      []float64
 	pErrorFP32  []float64
 	pStored     []float64

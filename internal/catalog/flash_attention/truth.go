@@ -30,7 +30,7 @@ type attention struct {
 	// the error of storing P: relative, and absolute below its normal range
 	uP, eta float64
 	keys    []int64 // 0 ... seqKV-1
-	simOnly bool    // R and T are not asked for
+	simOnly bool    // R and T are not needed
 }
 
 // tf32 reports whether fp32 operands of products are read as tf32.
@@ -330,7 +330,7 @@ type logSumExp struct{ r, t, tFP32, sim float64 }
 // each query.
 type queryRow struct {
 	scores
-	p, pSim              []float64 // exp(s - max), of the simulated scores too; what they add up to is l
+	p, pSim              []float64 // exp(s - max), of the simulated scores too; their sum is l
 	l, simL              float64
 	spread, spreadFP32   float64 // sum_j P_j*eps_j
 	revived              float64 // by how much weights that are 0 may surpass 1 before they are normalised
@@ -379,7 +379,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 		for j, e := range m.pSim {
 			truth.Axpy(out.Sim, h.storedWeight(e)/m.simL, h.keyed(h.simV, int64(j)))
 		}
-		copy(out.R, out.Sim) // R is not asked for, but has to be of the same class
+		copy(out.R, out.Sim) // R is not needed, but must be of the same class
 		truth.RoundRow(out.Sim, out.Sim, h.d)
 		lse := m.simMax + math.Log(m.simL)
 		return logSumExp{r: lse, sim: tensor.Round(op.FP32, lse, false)}

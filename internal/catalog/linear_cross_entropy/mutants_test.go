@@ -165,7 +165,7 @@ func (e *emulation) logits(i int) []float64 {
 	return z
 }
 
-// maximum and logarithm, whose sum is lse.
+// statistics returns maximum and logarithm, whose sum is lse.
 func (e *emulation) statistics(z []float64) (m, log float64) {
 	m = math.Inf(-1)
 	for _, v := range z {

@@ -16,7 +16,7 @@ var f32 = truthtest.F32
 type emulation struct {
 	truthtest.Arithmetic
 	p                                 *truthtest.Prepared
-	low                               op.DType // what may be stored low
+	low                               op.DType // the dtype of values that may be stored low
 	tokens, experts, dim, hidden, top int
 	normalise                         bool
 	x, router, gate, up, down         []float64

@@ -164,7 +164,7 @@ func (k kernel) levels(low, high float64) (scale, zero float64) {
 
 func (k kernel) quotient(x, scale float64) float64 {
 	if scale == 0 {
-		return 0 // what NaN is as an integer
+		return 0 // NaN as an integer
 	}
 	if k.Form&1 != 0 {
 		return truthtest.F32(x * truthtest.F32(1/scale))

@@ -107,7 +107,7 @@ func (a *asked) under(gave judge.Gave) (zero, q judge.Target) {
 	for i := range zero.R {
 		below := code{scale: scales[i], zero: math.MinInt8}
 		zero.R[i], zero.T[i], zero.Sim[i] = below.of(-a.ranges[i].low)
-		if a.x.Elements() == 0 { // no element says which of all
+		if a.x.Elements() == 0 { // no element determines which
 			zero.R[i], zero.T[i] = -0.5, 127.5
 		}
 	}

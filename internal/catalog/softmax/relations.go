@@ -80,7 +80,7 @@ func largestKeepsItsPlace(a *truth.Related, output string) judge.Statement {
 		return judge.Statement{}
 	}
 	off, cols := a.First.Error(output), t.Shape[1]
-	highest := make([]float64, t.Shape[0]) // what the row's largest input may have given at most
+	highest := make([]float64, t.Shape[0]) // the largest possible output of the row's largest input
 	parallel.Each(t.Shape[0], func(r int64) {
 		largest := r * cols
 		for i := r * cols; i < (r+1)*cols; i++ {

@@ -105,7 +105,7 @@ type gradient struct {
 	lowProduct bool
 	g          float64 // growth of errors in a sum over the row
 	p, dy      []float64
-	stored     []float64 // p as it is saved; nil: p is what was saved
+	stored     []float64 // p as it is saved; nil: p itself was saved
 	// chained: the error of the saved p under the contract, and without the rounding to the dtype
 	t, tFP32 []float64
 	scratch  [][]float64

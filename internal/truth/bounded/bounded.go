@@ -18,7 +18,7 @@ type Rules struct {
 	d        op.DType
 	low      bool    // intermediates may be stored in d
 	unit     float64 // roundoff of d
-	lost     float64 // what is lost below its numbers
+	lost     float64 // loss below its numbers
 	smallest float64 // normal number in 16 bits, which tensor cores align subnormals by; else 0
 	growth   func(n int64) float64
 }

@@ -238,7 +238,7 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 			for i, dy := range upstream[j] {
 				total += complex(dy, 0) * formula.Complex(first, func(name string) complex128 {
 					x := z[slices.Index(names, name)]
-					return x[i%len(x)] // a row that stands for every row
+					return x[i%len(x)] // one row for all rows
 				})
 			}
 		}

@@ -12,7 +12,7 @@ type Evaluation struct {
 	Formula
 	names         []string
 	strict, loose formula.Rules
-	integers      bool // fp32 may have every value, whatever the allowance says
+	integers      bool // fp32 may hold every value exactly, whatever the allowance
 }
 
 // NewEvaluation prepares a formula of the named inputs, whose dtype is d. Its result is stored in d at once:

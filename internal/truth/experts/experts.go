@@ -70,7 +70,7 @@ func layerOf(k *truth.Request) (*layer, error) {
 type routing struct {
 	z         truth.Row
 	most, log float64 // log sum exp(z - most)
-	furthest  float64 // that a logit may be off
+	furthest  float64 // the largest error of a logit
 	undefined bool
 }
 

@@ -33,7 +33,7 @@ const lowestBit = 0x1p-149
 
 // Rules are the rounding points of a computation.
 type Rules struct {
-	Output op.DType // what the result is stored in; its own rounding is no part of a bound
+	Output op.DType // the dtype of the stored result; its own rounding is no part of a bound
 	// the dtype of stored intermediates, where the following say so; fp32 stores them unchanged
 	Step      op.DType
 	Marked    bool // Stored nodes are stored

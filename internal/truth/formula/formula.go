@@ -27,7 +27,7 @@ const (
 	Exp
 	Erf
 	Tanh
-	Stored // a rounding point: what a contract, or a planted bug, stores in a dtype of less precision
+	Stored // a rounding point: a contract, or a planted bug, stores the value in a dtype of less precision
 	Above  // the third operand where the first is more than the second, else the fourth
 	AtMost // the third operand where the first is not more than the second, else the fourth
 )

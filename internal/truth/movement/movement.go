@@ -22,8 +22,8 @@ type Map func(c op.Case, to, from []int64)
 // Operator describes an operator of this family.
 type Operator struct {
 	Input, Output string
-	From          Map // of an index of the output, the index of the input that it is a copy of
-	Back          Map // of an index of the input, the index of the output that is a copy of it
+	From          Map // of an output index, the input index that it copies
+	Back          Map // of an input index, the output index that copies it
 	// the dims along which rows of the output lie: see truth.Definition
 	ByRows []string
 	// Again returns the case whose input is the output, of an operator that undoes itself; nil where it does

@@ -179,7 +179,7 @@ func (s *fp32Sums) exact(a, b factors, r, n int64) bool {
 type signedMatrix struct {
 	signed  [][]float64 // of every vector: sum_j r_j*b_jk
 	sizes   []float64   // sum_j |b_jk|
-	aligned []float64   // sum_j of what tensor cores align b_jk by; nil where they do not read it
+	aligned []float64   // sum_j of the magnitudes that tensor cores align by; nil where they do not read it
 	lows    []float64   // how many b_jk are subnormal
 }
 

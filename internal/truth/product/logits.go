@@ -20,7 +20,7 @@ type Logits struct {
 	dim            int     // columns of both
 	gD, gN, gV     float64 // growth of sums over dim, over the rows and over the classes
 	stored         bool    // logits and their gradients may be stored in the dtype
-	u, eta         float64 // what that costs: relative, and absolute below its normal range
+	u, eta         float64 // the error of that: relative, and absolute below its normal range
 	smallest       float64 // the smallest normal number of 16 bits; 0 in fp32
 	Rows, Classes  int64
 	hidden, weight string

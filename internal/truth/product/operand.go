@@ -56,7 +56,7 @@ func operandOf(k *truth.Request, scaling Scaling, f Factor) (operand, error) {
 		o.batch = t.Shape[0]
 	}
 	if k.Distribution == "integers" {
-		o.unit = unitOf(t.Float64s()) // asked only where every sum may be exact
+		o.unit = unitOf(t.Float64s()) // needed only where every sum may be exact
 	}
 	if f.Scale == "" {
 		return o, nil

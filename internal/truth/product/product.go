@@ -40,7 +40,7 @@ type Product struct {
 // is one row; a product with one is a vector too.
 type Factor struct {
 	Tensor     string // an input of the pass: [k], [rows, k] or [batch, rows, k]
-	Transposed bool   // it lies the other way round: [k, rows]
+	Transposed bool   // the layout is [k, rows]
 	Scale      string // the fp32 multipliers of its values; "" for none
 	// SharedRows is the number of its rows that share a multiplier under block scaling.
 	SharedRows int64

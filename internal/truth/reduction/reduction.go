@@ -20,8 +20,8 @@ import (
 // Operator describes an operator of this family.
 type Operator struct {
 	Output   string               // one element: the sum, 0 where there is no element
-	Offsets  string               // the input that says where segments begin; each has a sum. "": none
-	Mean     bool                 // the sum divided by the number of elements, of which there is one at least
+	Offsets  string               // the input with the starts of segments; each has a sum. "": none
+	Mean     bool                 // the sum divided by the number of elements, at least one
 	Term     elementwise.Formula  // of the inputs at one place
 	Backward []elementwise.Output // of the inputs at the place and of grad_<Output>
 	Permits  []string

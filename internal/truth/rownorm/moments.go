@@ -11,11 +11,11 @@ import (
 type moments struct {
 	// variance divides by the number of columns; mean is 0 where none is subtracted
 	mean, variance, rstd float64
-	meanAbs              float64 // mean of |s|: what the error of the mean scales with; 0 without a mean
+	meanAbs              float64 // mean of |s|, which scales the error of the mean; 0 without a mean
 	rho                  float64 // relative error of the variance, see momentsOf
 	drift                float64 // relative error of rstd where s is stored in the dtype, see storage
 	g                    float64 // growth of errors in a sum over the row
-	tiny                 float64 // what a product of an element may lose below fp32's normal range
+	tiny                 float64 // largest loss of a product of an element below fp32's normal range
 }
 
 // momentsOf computes the exact statistics of a row. The variance of two passes is off by g(n) roundoffs and

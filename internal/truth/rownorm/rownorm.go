@@ -24,7 +24,7 @@ type Operator struct {
 	Centred  bool     // the mean is subtracted: there are outputs mean and rstd; else rstd alone
 	Bias     bool     // it has a bias, and a gradient of it
 	Residual bool     // where the attribute add is set a residual is added first, and h is an output
-	Permits  []string // the contracts: fp32, stored (what storage says)
+	Permits  []string // the contracts: fp32, stored (see storage)
 }
 
 // operators are the registered ones, by name.

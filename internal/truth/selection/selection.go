@@ -22,7 +22,7 @@ import (
 // rows of chosen elements.
 type Operator struct {
 	From   string // the input whose rows are chosen from
-	Values string // the output of the chosen elements, bit for bit; any NaN stands for NaN
+	Values string // the output of the chosen elements, bit for bit; any NaN equals NaN
 	Places string // the output of their columns: given = true in the spec
 	// Score ranks the candidates: the largest is chosen first. NaN comes before everything, and 0 and -0 are
 	// equal.
@@ -147,7 +147,7 @@ func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Tar
 		t := plain
 		data, own := gave(o.Places), gave(o.Values)
 		if data == nil {
-			t.Bits = false // which of equal elements was chosen is not known: 0 stands for -0
+			t.Bits = false // which of equal elements was chosen is not known: 0 equals -0
 			return t
 		}
 		t.R = make([]float64, len(plain.R))

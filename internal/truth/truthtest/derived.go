@@ -79,7 +79,7 @@ func (d *derived) mistaken(q asked.Question) [][]float64 {
 // answer, or outputs of other sizes.
 func (d *derived) simulated(c op.Case, in []tensor.Tensor) [][]float64 {
 	given, err := d.truthOf(c, in)
-	if err != nil { // it gives NaN or infinities, which the case does not declare
+	if err != nil { // it has NaN or infinities, which the case does not declare
 		c.Distribution = "non_finite"
 		if given, err = d.truthOf(c, in); err != nil {
 			return nil

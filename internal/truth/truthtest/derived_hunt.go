@@ -19,19 +19,19 @@ type DerivedMutant struct {
 	Question  asked.Question
 	Quick     bool // the cases of --quick kill it
 	Killed    bool // those of the default level do
-	Shown     bool // some case of the default level has what it is wrong about
-	Differs   bool // and on some of these its answer is not the right one
+	Shown     bool // some case of the default level has the subject of the mistake
+	Differs   bool // and on some of these its answer is wrong
 }
 
-// hunt holds the mutants of one pass and dtype.
+// derivedHunt holds the mutants of one pass and dtype.
 type derivedHunt struct {
 	cases   asked.Cases
 	mutants []*DerivedMutant
-	sims    map[string][][]float64 // by the sizes of the outputs: what the first call gave
+	sims    map[string][][]float64 // by the sizes of the outputs: the result of the first call
 	// subjects that some case showed to matter: inputs and attributes that are read, outputs that are
 	// rounded, sums; and those that some case could have shown
 	matters, shown map[string]bool
-	tried          map[string]int // how many cases were asked whether an input is read
+	tried          map[string]int // number of cases tried to see whether an input is read
 	score          *Score
 }
 

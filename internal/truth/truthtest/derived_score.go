@@ -16,8 +16,8 @@ import (
 // DerivedScore counts derived mutants, each once for every dtype.
 type DerivedScore struct {
 	Planted, Killed, Quick int // all, and those that the default level and --quick kill
-	Permitted              int // the contract permits what they do
-	NoCase                 int // no case asks
+	Permitted              int // the contract permits their results
+	NoCase                 int // no case tests them
 }
 
 // Add adds the score of another operator.

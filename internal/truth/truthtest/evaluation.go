@@ -118,7 +118,7 @@ func costInputs(t testing.TB, o *truth.Operator, c op.Case) []tensor.Tensor {
 func Cheapest(b *testing.B, work func()) time.Duration {
 	best := time.Duration(math.MaxInt64)
 	for range 9 {
-		runtime.GC() // what is left over from the run before is not this one's
+		runtime.GC() // garbage of the previous run does not count in this one
 		before := processorTime(b)
 		work()
 		best = min(best, processorTime(b)-before)

@@ -71,7 +71,7 @@ type Prepared struct {
 	V        map[string][]float64
 	Plan     judge.Plan
 	Truth    judge.Truth
-	right    [][]byte // what the right kernel stores
+	right    [][]byte // the stored outputs of the right kernel
 	baseline [][]float64
 	groups   []Group
 	cost     int64

@@ -14,7 +14,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Fixed tolerances that other projects compare with, scored on the same inputs (TRIAD_MUTATION_PEERS=1). They
+// A peer is a fixed tolerance of another project, scored on the same inputs (TRIAD_MUTATION_PEERS=1). Peers
 // get better conditions than in their own harnesses: the fp64 truth rounded to the output's dtype as the
 // reference, poisoned outputs, and where the truth is NaN or infinite a comparison of classes instead of a
 // NaN that poisons every sum.

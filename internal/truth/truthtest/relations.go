@@ -119,7 +119,7 @@ func OneUlpIsSeen(t *testing.T, o *truth.Operator, r truth.Relation, output stri
 			return v
 		})
 		if Holds(r, truth.Contract, leaking)[output].Accepted() {
-			continue // an element the relation does not speak of
+			continue // an element that the relation does not cover
 		}
 		values[k][i] = next
 		Accepts(t, r.Name, Judged(truth, values...)[k:k+1])

@@ -16,7 +16,7 @@ import (
 type Kernel struct {
 	Fused bool     // a*b + c is rounded once, as compilers contract it
 	Noisy bool     // functions and quotients are off by up to 2 ulp, and e^x is 2^(x*log2(e))
-	Low   op.DType // what Stored nodes are stored in
+	Low   op.DType // the dtype of Stored nodes
 }
 
 // Kernels are the right ones.

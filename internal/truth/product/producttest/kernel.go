@@ -116,7 +116,7 @@ type emulation struct {
 	left, right operand
 	epilogue    product.Epilogue
 	dtype       op.DType
-	carried     float64 // what an accumulator that is not zeroed begins with
+	carried     float64 // the initial value of an accumulator that is not zeroed
 }
 
 func (e *emulation) product() []float64 {
