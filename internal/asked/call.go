@@ -113,7 +113,7 @@ func sameElements(spec *op.Spec, a, b op.Case) bool {
 	return len(of) == len(other)
 }
 
-// shapedFor reads inputs of another shape in the order in which they lie.
+// shapedFor reads inputs as another shape, in memory order.
 func shapedFor(spec *op.Spec, c op.Case, in []tensor.Tensor) []tensor.Tensor {
 	types, shaped := TypesOf(spec, c), slices.Clone(in)
 	for i, t := range in {

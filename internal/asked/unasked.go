@@ -134,7 +134,7 @@ func (c Cases) lackOf(q Question) lack {
 	return lack{"no sizes for:", q.String()}
 }
 
-// openOfInputs leaves the questions about inputs that no case shows, and all others.
+// openOfInputs returns the questions about inputs that no case shows, and all others.
 func (c Cases) openOfInputs(open []Question) ([]Question, error) {
 	plain := 0
 	for _, x := range c.List {
@@ -190,7 +190,7 @@ func (c Cases) largestTensor() lack {
 	return lack{"largest tensor:", fmt.Sprintf("%s (%s elements)", name, thousands(largest))}
 }
 
-// thousands writes a number as tables do: 65,536.
+// thousands formats a number as in tables: 65,536.
 func thousands(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {

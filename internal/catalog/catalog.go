@@ -23,11 +23,11 @@ type Operator struct {
 	Findings []op.Finding // known faults of libraries' rows
 }
 
-// specFile and findingsFile are where an operator's data lies, below internal/catalog.
+// specFile and findingsFile return the path of an operator's data, below internal/catalog.
 func specFile(name string) string     { return name + "/" + name + ".toml" }
 func findingsFile(name string) string { return name + "/findings.toml" }
 
-// names are the names of the folders. readers read one operator each, once: proving a spec takes
+// names are the names of the folders. Each of readers reads one operator, once: checking a spec takes
 // milliseconds, and most commands and every worker need one.
 var names, readers = func() ([]string, map[string]func() (*Operator, error)) {
 	entries, err := files.ReadDir(".")

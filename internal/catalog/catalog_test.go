@@ -107,7 +107,7 @@ func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 					want(a.Name+"="+v, 1)
 					for _, d := range s.Check.Distributions {
 						if s.Check.Pins[d] == nil && level != op.LevelQuick {
-							// where a bug hides may depend on both
+							// a bug may depend on both
 							want(a.Name+"="+v+" "+d, 1)
 						}
 					}
@@ -151,7 +151,7 @@ func coversUpstreams(t *testing.T, s *op.Spec, level op.Level, head string, seen
 	}
 }
 
-// TestOtherNames: a name that no operator has leads to the one that was meant, and no name to two.
+// TestOtherNames: an unknown name leads to the intended operator, and no name to two.
 func TestOtherNames(t *testing.T) {
 	owners := map[string]string{}
 	for _, o := range All() {

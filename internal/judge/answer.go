@@ -34,7 +34,7 @@ type Launch struct {
 	Order           string // schedule order, for the sentence; "": none
 	InputsUnchanged bool   // the inputs' checksums afterwards are those before
 	GuardsIntact    bool   // no byte next to a buffer changed
-	// what happened to inputs or guards in one clause, or why the frame is not complete
+	// what happened to inputs or guards, in one clause, or why the frame is incomplete
 	Fault   string
 	Outputs []Returned
 }

@@ -68,9 +68,9 @@ func TestRightKernelsHaveNoBias(t *testing.T) {
 	}
 }
 
-// TestPlantedSlopesAreSeen: with the noise of an intermediate that is stored in the output's dtype, which
-// both the kernel and the simulation round, a scale that is off by 1e-5 is seen in 2^20 elements and one
-// off by 3e-5 in 2^16, in both directions, whatever fp32 is allowed.
+// TestPlantedSlopesAreSeen: with the noise of an intermediate stored in the output's dtype, which both the
+// kernel and the simulation round, a scale that is off by 1e-5 is detected in 2^20 elements and one off by
+// 3e-5 in 2^16, in both directions, whatever fp32 allows.
 func TestPlantedSlopesAreSeen(t *testing.T) {
 	for _, d := range []op.DType{op.BF16, op.FP16} {
 		f, _ := tensor.FormatOf(d)

@@ -44,7 +44,7 @@ func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 			taken[out[p]] = true
 			continue
 		}
-		// As many ranks have this score as best has candidates with it, and fewer of them are taken.
+		// As many ranks have this score as candidates in best, and fewer of them are taken.
 		at := slices.IndexFunc(best, func(b float64) bool {
 			return !taken[b] && b != got[p] && sameScore(score(int64(b)), want)
 		})

@@ -22,7 +22,7 @@ func chosenOf(best ...float64) Target {
 	return t
 }
 
-// A choice is right wherever every place names a candidate of its own with the score of its rank.
+// A choice is right where every place names its own candidate with the score of its rank.
 func TestChoice(t *testing.T) {
 	right := chosenOf(1, 2, 3, 0, 1, 2)
 	for _, c := range []struct {
@@ -148,7 +148,7 @@ func TestDepends(t *testing.T) {
 	}
 }
 
-// Of computed scores a place is right where no candidate that is left is surely above it.
+// With computed scores a place is right where no remaining candidate is surely above it.
 func TestChoiceOfComputedScores(t *testing.T) {
 	right := chosenOf(0, 1, 2, 0, 1, 2)
 	computed := []float64{4, 3, 2.9, 2, 1, 0} // each may be off by 0.1

@@ -43,14 +43,14 @@ const (
 	// rmsAllowance is the share of TFP32 that is added: T bounds single elements, its root mean square lies
 	// well below.
 	rmsAllowance = 0.5
-	// minBlock is the fewest elements whose root mean square means something.
+	// minBlock is the smallest number of elements whose root mean square is a statistic.
 	minBlock = 64
 	// tile is the edge of the blocks of G4: the smallest tile a kernel loses as a whole.
 	tile = 16
 
-	// biasSigmas: 8 standard deviations never happen by chance.
+	// biasSigmas: 8 standard deviations never occur by chance.
 	biasSigmas = 8.0
-	// biasSpread: the slope is meant only where at least this many elements carry the sum of R squared.
+	// biasSpread: the slope is evaluated only where at least this many elements carry the sum of R squared.
 	biasSpread = 256.0
 )
 

@@ -107,7 +107,7 @@ func (g *grid) accepts(y, r, t float64) bool {
 	if g.floating && math.Abs(v) <= g.format.Max {
 		half := g.half(v)
 		if high > v-half && low < v+half {
-			// rounding is monotone, and what lies beyond the midpoint to a neighbour rounds to v or further:
+			// rounding is monotone, and a number beyond the midpoint to a neighbour rounds to v or further:
 			// RN(low) <= v <= RN(high)
 			return true
 		}
@@ -118,7 +118,7 @@ func (g *grid) accepts(y, r, t float64) bool {
 	return g.flushes && math.Abs(r)-t < Tiny && v == 0
 }
 
-// largest are the largest errors of a run of elements. They are shown, they decide nothing.
+// largest holds the largest errors of a run of elements. They are shown and decide nothing.
 type largest struct {
 	absolute float64 // |y-R|
 	relative float64 // |y-R| / (|R| + 1e-8), as FlashInfer-Bench has it: a truth of 0 has one too
@@ -134,12 +134,12 @@ func (l *largest) see(err, r float64) {
 	}
 }
 
-// sees adds the largest errors of others; NaN or an infinity in another's place is an infinite one.
+// sees adds the largest errors of others; NaN or an infinity instead of another value is an infinite one.
 func (l *largest) sees(o largest) {
 	l.absolute, l.relative = math.Max(l.absolute, o.absolute), math.Max(l.relative, o.relative)
 }
 
-// endless is the error of NaN or an infinity in another's place.
+// endless is the error of NaN or an infinity instead of another value.
 var endless = largest{math.Inf(1), math.Inf(1)}
 
 // tally accumulates the results of a run of elements.
@@ -155,7 +155,7 @@ type tally struct {
 	bar             float64  // the badness that an accepted element must exceed once there are 16
 }
 
-// ranked is an element by how bad it is: rejected ones first, then by (|y-R| - T)/ulp, a class mismatch being
+// ranked is an element by its badness: rejected ones first, then by (|y-R| - T)/ulp; a class mismatch is
 // infinitely bad.
 type ranked struct {
 	i        int

@@ -81,7 +81,7 @@ func (f *Freivalds) check(t Target) error {
 	return nil
 }
 
-// rowsOf sees the shape of a batch of matrices as rows of its last dim.
+// rowsOf returns the shape of a batch of matrices as rows of its last dim.
 func rowsOf(shape []int64) (rows, cols int64) {
 	rows = 1
 	for _, n := range shape[:max(len(shape)-1, 0)] {

@@ -64,7 +64,8 @@ func BenchmarkGates(b *testing.B) {
 	}
 }
 
-// perElement measures the processor time of some work, the least of several runs: other load moves it little.
+// perElement measures the processor time of some work, the least of several runs: other load affects it
+// little.
 func perElement(b *testing.B, elements int, work func()) {
 	least := time.Duration(1 << 62)
 	for b.Loop() {

@@ -70,7 +70,7 @@ func TestIntervalIsTight(t *testing.T) {
 					t.Fatalf("%v: %v rejected for %v ± %v", d, y, x, allowance)
 				}
 			}
-			// the neighbours, numbers of the dtype as every output is
+			// the neighbours, as numbers of the dtype like every output
 			below, above := low-g.ulp(low), high+g.ulp(high)
 			if low > 0 {
 				below = low - g.ulp(math.Nextafter(low, 0))
@@ -87,7 +87,7 @@ func TestIntervalIsTight(t *testing.T) {
 	}
 }
 
-// incomplete are changes of a right answer, its plan or its truth after which it must not pass.
+// incomplete are changes to a right answer, its plan or its truth after which it must not pass.
 var incomplete = map[string]func(p *Plan, a *Answer, truth *Truth){
 	"no launch":          func(_ *Plan, a *Answer, _ *Truth) { a.Launches = nil },
 	"one launch lost":    func(_ *Plan, a *Answer, _ *Truth) { a.Launches = a.Launches[:1] },

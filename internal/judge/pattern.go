@@ -87,8 +87,8 @@ func (f finding) where() string {
 	return f.besideTiles()
 }
 
-// mostly is the share of a region's elements that must be wrong for the region to be named: a wrong value may
-// be right by chance.
+// mostly is the share of a region's elements that must be wrong for the region to be named: a wrong kernel's
+// value may be right by chance.
 const mostly = 0.6
 
 // alongDims checks each dim on its own, the last first: wrong at one index of it, from an index on, or up to
@@ -127,7 +127,7 @@ func (f finding) dimName(d int) string {
 	return names[d]
 }
 
-// region names where along one dim the wrong elements lie; "" where they lie everywhere or in no order.
+// region names the place of the wrong elements along one dim; "" where they are everywhere or in no order.
 func (f finding) region(wrongAt []int64, each int64, name string) string {
 	first, last, hit, total := int64(-1), int64(-1), int64(0), int64(0)
 	for i, n := range wrongAt {
@@ -240,7 +240,7 @@ func (f finding) holds(fits func(i int) (ok, counts bool)) bool {
 	return all >= 3 && float64(good) >= nearly*float64(all)
 }
 
-// constant: the wrong values are all one number.
+// constant: the wrong values are all the same number.
 func (f finding) constant() string {
 	first := math.NaN()
 	for i, w := range f.wrong {

@@ -54,7 +54,7 @@ func TestReadsThePoison(t *testing.T) {
 	}
 }
 
-// Where all launches had one order no race chose between a right value and a wrong one.
+// Where all launches had one order, no race chose between a right value and a wrong one.
 func TestReadsThePoisonInOneOrder(t *testing.T) {
 	wanted := target(op.I32, []float64{1, 2, 3}, 0)
 	wanted.Bits, wanted.Independent = true, false

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// Constants are the numbers of one version that a stored verdict can be decided again with.
+// Constants are the numbers of one version from which a stored verdict can be decided again.
 type Constants struct {
 	Version                  string
 	Factor, Noise, Allowance float64 // of G4: see rmsLimit
@@ -61,7 +61,7 @@ var versions = []Constants{
 		Version: "7", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1, Fewer: []string{"G4", "G5"},
 	},
-	// the simulated values of "eager" changed too, so that its allowances are not to be compared
+	// the simulated values of "eager" changed too, so that its allowances cannot be compared
 	{
 		Version: "8", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 0, High: math.Inf(1),
@@ -89,7 +89,7 @@ var versions = []Constants{
 		Low: 1, High: 1, Fewer: []string{"G1"},
 		Contracts: []string{"fp32", "stored"},
 	},
-	// where fp32 has a result there is no allowance
+	// no allowance where fp32 represents the result
 	{
 		Version: "13", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 0, High: 1,

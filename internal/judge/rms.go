@@ -7,7 +7,7 @@ import (
 )
 
 // RMS is G4: the root mean square of the error of one block of an output against that of the simulated
-// contract. It keeps the block that came closest to its limit, or went furthest beyond.
+// contract. It keeps the block that came closest to its limit, or exceeded it most.
 type RMS struct {
 	Blocks int    // how many blocks had elements enough
 	Block  string // which block this is

@@ -17,10 +17,10 @@ type Truth struct {
 }
 
 // Target is the truth of one output, for all its elements in row-major order, or for those that Index names
-// (their row-major positions, rising) where the case is judged by sample. R is the fp64 truth from the exact
-// inputs, T the allowance for the error inside the kernel under the contract (T >= 0, without the final
-// rounding), TFP32 the same with every low-precision rounding point removed, Sim the fp64 mathematics rounded
-// at the declared points only, the last being DType.
+// (their row-major positions, in increasing order) where the case is judged by sample. R is the fp64 truth
+// from the exact inputs, T the allowance for the error inside the kernel under the contract (T >= 0, without
+// the final rounding), TFP32 the same with every low-precision rounding point removed, Sim the fp64
+// mathematics rounded at the declared points only, the last being DType.
 type Target struct {
 	Name  string
 	DType op.DType
@@ -45,7 +45,7 @@ type Target struct {
 	// and G5 apply. Where a few rounding errors decide (rows of one value, outliers) the simulated ones may
 	// happen to be small, and a right kernel would be rejected.
 	Independent bool
-	// Uniform: every element is one number by definition, as the only element of a sum is
+	// Uniform: every element is one number by definition, such as the only element of a sum
 	Uniform bool
 	// every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
 	Exact bool

@@ -108,7 +108,7 @@ func Row(verdicts []Verdict) op.Status {
 	return left
 }
 
-// number writes a value as a table shows it.
+// number formats a value for a table.
 func number(x float64) string {
 	if math.IsNaN(x) {
 		return "NaN"
@@ -116,7 +116,7 @@ func number(x float64) string {
 	return strings.Replace(strconv.FormatFloat(x, 'g', 9, 64), "+Inf", "inf", 1)
 }
 
-// numberOf writes a value of a dtype: an integer with all its digits.
+// numberOf formats a value of a dtype: an integer with all its digits.
 func numberOf(d op.DType, x float64) string {
 	if d == op.DTypeUnknown || d.IsFloat() || math.IsNaN(x) {
 		return number(x)
@@ -124,7 +124,7 @@ func numberOf(d op.DType, x float64) string {
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
-// place writes an element's name: y[3,17].
+// place formats an element's name: y[3,17].
 func place(output string, index []int64) string {
 	parts := make([]string, len(index))
 	for i, x := range index {

@@ -14,7 +14,7 @@ type Rejected struct {
 	Index  []int64
 	Got, R float64
 	T      float64
-	// whether the truth of all of its row that is judged is NaN, or 0
+	// whether the truth of all judged elements of its row is NaN, or 0
 	RowOfNaN, RowOfZeros bool
 	grid                 *grid
 }

@@ -45,8 +45,8 @@ type Dim struct {
 // Dims are the sizes of a case in the order of the spec.
 type Dims []Dim
 
-// Get returns the size called name; it panics for a name the spec does not have only through a programming
-// error: use Lookup for users' words.
+// Get returns the size called name; it panics for an unknown name, which is a programming error: use Lookup
+// for users' words.
 func (d Dims) Get(name string) int64 {
 	v, ok := d.Lookup(name)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 type Level uint8
 
 // The levels: a normal distribution on every shape and every distribution under every value of an attribute;
-// a dozen cases for a first look; everything.
+// a dozen cases for a first check; everything.
 const (
 	LevelDefault Level = iota
 	LevelQuick
@@ -51,8 +51,8 @@ type Options struct {
 	LeftOut []string
 	// sizes in addition to the level's shapes, at which every distribution of the level is met
 	Shapes []map[string]int64
-	// where saved tensors may come from, "own" or "driver", as far as some backward takes them from there;
-	// empty: from both
+	// permitted sources of saved tensors, "own" or "driver", where some backward takes them from there;
+	// empty: both
 	SavedFrom []string
 	// the seed of the inputs; one that is neither 0 nor DefaultSeed changes attributes that seed random
 	// numbers, unless they are given
@@ -65,7 +65,7 @@ type Plan struct {
 	Skipped []Skipped
 }
 
-// Skipped is a case that belongs to the level and that the device cannot hold.
+// Skipped is a case of the level that the device cannot hold.
 type Skipped struct {
 	Case   Case
 	Reason string
@@ -192,7 +192,7 @@ func (s *Spec) sites(o Options) ([]site, error) {
 	return mark(list), nil
 }
 
-// mark makes sure that some shape takes the distributions and some shape is quick.
+// mark ensures that some shape takes the distributions and some shape is quick.
 func mark(list []site) []site {
 	if !slices.ContainsFunc(list, func(x site) bool { return x.all }) {
 		list[0].all = true
@@ -338,7 +338,7 @@ func tallest(sites []site, first string) site {
 	return slices.MaxFunc(sites, func(a, b site) int { return cmp.Compare(a.dims[first], b.dims[first]) })
 }
 
-// spread puts every name on every shape, or on one shape after the other.
+// spread puts every name on every shape, or on one shape each in turn.
 func spread(sites []site, names []string, everywhere bool, draftOf func(site, string) draft) []draft {
 	var list []draft
 	for i, name := range names {

@@ -8,8 +8,8 @@ import (
 // DefaultSeed is the default seed of the inputs: results of two days then refer to the same bits.
 const DefaultSeed = 20240229
 
-// reseed changes the attributes of a shape that random numbers follow from: a file that holds those of the
-// default seed is wrong under another.
+// reseed changes the attributes of a shape that seed random numbers: a file with those of the default seed is
+// wrong under another.
 func (s *Spec) reseed(attributes map[string]string, seed uint64) {
 	if seed == 0 || seed == DefaultSeed {
 		return

@@ -187,8 +187,8 @@ func TestExpandIsDeterministicAndWhole(t *testing.T) {
 	}
 }
 
-// A dim that is named replaces that of every shape; repeats go, and shapes that break a condition only by
-// their own other dims.
+// A given dim replaces that of every shape; duplicates are removed, and so are shapes that break a condition
+// only by their other dims.
 func TestNamedDims(t *testing.T) {
 	s := loadScale(t)
 	plan, err := s.Expand(Options{
@@ -216,7 +216,7 @@ func TestNamedDims(t *testing.T) {
 	}
 }
 
-// With everything named the plan is that one case: how a stored run is repeated.
+// With everything given the plan is that single case: a stored run is repeated so.
 func TestEveryCaseCanBeNamed(t *testing.T) {
 	s := loadScale(t)
 	plan, _ := s.Expand(Options{Level: LevelFull})
@@ -262,7 +262,7 @@ func TestCaseKeyIsStable(t *testing.T) {
 	}
 }
 
-// A case that is read back has the key it had, and nothing else is read.
+// A case that is read back has its former key, and nothing else is read.
 func FuzzCaseKey(f *testing.F) {
 	s := loadScale(f)
 	plan, err := s.Expand(Options{Level: LevelFull})

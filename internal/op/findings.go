@@ -13,12 +13,12 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Finding is a fault of a library's kernel that has been looked into: internal/catalog/<op>/findings.toml. A
+// Finding is a fault of a library's kernel that has been investigated: internal/catalog/<op>/findings.toml. A
 // FAIL of a case that it covers, in an output that it names and of the kind that it describes, is KNOWN. An
 // empty list of dtypes, distributions, upstreams, layouts or devices means all.
 type Finding struct {
 	ID string `toml:"id"`
-	// of libraries: never kernels of ours or a user's own
+	// of libraries: never our own kernels or a user's
 	Implementations []string `toml:"implementations"`
 	Device          string   `toml:"device"` // "cpu" or "gpu"
 	// the vector instructions that torch's own CPU kernels must use, "AVX512"; "": any

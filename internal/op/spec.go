@@ -74,10 +74,10 @@ type TensorSpec struct {
 	Shape    any    `toml:"shape"`
 	DType    string `toml:"dtype"`
 	Optional bool   `toml:"optional"` // output: an implementation declares whether it gives it
-	// output: -inf where there is nothing to add up, whatever the inputs are
+	// output: -inf where there is nothing to add up, for any inputs
 	MayBeNegInf bool `toml:"may_be_neg_inf"`
-	// output: a choice of the kernel's, judged first and by a rule of its own; the truth of the other outputs
-	// is that under this choice
+	// output: a choice of the kernel, judged first and by its own rule; the truth of the other outputs is
+	// that under this choice
 	Given          bool `toml:"given"`
 	Differentiable bool `toml:"differentiable"` // input: has a gradient, and follows a case's layout
 	// input without a gradient, or tensor of [[backward.tensors]]: follows a case's layout
@@ -148,20 +148,20 @@ type PassCost struct {
 
 // OwnSpec lists the forms in which people write the operator in their own files.
 type OwnSpec struct {
-	// sizes that decide over the order in which tensors lie: where all are 1, every order is the same
+	// sizes that decide whether the order of tensors in memory matters: where all are 1, every order is the
+	// same
 	Flat []string `toml:"flat"`
 	// outputs that may overwrite an input, by name: y = "x"
 	InPlace map[string]string `toml:"in_place"`
 	// inputs that may share one buffer, in sequence or row by row
 	Packed []string `toml:"packed"`
-	// tensors, and sizes, that a function of one tensor does without, with those it is called for first:
-	// k = "q"
+	// tensors, and sizes, that a function of one tensor omits, with those it is called for first: k = "q"
 	Each map[string]string `toml:"each"`
 	// the inputs that the output is finally multiplied by and added to, row after row: a function may omit
 	// them
 	Factor string `toml:"factor"`
 	Addend string `toml:"addend"`
-	// tensors [batch, heads, seq, dim] that may lie token by token, where a parameter is the product
+	// tensors [batch, heads, seq, dim] that may be laid out token by token, where a parameter is the product
 	// TokenSize
 	Tokens    []string `toml:"tokens"`
 	TokenSize string   `toml:"token_size"`
@@ -182,8 +182,8 @@ type OwnSpec struct {
 	// what is reported for other files: none of their answers can be compared
 	Needs []string `toml:"needs"`
 	Lacks string   `toml:"lacks"`
-	// the attribute that seeds those numbers: a gradient of a function that takes it is judged by the choice
-	// that its own forward makes
+	// the attribute that seeds those numbers: a gradient of a function that takes it is judged by its own
+	// forward's choice
 	Seed string `toml:"seed"`
 	// Moves: values are only moved, so that an int may hold the bits of a float
 	Moves bool `toml:"moves"`
@@ -192,7 +192,7 @@ type OwnSpec struct {
 	Literals map[string]map[string]float64 `toml:"literals"`
 	// by attribute, words of comments that imply a value of it: layout_b = { nk = "b^t b.t" }
 	Comments map[string]map[string]string `toml:"comments"`
-	// by attribute, the size that it is half of where a file's lines halve that, and it has no parameter
+	// by attribute, the size that it is half of where a file's lines halve that size, and it has no parameter
 	Halved map[string]string `toml:"halved"`
 	// the switch of adjacent elements, which a file's lines take in pairs: x[..., ::2]
 	Pairs string `toml:"pairs"`
@@ -246,7 +246,7 @@ type TruthShapes struct {
 	ByRows  []map[string]int64 `toml:"by_rows"`
 }
 
-// BenchSpec is one point that is timed.
+// BenchSpec is one benchmark point.
 type BenchSpec struct {
 	Name       string           `toml:"name"`
 	Dims       map[string]int64 `toml:"dims"`
@@ -309,7 +309,7 @@ var Distributions = []string{
 	"halfway", "balanced",
 }
 
-// Layouts names every way the differentiable inputs may lie in memory.
+// Layouts names every memory layout of the differentiable inputs.
 var Layouts = []string{
 	"contiguous", "offset", "offset_one", "sliced", "transposed", "expanded", "padded",
 }

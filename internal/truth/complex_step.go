@@ -18,7 +18,7 @@ const StepTolerance = 1e-13
 // stepSize is h of the complex step: nothing is subtracted, so it may be as small as a number can be.
 const stepSize = 1e-100
 
-// Directions of the comparison: random ones, which every element takes part in, and single elements, the
+// Directions of the comparison: random ones, in which every element takes part, and single elements, the
 // first and the last among them.
 const (
 	randomDirections = 3
@@ -70,7 +70,7 @@ type Loss struct {
 	Of       func(z []complex128) complex128
 }
 
-// losses holds for each operator the forward, written once more, plainly and over complex numbers. It shares
+// losses holds the forward of each operator, implemented again in plain loops over complex numbers. It shares
 // no code with the closed forms.
 var losses = map[string]func(k *Request) ([]Loss, error){}
 

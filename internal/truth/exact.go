@@ -69,7 +69,7 @@ func PositionOf(at, shape []int64) int64 {
 	return position
 }
 
-// next makes the index that of the following row-major position.
+// next advances the index to the following row-major position.
 func next(at, shape []int64) {
 	for d := len(at) - 1; d >= 0; d-- {
 		if at[d]++; at[d] < shape[d] {

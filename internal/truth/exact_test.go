@@ -25,7 +25,7 @@ func (s stated) Compute(c op.Case, _ string, in []tensor.Tensor) ([]truth.Comput
 
 func (s stated) Prove(op.Case, []tensor.Tensor, uint64) (truth.Step, error) { return truth.Step{}, nil }
 
-// A reference of a user's own may be under the contract exact if its allowance comes out as 0: then bits are
+// A user's own reference may be under the contract exact if its allowance comes out as 0: then bits are
 // compared.
 func TestExactReference(t *testing.T) {
 	for _, o := range truth.All() {

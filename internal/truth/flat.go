@@ -33,7 +33,7 @@ func (k *Request) FlatTarget(name string, d op.DType, n int64) judge.Target {
 // flatRows returns the number of rows of a tensor of one dim.
 func flatRows(n int64) int64 { return (n + FlatRow - 1) / FlatRow }
 
-// FillFlat has work compute the rows of an output of one dim as FillRows does: first is the position of the
+// FillFlat calls work for the rows of an output of one dim as FillRows does: first is the position of the
 // row's first element.
 func FillFlat[S any](k *Request, t judge.Target, memory func() S, work func(own S, first int64, out Row)) {
 	n := t.Elements()

@@ -7,7 +7,7 @@ import (
 	"triad/internal/op"
 )
 
-// Operator is an operator with its truth: of the catalog, or, with a Reference, of a user's own.
+// Operator is an operator with its truth: one of the catalog or, with a Reference, a user's own.
 type Operator struct {
 	Spec      *op.Spec
 	Reference Reference    // nil: the truth is the catalog's

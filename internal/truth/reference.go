@@ -11,8 +11,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// A Reference computes the truth of an operator that is not of the catalog: a function of the user's own in
-// fp64, with allowances composed of the forms that it is made of.
+// A Reference computes the truth of an operator outside the catalog: a user's own function in fp64, with
+// allowances composed of those of its operations.
 type Reference interface {
 	// Compute returns every output of a case under one of ComposedContracts, in the order of the spec. The
 	// inputs are those of TruthOf.
@@ -115,7 +115,7 @@ func (k *Request) composed(t op.TensorType, c, strict Computed) judge.Target {
 }
 
 // Prove compares the truth of a backward case with a derivative of its forward that shares no code with it:
-// the complex step, or for an operator of a user's own differences of the forward.
+// the complex step, or differences of the forward for a user's own operator.
 func (o *Operator) Prove(c op.Case, in []tensor.Tensor, seed uint64) (Step, error) {
 	if o.Reference == nil {
 		return ComplexStep(o.Spec, c, in, seed)

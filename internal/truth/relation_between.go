@@ -10,7 +10,7 @@ import (
 
 // Agree states that the elements of the second call's output are, within the allowance, `by` times those of
 // the first that from names: both lie in the interval [RN(R-T), RN(R+T)] of the first call's R, with the
-// larger of both calls' T. at lists the elements of the second call's output that the relation is about; nil:
+// larger of both calls' T. at lists the elements of the second call's output that the relation covers; nil:
 // all of them.
 func (a *Related) Agree(output string, by float64, at []int64, from func(i int64) int64) judge.Statement {
 	t1, t2, y1, y2 := a.First.Target(output), a.Second.Target(output), a.First.Out(output),

@@ -18,7 +18,7 @@ const (
 	partsElements = 1 << 18
 )
 
-// part is some neighbouring rows of a case as a case of their own.
+// part is some neighbouring rows of a case, as a case.
 type part struct {
 	op.Case
 	origin []int64 // where its first row lies, along the dims that rows are counted in

@@ -32,7 +32,7 @@ func Shifted(name string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 // SamePlaces states that the outputs of both calls agree element by element.
 func SamePlaces(a *Related, output string) judge.Statement { return a.Agree(output, 1, nil, itself) }
 
-// Reversed turns the columns of some inputs round.
+// Reversed reverses the columns of some inputs.
 func Reversed(names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
 		var out []tensor.Tensor
@@ -44,7 +44,7 @@ func Reversed(names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) 
 	}
 }
 
-// ReversedPlaces states that the outputs of both calls agree, with the columns of one the other way round.
+// ReversedPlaces states that the outputs of both calls agree, with the columns of one reversed.
 func ReversedPlaces(a *Related, output string) judge.Statement {
 	shape := a.First.Target(output).Shape
 	if a.Failed() {

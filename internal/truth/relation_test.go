@@ -60,7 +60,7 @@ func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 	}
 }
 
-// Each relation rejects, for each of its outputs, an answer that is grossly wrong and one that is NaN.
+// Each relation rejects, for each of its outputs, a grossly wrong answer and one of NaN.
 func TestRelationsReject(t *testing.T) {
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {

@@ -25,7 +25,7 @@ func Rest(chosen []int64, n int64) []int64 {
 	return left
 }
 
-// Union joins two lists, rising.
+// Union joins two lists in increasing order.
 func Union(a, b []int64) []int64 {
 	all := slices.Concat(a, b)
 	slices.Sort(all)

@@ -9,7 +9,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Saved makes the tensors that a driver hands to a backward of an operator of the catalog; see the method.
+// Saved makes the tensors that a driver passes to a backward of an operator of the catalog; see the method.
 func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
 	return (&Operator{Spec: spec}).Saved(c, in)
 }

@@ -5,7 +5,7 @@ import (
 	"triad/internal/op"
 )
 
-// TargetAt makes an output of zeros for elements at rising row-major positions (nil: all of them).
+// TargetAt makes an output of zeros for elements at increasing row-major positions (nil: all of them).
 func (k *Request) TargetAt(name string, d op.DType, shape, index []int64) judge.Target {
 	t := k.described(name, d, shape)
 	t.Index = index

@@ -5,7 +5,7 @@ import "math"
 // tf32Dropped is the number of bits of fp32's fraction that tf32 drops: it keeps ten.
 const tf32Dropped = 23 - 10
 
-// TF32Lost is the most that TF32 takes from a number below fp32's normal range: the distance between two such
+// TF32Lost is the most that TF32 drops from a number below fp32's normal range: the distance between two such
 // numbers of tf32.
 const TF32Lost = 0x1p-136
 

@@ -19,9 +19,9 @@ type Function func(k *Request) ([]judge.Target, error)
 type Definition struct {
 	Forward, Backward Function
 	Permits           []string // the contracts the mathematics below knows
-	// ByRows are the dims, the first of its large outputs, along which rows do not depend on each other:
-	// their truth can be computed row by row (see TruthByRows). nil: it has none. From makes a case of later
-	// rows where that is more than other sizes.
+	// ByRows are the dims, the first of its large outputs, along which rows are independent: their truth can
+	// be computed row by row (see TruthByRows). nil: none. From makes a case of later rows where that is more
+	// than other sizes.
 	ByRows []string
 	From   func(c op.Case, row int64) op.Case
 	// Whole: every element is judged, however large the case, since a sample proves nothing about the others.
@@ -93,8 +93,7 @@ func of(asked Request, contract string) (judge.Truth, error) {
 	return judge.Truth{Contract: contract, Outputs: targets}, nil
 }
 
-// Exactly makes an output one whose every partial sum is exactly representable: nothing but R itself is
-// accepted.
+// Exactly marks an output as one whose every partial sum is exactly representable: only R itself is accepted.
 func Exactly(t judge.Target) judge.Target {
 	t.Exact = true
 	clear(t.T)

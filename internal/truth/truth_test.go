@@ -103,7 +103,7 @@ func TestContractsAgree(t *testing.T) {
 	}
 }
 
-// TestWrongInputsAreErrors: whatever input is missing or has another shape, there is an error and no panic.
+// TestWrongInputsAreErrors: a missing input, or one of another shape, is an error and no panic.
 func TestWrongInputsAreErrors(t *testing.T) {
 	for _, o := range truth.All() {
 		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})

@@ -29,7 +29,7 @@ var update = flag.Bool("update", false,
 // books is the file that holds every constant and allowance of the version it names.
 const books = "testdata/version.txt"
 
-// judging are the files whose constants decide.
+// judging are the files with deciding constants.
 var judging = []string{
 	"../judge/*.go", "../truth/*.go", "../truth/formula/*.go", "../truth/product/*.go",
 	"../truth/rownorm/*.go", "../catalog/*/*.go",
@@ -109,8 +109,8 @@ func TestVersionHasAHistory(t *testing.T) {
 	}
 }
 
-// TestVersionSeesAChange: a constant, an allowance that is a millionth larger in one element of ten, and one
-// that is gone are seen.
+// TestVersionSeesAChange: a changed constant, an allowance that is a millionth larger in one element of ten,
+// and a missing one are detected.
 func TestVersionSeesAChange(t *testing.T) {
 	truth := versionTruth(t)
 	var before, later figures

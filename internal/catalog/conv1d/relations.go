@@ -34,7 +34,8 @@ var _ = truth.Relate("conv1d",
 	},
 )
 
-// reachesTheEnd: the last place of the filter ends where the padded row does, so that it has a mirror image.
+// reachesTheEnd reports whether the last place of the filter ends where the padded row does, so that it has a
+// mirror image.
 func reachesTheEnd(c op.Case) bool {
 	left := c.Dims.Get("length") + 2*int64(c.Attrs.Number("padding")) - c.Dims.Get("taps")
 	return c.Dims.Get("batch") > 0 && left%int64(c.Attrs.Number("stride")) == 0

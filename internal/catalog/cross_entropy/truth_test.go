@@ -16,7 +16,7 @@ var (
 	none     = -100.0 // a target that is ignored
 )
 
-// The mean over nothing is 0 or NaN, as libraries have it, and nothing else.
+// The mean over nothing is 0 or NaN, as in libraries, and nothing else.
 func TestMeanOverNothing(t *testing.T) {
 	for reduction, orNaN := range map[string]bool{"mean": true, "sum": false} {
 		want := truthOf(t, op.Case{Pass: op.Forward, Distribution: "normal"},
@@ -58,7 +58,7 @@ func TestLossOfInfiniteLogits(t *testing.T) {
 	truthtest.AcceptsAt(t, "sum", want.Outputs[0], 0, map[float64]bool{inf: true, nan: true, 5: false})
 }
 
-// The gradient of a row with +inf follows lse as the forward had it: exp(x - inf) is 0.
+// The gradient of a row with +inf follows lse of the forward: exp(x - inf) is 0.
 func TestGradientOfInfiniteLogits(t *testing.T) {
 	want := truthOf(t, op.Case{Pass: op.Backward, Distribution: "non_finite", Saved: "own"},
 		map[string]int64{"rows": 1, "classes": 3}, "none",

@@ -119,7 +119,7 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{grad}, nil
 }
 
-// choice is the output on ones of a forward with its own random numbers: 0 where it drops an element.
+// choice is a forward's output on ones with its own random numbers: 0 where it drops an element.
 type choice []float64
 
 func (c choice) keep(first int64, n int, work func(i int)) {

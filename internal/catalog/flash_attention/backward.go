@@ -414,8 +414,8 @@ func (b *gradients) weights(h *oneHead, q *backRow) {
 	q.o.Sim = q.o.R
 }
 
-// delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| +
-// T_o + half of its dtype's smallest subnormal): an o that is exactly 0 is stored as it is.
+// delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| + T_o
+// + half of its dtype's smallest subnormal): an o that is exactly 0 is stored exactly.
 func (b *gradients) delta(h *oneHead, q *backRow) {
 	q.deltaR, q.simDelta, q.deltaError, q.deltaErrorFP32 = 0, 0, 0, 0
 	u, tiny, o := truth.Unit(b.d), truth.HalfSubnormal(b.d), q.o

@@ -33,8 +33,8 @@ var _ = truth.RegisterLosses("flash_attention", func(k *truth.Request) ([]truth.
 	}), nil
 })
 
-// plainAttention is attention as it is written down: the scores of one query, their softmax, the weighted sum
-// of the values.
+// plainAttention is attention by its definition: the scores of one query, their softmax, the weighted sum of
+// the values.
 type plainAttention struct {
 	heads, group, seqQ, seqKV, dim int
 	scale                          complex128

@@ -11,10 +11,10 @@ import (
 // The written composition of attention in a 16-bit dtype: q k^T, its scaled value, P and o are each stored in
 // the dtype, and in the backward dP, P*dP, dS and its scaled value too.
 
-// eagerWeights are the stored weights of one query and how far they may be from the exact ones.
+// eagerWeights are the stored weights of one query with their largest distances from the exact ones.
 type eagerWeights struct {
 	stored []float64
-	// relative: exp(2 max_j e_j) - 1 + 2u, with e_j = eps_j + 2u|s_j| + what storing loses below the normal
+	// relative: exp(2 max_j e_j) - 1 + 2u, with e_j = eps_j + 2u|s_j| + the loss of storing below the normal
 	// range
 	off     float64
 	shift   float64 // 2 max_j e_j
@@ -80,8 +80,8 @@ func (a *oneHead) eagerRow(m *queryRow, out truth.Row) {
 //	T_pdP = |dP|*error(P) + (P + error(P))*T_dP + u*|P*dP| + tiny
 //	T_dS  = T_pdP + |delta|*error(P) + (P + error(P))*T_delta, and twice + u*(|dS| + T_dS) + tiny
 //
-// T_delta is the sum of T_pdP and of fp32's errors, and how far sum P*dP is from the dO.o of the truth: an o
-// that is given has been rounded, and the composition does not look at it.
+// T_delta is the sum of T_pdP and of fp32's errors, plus the distance of sum P*dP from the dO.o of the truth:
+// a given o has been rounded, and the composition does not use it.
 func (b *gradients) eagerGradients(h *oneHead, q *backRow) {
 	a, w := b.attention, h.eagerWeights(q.scores)
 	low := func(x float64) float64 { return tensor.Round(a.d, x, false) }

@@ -34,7 +34,7 @@ func evaluate(c op.Case, in truthtest.InputsByName) [][]float64 {
 	return evaluateBackward(c, in)
 }
 
-// plainHeads is attention as it is written, head after head.
+// plainHeads is attention by its definition, head after head.
 type plainHeads struct {
 	q, k, v, do, o, lse []float64
 	seqQ, seqKV, n      int64

@@ -67,7 +67,7 @@ func seesAllKeys(c op.Case) bool { return seesKeys(c) && !causal(c) }
 
 func sharesKeys(c op.Case) bool { return seesKeys(c) && c.Dims.Get("heads_q") > c.Dims.Get("heads_kv") }
 
-// hidesKeys: there is a query, not the last, and a key to hide from it.
+// hidesKeys reports whether there is a query, not the last, and a key to hide from it.
 func hidesKeys(c op.Case) bool { return seesKeys(c) && causal(c) && truth.HasElements(2, "seq_q")(c) }
 
 // recomputesWeights reports whether the case is a backward chained to its own forward, whose weights P add up
@@ -208,7 +208,7 @@ func isConstant(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// reordered turns the order of keys and values round.
+// reordered reverses the order of keys and values.
 func reordered(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	dim, n := c.Dims.Get("head_dim"), c.Dims.Get("seq_kv")
 	from := func(i int64) int64 {

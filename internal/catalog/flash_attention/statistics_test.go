@@ -49,7 +49,7 @@ func TestStatisticsNeedPairs(t *testing.T) {
 }
 
 // TestStatisticsNeedPlainLogits measures the same for the distributions that G4 leaves out where logits are
-// products: of these some right kernels are rejected, of normal data none comes near.
+// products: some right kernels are rejected on these, and none comes near the limit on normal data.
 func TestStatisticsNeedPlainLogits(t *testing.T) {
 	seeds := statisticsSeeds(t)
 	for _, distribution := range []string{"normal", "scaled", "late_max", "row_offsets"} {

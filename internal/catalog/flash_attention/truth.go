@@ -417,7 +417,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	}
 	f := logSumExp{r: lse}
 	own := judge.U32 * (math.Abs(m.max) + h.gK + 8 + 2*math.Abs(math.Log(m.l)))
-	// the logarithm of a sum is off by no more than its exponents are
+	// the error of a sum's logarithm is at most that of its exponents
 	f.t, f.tFP32, f.sim = math.Min(m.spread+m.revived, shift)+own, math.Min(m.spreadFP32, shift)+own,
 		tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)
 	return f

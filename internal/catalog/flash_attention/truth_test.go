@@ -201,7 +201,7 @@ func TestAcceptsAndRejects(t *testing.T) {
 	}
 }
 
-// plantedBugs are changes of a right kernel, with the truths of both passes and the values that it gets.
+// plantedBugs are changes of a right kernel, with the truths of both passes and its inputs.
 type plantedBugs struct {
 	what                string
 	kernel              kernel32
@@ -449,7 +449,7 @@ func TestGradient(t *testing.T) {
 
 // TestWeightsBelowFP16: a weight that is divided by l before it is stored may vanish where one that is
 // divided afterwards does not. Two keys with v = 0 make l 2; 148 others have weights just above what fp16
-// keeps, half of them just below, and are all there is of o. Both are accepted.
+// keeps, half of them just below, and o consists of these alone. Both are accepted.
 func TestWeightsBelowFP16(t *testing.T) {
 	s := sizes{1, 1, 1, 1, 150, 1}
 	k, v := make([]float64, s.seqKV), make([]float64, s.seqKV)

@@ -26,7 +26,7 @@ var _ = truth.RegisterLosses("fp8_gemm", func(k *truth.Request) ([]truth.Loss, e
 		return nil, err
 	}
 	m, n, inner := len(g), len(gt), len(bt)
-	// c = a b^T with the weight of c[i,j] from upstream; the operand that varies lies flat.
+	// c = a b^T with the weight of c[i,j] from upstream; the varying operand is flat.
 	loss := func(a, b func(row, k int) complex128, upstream func(i, j int) float64) complex128 {
 		total := complex128(0)
 		for i := range m {

@@ -34,7 +34,7 @@ func TestNonFiniteRowsAreCompared(t *testing.T) {
 	sampled(t, c, "fp32").NonFiniteIsCompared(t)
 }
 
-// TestAddedIsNotReadWithoutItsFactor: with beta = 0 a NaN in c shows nowhere, and with another it does.
+// TestAddedIsNotReadWithoutItsFactor: with beta = 0 a NaN in c has no effect, and with another beta it has.
 func TestAddedIsNotReadWithoutItsFactor(t *testing.T) {
 	for _, beta := range []float64{0, 0.5} {
 		c := op.Case{

@@ -35,7 +35,7 @@ func TestNonFiniteRowsOfGroups(t *testing.T) {
 	}
 }
 
-// TestOffsetsThatCutNothing: offsets that do not rise from 0 to the last row have no truth.
+// TestOffsetsThatCutNothing: offsets that do not increase from 0 to the last row have no truth.
 func TestOffsetsThatCutNothing(t *testing.T) {
 	o, err := truth.Get("grouped_gemm")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 var suites = []truthtest.Suite{{
 	Op: "int8_gemm", Pass: op.Forward, Kernel: emulated,
-	// the scales one after the other, their product first, and the factor of all three first
+	// the scales in sequence, their product first, and the factor of all three first
 	Right: []truthtest.Arithmetic{{Form: 0}, {Form: 1}, {Form: 2}},
 	Mutants: []truthtest.Mutant{
 		{Number: 1, Name: "int16 accumulator"},

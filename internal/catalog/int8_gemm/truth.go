@@ -58,7 +58,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{c}, nil
 }
 
-// quantiser turns a sum into a number of c.
+// quantiser computes a number of c from a sum.
 type quantiser struct {
 	a, b, c, zero float64
 	exact         bool // the scales are powers of two, so that fp32 multiplies and divides exactly
@@ -77,7 +77,7 @@ func quantiserOf(attributes op.Attrs) quantiser {
 	return q
 }
 
-// exactSum is the largest sum that fp32 is sure to hold.
+// exactSum is the largest sum that fp32 surely holds exactly.
 const exactSum = 1 << 24
 
 // element returns the result of a sum, with the allowance

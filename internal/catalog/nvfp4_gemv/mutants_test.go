@@ -11,7 +11,7 @@ import (
 
 var suites = []truthtest.Suite{{
 	Op: "nvfp4_gemv", Pass: op.Forward, Kernel: emulated,
-	// scales with every product, once for a group, and alpha in the scales of x; orders of sums
+	// scales applied to every product, or once to a group, or alpha in the scales of x; orders of sums
 	Right: []truthtest.Arithmetic{
 		{Form: 0},
 		{Form: 1},

@@ -65,7 +65,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{y}, nil
 }
 
-// exactSum bounds the sums that fp32 holds where numbers are whole and scales are at least 1/4.
+// exactSum bounds the sums that fp32 holds exactly where numbers are integers and scales are at least 1/4.
 const exactSum = 1 << 20
 
 // products adds up a row's products with x, and their magnitudes.

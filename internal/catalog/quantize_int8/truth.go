@@ -55,7 +55,7 @@ type asked struct {
 	q, scale, zero     judge.Target
 }
 
-// extent is the smallest range of a group that 0 belongs to.
+// extent is the smallest range of a group that contains 0.
 type extent struct{ low, high float64 }
 
 // rangesOf returns the ranges of rows, nil for all, or that of the whole tensor.
@@ -163,7 +163,7 @@ func judged(t judge.Target, data []byte, otherwise []float64) []float64 {
 	return out
 }
 
-// code makes numbers of a group int8.
+// code quantises numbers of a group to int8.
 type code struct{ scale, zero, slack float64 }
 
 // of returns clamp(RN(x/scale) + zero), with the allowance

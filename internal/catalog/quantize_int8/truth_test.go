@@ -35,7 +35,7 @@ func TestCodesWithoutTheZeroPoint(t *testing.T) {
 	}
 }
 
-// The zero point of a tensor without an element is any.
+// The zero point of a tensor without an element may be any.
 func TestZeroPointOfNothing(t *testing.T) {
 	o, err := truth.Get("quantize_int8")
 	if err != nil {

@@ -34,7 +34,7 @@ func byBytes(x uint32) uint32 {
 	return h
 }
 
-// byShifts has a shift and a product by 0x193 for the product by 2^24 + 0x193.
+// byShifts replaces the product by 2^24 + 0x193 by a shift and a product by 0x193.
 func byShifts(x uint32) uint32 {
 	h := offset
 	for shift := 0; shift < 32; shift += 8 {

@@ -11,9 +11,9 @@ import (
 // tile is the number of elements that a block turns, pack the number in 16 bytes in fp32.
 const tile, pack = 256, 4
 
-// suites have the bugs of a reversal in tiles and in place: tiles that change places and are not turned,
-// packs likewise, tiles that are turned where they lie, and a reversal in place that stops one element before
-// the middle. One that goes on past the middle undoes itself: that is a copy, which the family plants.
+// suites holds the bugs of a reversal in tiles and in place: tiles that change places and are not turned,
+// packs likewise, tiles that are turned in place, and a reversal in place that stops one element before the
+// middle. One that continues past the middle undoes itself: that is a copy, which the family plants.
 var suites = movementtest.Suites("reverse", append(wrong(op.Forward), wrong(op.Backward)...)...)
 
 func wrong(pass op.Pass) []movementtest.Wrong {

@@ -21,7 +21,7 @@ func difference(_ op.Case, at, in []int64) int64 {
 	return 255 - in[0]
 }
 
-// complement has no subtraction: of eight bits 255 - v is the complement.
+// complement avoids the subtraction: 255 - v is the complement of eight bits.
 func complement(_ op.Case, at, in []int64) int64 {
 	if at[1] == alpha {
 		return in[0]

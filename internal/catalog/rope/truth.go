@@ -39,7 +39,7 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	return rotated(k, []string{"grad_q_out", "grad_k_out"}, []string{"grad_q", "grad_k"}, -1)
 }
 
-// rotated rotates each of the inputs; sign -1 turns the angle round.
+// rotated rotates each of the inputs; sign -1 reverses the angle.
 func rotated(k *truth.Request, inputs, outputs []string, sign float64) ([]judge.Target, error) {
 	cos, err := k.Rank("cos", 2)
 	sin, errSin := k.Tensor("sin")

@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// A softmax that underflows to the smallest negative number is within its interval, and no softmax.
+// A softmax that underflows to the smallest negative number is within its interval, but is no softmax.
 func TestNegativeIsRejected(t *testing.T) {
 	x := truthtest.Literal("x", op.FP32, []float64{0, -200, 3, -150, 0, 0}, 2, 3)
 	c := op.Case{Op: "softmax", Pass: op.Forward, DType: "fp32", Dims: op.Dims{

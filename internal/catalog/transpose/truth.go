@@ -11,7 +11,7 @@ var _ = movement.Register("transpose", movement.Operator{
 	Input: "x", Output: "y", From: exchanged, Back: exchanged, ByRows: []string{"cols"}, Again: turned,
 })
 
-// exchanged has row and column change places.
+// exchanged swaps row and column.
 func exchanged(_ op.Case, to, from []int64) { from[0], from[1] = to[1], to[0] }
 
 // turned returns the case of the output.

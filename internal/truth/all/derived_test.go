@@ -60,7 +60,7 @@ func inRoom(operator, file string) string {
 
 var family = regexp.MustCompile(`"triad/internal/truth/(\w+)"`)
 
-// dear is the family whose truths take as long as those of all others together: the fast tier has none of it.
+// dear is the family whose truths take as long as those of all others together: the fast tier leaves it out.
 const dear = "experts"
 
 // familyOf returns the family that the truth of an operator is made with, "plain" for none, "" for the dear

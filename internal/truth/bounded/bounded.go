@@ -127,7 +127,7 @@ func (r *Rules) Each(n int64, of func(i int) Number) truth.Row {
 	return out
 }
 
-// Store has the kernel keep a row in the dtype, where the contract allows that.
+// Store rounds a row to the dtype, where the contract allows a kernel to store it so.
 func (r *Rules) Store(v truth.Row) truth.Row {
 	if !r.low {
 		return v
@@ -162,7 +162,7 @@ func (r *Rules) Add(sum truth.Row, n int64, by Number, v truth.Row) {
 	}
 }
 
-// Matrix is an input of rows and columns, with the magnitudes that products are aligned by.
+// Matrix is an input with rows and columns, with the magnitudes that products are aligned by.
 type Matrix struct {
 	values, sizes []float64
 	cols          int64
@@ -258,7 +258,7 @@ func (r *Rules) withSubnormals(v truth.Row, n int64) truth.Row {
 	return v
 }
 
-// Fill puts a row into the judged one, whose simulation is rounded to its dtype.
+// Fill copies a row into the judged one, with the simulation rounded to its dtype.
 func Fill(out, v truth.Row, d op.DType) {
 	copy(out.R, v.R)
 	copy(out.T, v.T)

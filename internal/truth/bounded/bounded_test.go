@@ -37,7 +37,7 @@ func TestFunctionsOfNumbersThatAreOff(t *testing.T) {
 	}
 }
 
-// TestProductsOfNumbersThatAreOff: a product moves by no more than is allowed, and 0 times anything is 0.
+// TestProductsOfNumbersThatAreOff: a product moves by no more than its allowance, and 0 times anything is 0.
 func TestProductsOfNumbersThatAreOff(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {

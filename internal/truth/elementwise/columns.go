@@ -7,8 +7,8 @@ import (
 	"triad/internal/truth"
 )
 
-// A task takes stripe columns, and adds up rowBlock rows before their sum joins the total, so that the error
-// of a long column stays small.
+// stripe is the number of columns of a task, which adds up rowBlock rows before their sum joins the total, so
+// that the error of a long column stays small.
 const stripe, rowBlock = 64, 128
 
 // columns returns an output that is the sum of its formula over the rows of the first input.

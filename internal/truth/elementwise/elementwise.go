@@ -35,18 +35,18 @@ type Output struct {
 	Columns bool
 }
 
-// Formula is a value with the ways in which right kernels compute it.
+// Formula is a value with its forms in right kernels.
 type Formula struct {
 	// Forms are formulas of the pass's inputs with the same value. R and the simulated contract follow from
 	// the first, T from the worst.
 	Forms []*formula.Node
 	// Allowance is T under fp32 where docs/judge.md has a row for it, for the values of the pass's inputs in
-	// the order of the spec and R. It then takes the place of the worst form's, which may be looser.
+	// the order of the spec and R. It then replaces that of the worst form, which may be looser.
 	Allowance func(in []float64, r float64) float64
 }
 
-// Either chooses between the formulas of an output: the first where an attribute has the value, else the
-// second.
+// Either selects one of two formulas of an output: the first where an attribute has the value, the second
+// otherwise.
 func Either(attribute, value string) func(chosen, other Formula) func(op.Attrs) Formula {
 	return func(chosen, other Formula) func(op.Attrs) Formula {
 		return func(attributes op.Attrs) Formula {
@@ -58,7 +58,7 @@ func Either(attribute, value string) func(chosen, other Formula) func(op.Attrs) 
 	}
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
 // Register registers an operator's truth, the proof of its gradients and its relations: var _ =

@@ -28,8 +28,8 @@ func members(t *testing.T) []*truth.Operator {
 	return all
 }
 
-// A sample of a tensor of one dim is rows of 4096 neighbours, the last of them shorter, and has the bits of
-// the whole.
+// A sample of a tensor of one dim consists of rows of 4096 neighbours, the last of them shorter, and has the
+// bits of the whole.
 func TestSampleOfOneDim(t *testing.T) {
 	for _, o := range members(t) {
 		if len(o.Spec.Dims) != 1 {

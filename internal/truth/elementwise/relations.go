@@ -84,7 +84,7 @@ func Linear(inputs ...string) Property {
 	}
 }
 
-// Commutes: two inputs may be swapped, and every bit stays.
+// Commutes: two inputs may be swapped without changing a bit.
 func Commutes(a, b string) Property {
 	swapped := func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		x, y := first.Get(a), first.Get(b)

@@ -1,8 +1,8 @@
 // Package experts is the family of layers in which each token goes through the experts that a router chooses
 // for it. Their tensors are x [tokens, dim], router [experts, dim], gate and up [experts, dim, hidden] and
 // down [experts, hidden, dim], the outputs y [tokens, dim], choice and weight [tokens, top], the attributes
-// top and normalise. The choice is judged by that everything after it fits it (judge.Choice): it is right
-// where no score that was passed over is surely above one that was chosen. Truth, the gradients with their
+// top and normalise. The choice is judged by rule (judge.Choice), and everything after it under the kernel's
+// choice: it is right where no rejected score is surely above a chosen one. Truth, the gradients with their
 // proof and relations follow.
 package experts
 
@@ -187,7 +187,7 @@ func (l *layer) enter(x truth.Row, e int64) states {
 	return s
 }
 
-// forward: the choice is judged first, y and the weights under the kernel's.
+// forward computes the truth: the choice is judged first, y and the weights under the kernel's.
 func forward(k *truth.Request) ([]judge.Target, error) {
 	l, err := layerOf(k)
 	if err != nil {
@@ -261,7 +261,7 @@ func copyOf(t judge.Target) judge.Target {
 	return t
 }
 
-// settled: nothing is allowed where R is no number.
+// settled sets the allowance to 0 where R is no number.
 func settled(t judge.Target) judge.Target {
 	for i, r := range t.R {
 		if !truth.IsFinite(r) {

@@ -7,8 +7,8 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// bits is the precision of the second computation of every formula, which shares nothing with the first but
-// the formula.
+// bits is the precision of the second computation of every formula, which shares only the formula with the
+// first.
 const bits = 320
 
 func bigOf(x float64) *big.Float { return new(big.Float).SetPrec(bits).SetFloat64(x) }

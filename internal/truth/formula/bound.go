@@ -15,7 +15,7 @@ import (
 // (docs/judge.md).
 const (
 	expUnits = 4.0
-	// for each unit of the argument's magnitude: e^x is taken as 2^(x*log2(e)), whose argument is rounded
+	// for each unit of the argument's magnitude: e^x is computed as 2^(x*log2(e)), whose argument is rounded
 	// twice
 	expSlope  = 2.0
 	erfUnits  = 4.0
@@ -40,9 +40,8 @@ type Rules struct {
 	EveryStep bool // every node is stored, inputs and the result excepted; of constants a bound alone knows
 }
 
-// Bounds computes formulas of the same inputs that mean the same value: the first is the formula, the others
-// are forms of it that a right kernel may use. A Bounds has working memory of its own: one belongs to one
-// core.
+// Bounds computes formulas of the same inputs with the same value: the first is the formula, the others are
+// forms of it that a right kernel may use. A Bounds has its own working memory: each belongs to one core.
 type Bounds struct {
 	steps []step
 	forms []int // places of the results

@@ -47,8 +47,8 @@ func Complex(n *Node, in func(name string) complex128) complex128 {
 	return done[n]
 }
 
-// erfSeries is up to where the series of erf is summed: its terms are all of one sign, and there are about
-// 2*6^2 of them.
+// erfSeries is the argument up to which the series of erf is summed: its terms all have one sign, and there
+// are about 2*6^2 of them.
 const erfSeries = 6.0
 
 // complexErf returns erf by 2/sqrt(pi) e^(-z^2) sum 2^n z^(2n+1)/(2n+1)!! (DLMF 7.6.2). Beyond erfSeries,

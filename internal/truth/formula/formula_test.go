@@ -256,7 +256,7 @@ func TestComplexStep(t *testing.T) {
 	}
 }
 
-// A comparison decides where its sides lie on the two sides of each other, at both, and where one is NaN.
+// A comparison decides where its operands differ either way, where they are equal, and where one is NaN.
 func TestChoice(t *testing.T) {
 	nan := math.NaN()
 	for _, k := range []struct{ x, above, atMost float64 }{{-1, 7, 5}, {0, 7, 5}, {1, 5, 7}, {nan, 7, 7}} {
@@ -320,7 +320,7 @@ func interval(want *big.Float, bound float64, d op.DType) (low, high float64) {
 	return tensor.Round(d, a, false), tensor.Round(d, b, false)
 }
 
-// The value holds its digits where formulas of a difference lose them: the gradient of GELU's approximation,
+// The value keeps its digits where formulas of a difference lose them: the gradient of GELU's approximation,
 // far out.
 func TestValueWithoutCancellation(t *testing.T) {
 	z := c(2 * math.Sqrt(2/math.Pi)).Times(x.Plus(c(0.044715).Times(x).Times(x).Times(x)))

@@ -18,7 +18,7 @@ type Counter struct {
 	Member, Another func(c op.Case) int64
 }
 
-// counters are the registered ones, by name.
+// counters are the registered counters, by name.
 var counters = map[string]Counter{}
 
 // RegisterCount registers an operator's truth and its relations: var _ = RegisterCount("count_equal",

@@ -32,7 +32,7 @@ type Operator struct {
 	Again bool
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
 // Register registers an operator's truth and its relations: var _ = Register("rgb_invert", Operator{...}).

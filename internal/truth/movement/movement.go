@@ -1,7 +1,7 @@
-// Package movement is the family of operators that move elements and change none: every element of the output
-// is a copy of one of the input, and every element of the input goes to one place. An operator states the
-// map and its inverse; the truth (exact: bits are compared), the gradient, its proof and relations follow.
-// Package movementtest derives mutants and right variants.
+// Package movement is the family of operators that move elements without changing them: every element of the
+// output is a copy of one of the input, and every element of the input goes to one place. An operator states
+// the map and its inverse; the truth (exact: bits are compared), the gradient, its proof and relations
+// follow. Package movementtest derives mutants and right variants.
 package movement
 
 import (
@@ -16,7 +16,7 @@ import (
 // Contract is the only one: moved elements keep their bits.
 const Contract = "exact"
 
-// Map writes into from where an element comes from, given the index that it gets.
+// Map writes into from the source index of an element, given its destination index.
 type Map func(c op.Case, to, from []int64)
 
 // Operator describes an operator of this family.
@@ -39,7 +39,7 @@ type Operator struct {
 // Sums is the contract of an operator whose backward adds up copies. Its forward is judged to the bit too.
 const Sums = "fp32"
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
 // Register registers an operator's truth, the proof of its gradient and its relations: var _ =

@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// members calls visit with every operator of the family on one case of each pass, of several sizes.
+// members calls visit for every operator of the family on one case of each pass, of several sizes.
 func members(t *testing.T, visit func(o movement.Operator, spec *op.Spec, c op.Case)) {
 	t.Helper()
 	found := 0
@@ -80,7 +80,7 @@ func TestMapsAreInverse(t *testing.T) {
 	})
 }
 
-// The truth has the bits of the input, wherever they lie, and allows nothing else; a sample and a truth by
+// The truth has the bits of the input, whatever its layout, and allows nothing else; a sample and a truth by
 // rows have those of the whole.
 func TestTruthIsTheInput(t *testing.T) {
 	members(t, func(o movement.Operator, spec *op.Spec, c op.Case) {

@@ -52,7 +52,7 @@ func nonEmpty(c op.Case) bool {
 // changedAt returns the element that changes: one in the last third.
 func changedAt(elements int64) int64 { return elements - 1 - elements/3 }
 
-// changed has one element of an input become 3, or 4 where it is 3.
+// changed sets one element of an input to 3, or to 4 where it is 3.
 func changed(name string) func(op.Case, truth.Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		t := first.Get(name)

@@ -12,8 +12,8 @@ import (
 	"triad/internal/truth"
 )
 
-// fp32Sums is the arithmetic of products and sums in fp32, with an epilogue before the one rounding; under
-// tf32 fp32 operands lose their low bits first.
+// fp32Sums is the arithmetic of products and sums in fp32, with an epilogue before the single rounding; under
+// tf32, fp32 operands lose their low bits first.
 type fp32Sums struct {
 	Epilogue
 	a, b  operand
@@ -24,7 +24,7 @@ type fp32Sums struct {
 	alignment
 }
 
-// exactSum is the largest sum, in units of its terms, that fp32 holds exactly whatever the order.
+// exactSum is the largest sum, in units of its terms, that fp32 holds exactly in any order.
 const exactSum = 1 << 24
 
 func fp32SumsOf(k *truth.Request, e Epilogue, a, b operand) (*fp32Sums, error) {
@@ -67,7 +67,7 @@ func (s *fp32Sums) seesMore() bool { return s.tf32 }
 
 func (s *fp32Sums) lowered() bool { return s.tf32 }
 
-// see fills in the values as the contract's products take them.
+// see fills in the values that the contract's products use.
 func (s *fp32Sums) see(_ operand, f factors) {
 	if s.tf32 {
 		for i, v := range f.values {
@@ -164,7 +164,7 @@ func (s *fp32Sums) subnormal() float64 {
 	return float64(s.a.k+1) * truth.Subnormal * math.Max(1, math.Abs(s.Alpha))
 }
 
-// exact: every partial sum is a multiple of the smaller of two units and below 2^24 of them.
+// exact reports whether every partial sum is a multiple of the smaller of two units and below 2^24 of them.
 func (s *fp32Sums) exact(a, b factors, r, n int64) bool {
 	_, size := truth.Dots(a.values, b.values)
 	most, unit := math.Abs(s.Alpha)*size, unitOf([]float64{s.Alpha})*s.a.unit*s.b.unit

@@ -92,7 +92,7 @@ func (s *stack) unfit() (rows, cols []int64) {
 	return rows, cols
 }
 
-// freivalds joins the sums of the products: of each the rows that are left, and of all the same columns.
+// freivalds joins the sums of the products: the remaining rows of each, and the same columns of all.
 func (s *stack) freivalds(chosen part) *judge.Freivalds {
 	all := &judge.Freivalds{
 		Cols: truth.Rest(chosen.cols, s.cols), Seed: chosen.seed,
@@ -182,7 +182,7 @@ func groupedLoss(a, b elements, offsets, weight []float64) complex128 {
 	return total
 }
 
-// reversedGroups turns the rows round and with them the groups: their matrices and where they begin.
+// reversedGroups reverses the rows and with them the groups: their matrices and their starts.
 func (o Operator) reversedGroups(p Product) func(op.Case, truth.Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		var replaced []tensor.Tensor

@@ -133,7 +133,7 @@ func (l *Logits) NewRow() *Row { return &Row{Z: make([]Number, l.Classes)} }
 //
 //	ln(1 + sum p*(exp(e) - 1)) + u32*(|m| + g(V) + 8 + 2*|ln l|)      m the maximum, l = sum exp(z - m)
 //
-// A row of only -inf, with +inf or with NaN has none: NaN.
+// For a row of only -inf, with +inf or with NaN it is NaN.
 func (l *Logits) Fill(r *Row, i int) {
 	top, topSim := math.Inf(-1), math.Inf(-1)
 	for j := range r.Z {

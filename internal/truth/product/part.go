@@ -73,7 +73,7 @@ func partOf(sample *truth.Sample, rows, cols int64, unfit func() (rows, cols []i
 	return p
 }
 
-// list makes the index of a part that is not everything.
+// list makes the index of a part that is not the whole.
 func (p *part) list(rows, cols int64) {
 	p.index = make([]int64, 0, p.n)
 	sampled := 0
@@ -114,7 +114,7 @@ func (p part) ofMatrix(matrix, rows int64) (first, end int) {
 // columns that are left. It reports whether every sum is exact.
 func (m *multiplication) fill(c judge.Target, p part) bool {
 	rows, cols, k := m.a.rows, m.b.rows, m.a.k
-	// of each column against the whole rows, and of each row that is left
+	// of each column against the whole rows, and of each remaining row
 	exact := make([]bool, m.b.all()+m.a.all())
 	a := m.rows(m.a, p.rows)
 	parallel.EachWith(m.b.all(), m.newRow, func(b factors, n int64) {

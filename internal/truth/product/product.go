@@ -60,7 +60,7 @@ type Epilogue struct {
 	Added       string  // an input of the output's shape, or without elements; with Beta = 0 it is not read
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
 // Register registers an operator's truth and relations, and the proof of the gradients where its backward

@@ -50,13 +50,13 @@ func (f Numbers) orSizes(x []float64) []float64 {
 	return x
 }
 
-// Rows is an output whose elements are sums of products of two operands that are no product of
-// matrices, such as a convolution.
+// Rows is an output whose elements are sums of products of two operands but no matrix product, such as a
+// convolution.
 type Rows struct {
 	A, B  Numbers
 	Terms int64
 	// Add adds the products of a row of the output to out, which begins at 0, from the values of A and B or
-	// from numbers in their places.
+	// from numbers in their place.
 	Add    func(out, a, b []float64, row int64)
 	Addend func(row int64) float64 // one more term of every element of the row; nil: none
 }

@@ -29,7 +29,7 @@ type Operator struct {
 	Commutes bool     // its two inputs may be swapped
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
 // Register registers an operator's truth, the proof of its gradients and its relations: var _ =

@@ -82,7 +82,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestLargeSumsHavePower: of a million independent terms the allowance leaves a sum that is worth something.
+// TestLargeSumsHavePower: the allowance of a sum of a million independent terms is small enough to tell right
+// from wrong.
 func TestLargeSumsHavePower(t *testing.T) {
 	c, in := caseOf(t, op.Forward, op.FP32, 1<<20, "normal")
 	y := truthtest.TruthFor(t, c, "fp32", in).Outputs[0]

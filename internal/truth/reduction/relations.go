@@ -44,7 +44,7 @@ func (o Operator) relations() []truth.Relation {
 	})
 }
 
-// reversed turns all inputs round, and the segments with them.
+// reversed reverses all inputs, and the segments with them.
 func (o Operator) reversed(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	var names []string
 	for _, t := range first {

@@ -45,7 +45,7 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestWrongOffsets: offsets that do not rise from 0 to the end are an error.
+// TestWrongOffsets: offsets that do not increase from 0 to the end are an error.
 func TestWrongOffsets(t *testing.T) {
 	for _, offsets := range [][]float64{{1, 2, 3}, {0, 2, 2}, {0, 4, 3}, {0, -1, 3}} {
 		c, in := segmentsOf(t, []float64{1, 2, 4}, offsets)

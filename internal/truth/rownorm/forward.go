@@ -105,7 +105,7 @@ type forwardPass struct {
 	exact, sim []moments // of the judged rows; sim is of s as the simulated contract stores it
 }
 
-// statistics computes the moments of every judged row, and the outputs that they are.
+// statistics computes the moments of every judged row, and the outputs made of them.
 func (f *forwardPass) statistics(k *truth.Request, rows int64, chosen []int64) []judge.Target {
 	var targets []judge.Target
 	for _, name := range f.o.Statistics() {

@@ -22,12 +22,12 @@ type moments struct {
 // by the squared error of the mean. Welford's recurrence multiplies differences from a running mean that was
 // rounded: its errors, of a roundoff of the mean each, add up like a random walk, to sum_k d_k*(e_{k-1} +
 // e_k) with e_k = sum_j j*delta_j/k, whose standard deviation is sqrt(2/3)*n*sigma*u32*|mean|; 8 of these
-// never happen by chance. rho is all that relative to variance + eps:
+// never occur by chance. rho is all that relative to variance + eps:
 //
 //	rho = (2*g(n)*u32*v + 8*u32*mean|x|*sqrt(v) + 2*(u32*g(n)*mean|x|)^2) / (v+eps)
 //
 // The last term stays where the variance is 0: two passes over a constant row leave the squared error of the
-// mean as its variance. Without a mean the first term is all there is.
+// mean as its variance. Without a mean there is only the first term.
 func (o Operator) momentsOf(x, scratch []float64, eps, g float64) moments {
 	n := float64(len(x))
 	s := moments{g: g}

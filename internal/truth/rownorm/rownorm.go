@@ -1,7 +1,7 @@
 // Package rownorm is the family of operators that normalise each row of a matrix by a statistic of the row
-// and then scale it by column: layer normalisation and its relatives. An operator states which statistic,
-// which affine part, and whether a residual is added first; truth, allowance, simulated contract, gradients
-// with their proof, and relations follow. Package rownormtest derives mutants and right variants.
+// and then scale it by column: layer normalisation and its relatives. An operator states the statistic, the
+// affine part, and whether a residual is added first; truth, allowance, simulated contract, gradients with
+// their proof, and relations follow. Package rownormtest derives mutants and right variants.
 //
 //	s[r,c] = x[r,c], plus residual[r,c] under the attribute add
 //	xhat   = (s - mean_r) * rstd_r    rstd_r = 1 / sqrt(mean_c (s - mean_r)^2 + eps)
@@ -27,7 +27,7 @@ type Operator struct {
 	Permits  []string // the contracts: fp32, stored (see storage)
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
 // Register registers an operator's truth, the proof of its gradients and its relations: var _ =

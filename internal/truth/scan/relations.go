@@ -39,7 +39,7 @@ func (o Operator) firstHalf(c op.Case, first truth.Inputs) (op.Case, []tensor.Te
 	return truth.WithDims(c, map[string]int64{"n": n}), half
 }
 
-// secondHalfNegated has the other sign in the second half of every input.
+// secondHalfNegated negates the second half of every input.
 func (o Operator) secondHalfNegated(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	n := c.Dims.Get("n")
 	var negated []tensor.Tensor
@@ -68,7 +68,7 @@ func sameFirstHalf(a *truth.Related, output string) judge.Statement {
 	return a.Agree(output, 1, at, func(i int64) int64 { return i })
 }
 
-// doubled has twice every element of the inputs that are linear.
+// doubled doubles every element of the linear inputs.
 func (o Operator) doubled(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	if isFractional(c) {
 		return truth.ScaledBy(2, o.Linear...)(c, first)

@@ -28,7 +28,7 @@ type Operator struct {
 	Whole func(in []int64) int64
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
 // Register registers an operator's truth and its relations: var _ = Register("prefix_sum", Operator{...}).

@@ -30,7 +30,7 @@ type Operator struct {
 	Permits []string
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
 // Register registers an operator's truth and its relations: var _ = Register("top_k", Operator{...}).
@@ -47,7 +47,7 @@ func Get(name string) (Operator, bool) {
 	return o, ok
 }
 
-// Better orders scores, the better before the worse: NaN first, then falling; 0 and -0 are equal.
+// Better orders scores, the better first: NaN, then decreasing; 0 and -0 are equal.
 func Better(a, b float64) int {
 	switch aNaN, bNaN := math.IsNaN(a), math.IsNaN(b); {
 	case aNaN && bNaN:

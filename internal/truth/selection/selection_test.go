@@ -30,7 +30,7 @@ func members(t *testing.T) map[string]selection.Operator {
 	return all
 }
 
-// NaN comes first, equal elements in the order of columns, 0 and -0 are equal; a score turns the order round.
+// NaN comes first, equal elements in the order of columns, 0 and -0 are equal; a score reverses the order.
 func TestBest(t *testing.T) {
 	minus, nan := math.Copysign(0, -1), math.NaN()
 	row := []float64{0, 2, nan, minus, math.Inf(-1), nan, 2, math.Inf(1)}
@@ -127,7 +127,7 @@ func TestSample(t *testing.T) {
 			}
 		}
 		bytes := places[o.Places]
-		// the last place of the last row names the one before again
+		// the last place of the last row repeats the one before
 		copy(bytes[len(bytes)-4:], bytes[len(bytes)-8:])
 		under = part.Under(func(output string) []byte { return places[output] })
 		for i, x := range under.Outputs {

@@ -94,8 +94,8 @@ func (d *derived) simulated(c op.Case, in []tensor.Tensor) [][]float64 {
 	return values
 }
 
-// truthOf computes the truth of a call that may not be a right one: a mistake may lead out of a tensor, where
-// no kernel has an answer.
+// truthOf computes the truth of a call that may be wrong: a mistake may lead out of a tensor, where no kernel
+// has an answer.
 func (d *derived) truthOf(c op.Case, in []tensor.Tensor) (given judge.Truth, err error) {
 	panicked := panics.Call(func() { given, err = truth.Of(c, d.Truth.Contract, in, nil) })
 	return given, cmp.Or(panicked, err)
@@ -195,8 +195,8 @@ func halfAway(t judge.Target, r, right float64) float64 {
 // sumBlocks is the number of partial sums of a sum in 16 bits.
 const sumBlocks = 16
 
-// sum16 replaces y by a sum whose partial sums are rounded to 16 bits. An element that changes once or twice
-// is no sum over the size.
+// sum16 replaces y by a sum whose partial sums are rounded to 16 bits. An element that changes only once or
+// twice is no sum over the size.
 func (d *derived) sum16(q asked.Question, i int, y []float64) {
 	sum, before, steps := make([]float64, len(y)), make([]float64, len(y)), make([]int64, len(y))
 	parts := d.parts(q.Value)

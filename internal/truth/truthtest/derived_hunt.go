@@ -118,7 +118,7 @@ func aboutOf(q asked.Question) string {
 // readTrials is the number of cases that are tried to see whether an input is read.
 const readTrials = 8
 
-// look finds out which inputs are read, and which outputs are rounded.
+// look determines which inputs are read, and which outputs are rounded.
 func (h *derivedHunt) look(d *derived) {
 	for _, o := range d.Truth.Outputs {
 		h.matters[o.Name] = h.matters[o.Name] || slices.ContainsFunc(o.R, func(r float64) bool {

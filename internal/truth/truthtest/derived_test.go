@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// A survivor that is not listed is a complaint, and one that is killed too: the list only falls.
+// A survivor that is not listed is a complaint, and so is a listed one that is killed: the list only shrinks.
 func TestSurvivorsOnlyFall(t *testing.T) {
 	list, err := SurvivorsIn("# why\n\nforward | x is wrong | no case: none\n" +
 		"forward | y is wrong | no case: none\n" +
@@ -54,7 +54,7 @@ func TestSurvivorsOnlyFall(t *testing.T) {
 	}
 }
 
-// A line without a reason, or with one of no kind, is an error, and so is a line twice.
+// A line without a reason, with an unknown kind of reason, or twice in the list is an error.
 func TestSurvivorsHaveReasons(t *testing.T) {
 	for _, text := range []string{
 		"forward | x is wrong", "forward | x is wrong | because", "forward | x is wrong | permitted: ",

@@ -11,7 +11,7 @@ import (
 // F32 rounds an emulated intermediate to fp32.
 func F32(x float64) float64 { return float64(float32(x)) }
 
-// The orders of sum32.
+// The orders of Sum32.
 const (
 	InSequence = iota
 	InLanes    // 32 partial sums, then a tree, as a warp does
@@ -110,7 +110,7 @@ func LeaveTail(y []float64, rows, cols int) {
 	}
 }
 
-// Vector and warp are how many columns an emulated kernel takes at once.
+// Vector and warp are the numbers of columns that an emulated kernel takes at once.
 const (
 	Vector = 16
 	Warp   = 32

@@ -21,8 +21,7 @@ type Evaluation struct {
 	DType    string           // of the shape that costs are measured on: a 16-bit or an 8-bit one
 	Dims     map[string]int64 // that shape, of medium size
 	Small    map[string]int64 // the shape that the results are compared with the truth on
-	// Evaluate computes every output of a pass by plain loops over its rows, on all cores: the formula and
-	// nothing else.
+	// Evaluate computes every output of a pass by plain loops over its rows, on all cores: only the formula.
 	Evaluate func(c op.Case, in InputsByName) [][]float64
 }
 

@@ -26,7 +26,7 @@ import (
 type Mutant struct {
 	Number int // in the list of its operator and pass
 	Name   string
-	// why nothing can tell it from the right kernel there; "" or nil: it must be killed
+	// why nothing can distinguish it from the right kernel there; "" or nil: it must be killed
 	Equivalent func(g Group) string
 }
 

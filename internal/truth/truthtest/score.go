@@ -214,7 +214,7 @@ func (f *fate) verdict(t *testing.T, total *Score) string {
 	return strings.Join(names, "; ")
 }
 
-// judgeRight judges every right variant on every case: none may be accused.
+// judgeRight judges every right variant on every case: none may be rejected.
 func judgeRight(t *testing.T, s Suite, cases []*Prepared, total *Score) {
 	t.Helper()
 	for _, p := range cases {

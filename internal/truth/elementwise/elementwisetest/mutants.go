@@ -271,7 +271,7 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 }
 
 // elements computes an output element by element; next takes each from the inputs of the following one. An
-// input of fewer elements is there again and again.
+// input of fewer elements is repeated.
 func (f *family) elements(k *planted.Prepared, p *truthtest.Prepared, next bool) []float64 {
 	n := len(p.Truth.Outputs[0].R) // no sum over rows comes first
 	y := make([]float64, n)
@@ -293,7 +293,7 @@ func (f *family) elements(k *planted.Prepared, p *truthtest.Prepared, next bool)
 	return y
 }
 
-// shapeOf sees a shape as rows of its last dim.
+// shapeOf returns a shape as rows of its last dim.
 func shapeOf(shape []int64) (rows, cols int) {
 	t := tensor.Tensor{Shape: shape}
 	cols = int(shape[len(shape)-1])

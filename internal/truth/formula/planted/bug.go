@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// Bug is a formula with one thing wrong.
+// Bug is a formula with one mistake.
 type Bug struct {
 	Name    string
 	Formula *formula.Node
@@ -65,7 +65,7 @@ func Bugs(n *formula.Node) []Bug {
 	}})
 }
 
-// change is a node that takes another's place.
+// change is a node that replaces another.
 type change struct {
 	name string
 	by   *formula.Node

@@ -11,8 +11,8 @@ import (
 	"triad/internal/truth/formula/planted"
 )
 
-// The bugs of a formula are the ones its parts suggest, none twice and none the formula itself, and each
-// changes a result.
+// The bugs of a formula follow from its parts; none occurs twice, none equals the formula, and each changes a
+// result.
 func TestBugs(t *testing.T) {
 	x := formula.In("x")
 	gelu := formula.C(0.5).Times(x).Times(formula.C(1).Plus(x.Times(formula.C(math.Sqrt(0.5))).Erf()))

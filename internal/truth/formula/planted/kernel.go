@@ -19,10 +19,10 @@ type Kernel struct {
 	Low   op.DType // the dtype of Stored nodes
 }
 
-// Kernels are the right ones.
+// Kernels are the right kernels.
 var Kernels = []Kernel{{}, {Fused: true}, {Noisy: true}, {Fused: true, Noisy: true}}
 
-// Prepared computes one formula for one element after the other.
+// Prepared computes one formula, element by element.
 type Prepared struct {
 	kernel Kernel
 	nodes  []*formula.Node

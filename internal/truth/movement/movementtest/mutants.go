@@ -123,7 +123,7 @@ func (f *family) equivalent(name string) func(g truthtest.Group) string {
 	}
 }
 
-// kernel emulates the pass: every element is read, and stored elsewhere.
+// kernel emulates the pass: it reads every element and stores it elsewhere.
 func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	in, out := p.In[f.input], p.Truth.Outputs[0]
 	x, y := p.V[f.input], make([]float64, len(out.R))

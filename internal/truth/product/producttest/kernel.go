@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// operand is one operand of an emulated product: its rows, those of each matrix of the batch after the other.
+// operand is one operand of an emulated product: its rows, matrix after matrix of the batch.
 type operand struct {
 	rows     [][]float64
 	batch, k int
@@ -271,8 +271,8 @@ func (e *emulation) parts(x, y []float64, inLast bool) float64 {
 }
 
 // tensorCoreSum adds 16 products and the accumulator at once, as a tensor core does: each term is cut at the
-// last bit that a fp32 number of the largest one's exponent has, and the sum to fp32. A product has the sum
-// of the exponents that its factors store, of which a subnormal's is that of the smallest normal number.
+// last bit of an fp32 number with the largest one's exponent, and the sum to fp32. The exponent of a product
+// is the sum of those that its factors store; a subnormal's is that of the smallest normal number.
 func tensorCoreSum(d op.DType, x, y []float64) float64 {
 	format, _ := tensor.FormatOf(d)
 	stored := func(v float64) int { return max(math.Ilogb(v), format.EMin) }

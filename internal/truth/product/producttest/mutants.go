@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// A tile of an emulated kernel, and how many parts a split sum has.
+// The size of a tile of an emulated kernel, and the number of parts of a split sum.
 const (
 	tile   = 16
 	splits = 4

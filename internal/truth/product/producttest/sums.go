@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Sampled is a case that a sample leaves something of, with its truth whole and by sample.
+// Sampled is a case that is larger than its sample, with its truth whole and by sample.
 type Sampled struct {
 	Whole, Part judge.Truth
 }

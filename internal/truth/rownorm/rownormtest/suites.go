@@ -101,8 +101,9 @@ func wideOrWithoutResidual(g truthtest.Group) string {
 	return withoutResidual(g)
 }
 
-// forwardMutants: a reduction brings a wrong and a padded count, a lost tail and a low accumulator, an eps
-// its four mistakes, a store its lost tail; the rest is of the statistic and of the affine part.
+// forwardMutants returns the mutants of the forward: a reduction has a wrong and a padded count, a lost tail
+// and a low accumulator, an eps its four mistakes, a store its lost tail; the others are of the statistic and
+// of the affine part.
 func (f family) forwardMutants() []truthtest.Mutant {
 	var l list
 	l.add(nil, countLess, epsOutside, epsMissing, epsMaximum, epsTenth, lowSum, weightPlusOne, padded,

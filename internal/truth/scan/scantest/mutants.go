@@ -155,7 +155,7 @@ func begins(bug string, carries, x []float64, first int, last bool, add func(a, 
 	return carry
 }
 
-// store writes the outputs of a tile whose inclusive sums are given.
+// store writes the outputs of a tile from its inclusive sums.
 func (f family) store(a truthtest.Arithmetic, p *truthtest.Prepared, y, sums, x []float64, first int,
 	begin float64, add func(a, b float64) float64,
 ) {

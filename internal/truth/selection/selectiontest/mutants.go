@@ -14,7 +14,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// How a right kernel orders equal elements: the form of an arithmetic.
+// The order of equal elements in a right kernel: the form of an arithmetic.
 const (
 	firstOfEqual = iota
 	lastOfEqual
@@ -38,7 +38,7 @@ const (
 	otherRow     = "row off by one"
 )
 
-// The bugs of how it is written.
+// The bugs of the stores.
 const (
 	lastPlace    = "last place not written"
 	neighbour    = "values of the place before"
@@ -53,7 +53,7 @@ const (
 	paddedByInf  = " of padding by -inf before -inf"
 )
 
-// Suites score the forward of an operator.
+// Suites returns the suites of the forward of an operator.
 func Suites(name string) []truthtest.Suite {
 	o, ok := selection.Get(name)
 	if !ok {
