@@ -52,8 +52,8 @@ func load(t *testing.T) (*op.Spec, Cases) {
 	return spec, Cases{Spec: spec, Pass: op.Forward, DType: "bf16", List: plan.Cases}
 }
 
-// Every mistake that the spec permits is asked about, and no other: the sizes of bias follow from times, and
-// bias is always contiguous.
+// TestQuestionsFollowFromTheSpec: every mistake that the spec permits is asked about, and no other: the sizes
+// of bias follow from times, and bias is always contiguous.
 func TestQuestionsFollowFromTheSpec(t *testing.T) {
 	_, cases := load(t)
 	questions, err := cases.Questions()
@@ -92,7 +92,7 @@ func TestQuestionsFollowFromTheSpec(t *testing.T) {
 	}
 }
 
-// A case shows a mistake where its sizes, attributes and inputs differ under it.
+// TestShows: a case shows a mistake where its sizes, attributes and inputs differ under it.
 func TestShows(t *testing.T) {
 	spec, cases := load(t)
 	case0 := func(rows, cols string, factor string) op.Case {
@@ -190,7 +190,7 @@ func same(a, b []float64) bool {
 	})
 }
 
-// A 16-bit index wraps at 65,536, along its size alone.
+// TestWrap: a 16-bit index wraps at 65,536, along its size alone.
 func TestWrap(t *testing.T) {
 	rows := int64(65538)
 	v := make([]float64, 2*rows)

@@ -38,7 +38,8 @@ func TestUnknownOperatorNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// Each level stays within its limits, holds no case twice, and covers what it must.
+// TestLevelsStayWithinTheirLimits: each level stays within its limits, holds no case twice, and covers what
+// it must.
 func TestLevelsStayWithinTheirLimits(t *testing.T) {
 	limits := map[op.Level]int{op.LevelQuick: 12, op.LevelDefault: 60, op.LevelFull: 400}
 	least := map[op.Level]int{op.LevelQuick: 3, op.LevelDefault: 8, op.LevelFull: 8}

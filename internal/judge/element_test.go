@@ -82,8 +82,8 @@ func TestElement(t *testing.T) {
 	}
 }
 
-// In an output that passes, the element of least headroom is named first, though another one is fewer ulps
-// away from being rejected; in one that fails, the worst rejected element.
+// TestTheTightestElementIsNamed: in an output that passes, the element of least headroom is named first,
+// though another one is fewer ulps away from being rejected; in one that fails, the worst rejected element.
 func TestTheTightestElementIsNamed(t *testing.T) {
 	truth := target(op.FP32, []float64{100, 100, 100}, 0)
 	truth.T = []float64{0x1p-16, 1, 0x1p-10}

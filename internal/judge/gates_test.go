@@ -81,7 +81,7 @@ func plainNumbers(share float64) Target {
 	return t
 }
 
-// No zero value of a result is a pass.
+// TestZeroValuesNeverPass: no zero value of a result is a pass.
 func TestZeroValuesNeverPass(t *testing.T) {
 	var status op.Status
 	if status.Weight() != op.Bad || status.String() == op.StatusPass.String() ||
@@ -106,7 +106,7 @@ func TestZeroValuesNeverPass(t *testing.T) {
 	}
 }
 
-// An output of integers is judged to the digit, and a sentence names all digits.
+// TestIntegersToTheDigit: an output of integers is judged to the digit, and a sentence names all digits.
 func TestIntegersToTheDigit(t *testing.T) {
 	large := target(op.I32, []float64{math.MaxInt32, math.MinInt32, 5}, 0)
 	large.Bits = true
@@ -130,7 +130,7 @@ func TestIntegersToTheDigit(t *testing.T) {
 	}
 }
 
-// Many elements whose bits are compared are all checked, whatever lies between.
+// TestBitsOfManyElements: many elements whose bits are compared are all checked, whatever lies between.
 func TestBitsOfManyElements(t *testing.T) {
 	r := make([]float64, 3*chunk+17)
 	for i := range r {

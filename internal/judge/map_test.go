@@ -36,7 +36,8 @@ func mapped(t *testing.T, wrong map[[2]int]float64, sample []int64) *Map {
 	return m
 }
 
-// Wrong elements are in the cells of their rows and columns, and every compared element in one.
+// TestMapPlacesErrors: wrong elements are in the cells of their rows and columns, and every compared element
+// in one.
 func TestMapPlacesErrors(t *testing.T) {
 	m := mapped(t, map[[2]int]float64{{0, 0}: 1.1, {99, 69}: math.NaN(), {50, 35}: 1.005}, nil)
 	if m.Rows != 100 || m.Cols != 70 || m.Down != 24 || m.Across != 32 {
@@ -65,7 +66,7 @@ func TestMapPlacesErrors(t *testing.T) {
 	}
 }
 
-// For a sample the cells hold the number of their compared elements.
+// TestMapOfASample: for a sample the cells hold the number of their compared elements.
 func TestMapOfASample(t *testing.T) {
 	m := mapped(t, map[[2]int]float64{{99, 69}: 7}, []int64{0, 1, 6999})
 	if m.Compared[0] != 2 || m.Compared[1] != 0 || m.Wrong[len(m.Wrong)-1] != 1 {

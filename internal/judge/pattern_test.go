@@ -154,7 +154,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// A factor that cannot be told from 1 is not reported.
+// TestPatternOfNoFactor: a factor that cannot be told from 1 is not reported.
 func TestPatternOfNoFactor(t *testing.T) {
 	target := patternTarget(6, 64)
 	y := make([]float64, len(target.R))
@@ -166,7 +166,7 @@ func TestPatternOfNoFactor(t *testing.T) {
 	}
 }
 
-// Inconsistent inputs have no pattern, and cause no panic.
+// TestPatternOfNothing: inconsistent inputs have no pattern, and cause no panic.
 func TestPatternOfNothing(t *testing.T) {
 	target := patternTarget(3, 3)
 	for _, data := range [][]byte{nil, make([]byte, 3), make([]byte, 37)} {

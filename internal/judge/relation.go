@@ -26,7 +26,7 @@ type Claim struct {
 	Bits           bool
 }
 
-// holds is written so that a NaN anywhere rejects.
+// holds reports whether the comparison holds; a NaN anywhere rejects.
 func (c Claim) holds() bool {
 	return c.Low <= c.Got && c.Got <= c.High &&
 		(!c.Bits || math.Float64bits(c.Got) == math.Float64bits(c.Low))

@@ -94,7 +94,7 @@ func (p pieces) ofRow(row int) (first, end int) {
 	return row * p.perRow, min((row+1)*p.perRow, p.count())
 }
 
-// at returns where run i begins and ends.
+// at returns the start and the end of run i.
 func (p pieces) at(i int) (first, end int) {
 	row := i / p.perRow * p.row
 	first = row + i%p.perRow*p.each

@@ -184,7 +184,7 @@ differentiable`, "rank 7"},
 	{`name = "one"`, `name = ""`, "want a name"},
 }
 
-// Each change of one thing is rejected, in words that name it.
+// TestBadSpecsAreRefused: each change of one thing is rejected, in words that name it.
 func TestBadSpecsAreRefused(t *testing.T) {
 	loadScale(t)
 	for _, c := range badSpecs {
@@ -205,7 +205,7 @@ func TestSpecIsTooLarge(t *testing.T) {
 	}
 }
 
-// Any text ends in a spec or a sentence that begins with the file.
+// FuzzLoad: any text ends in a spec or a sentence that begins with the file.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(scale))
 	files, _ := filepath.Glob("../catalog/*/*.toml")

@@ -36,7 +36,7 @@ func TestCreateMakesWhatOpenReads(t *testing.T) {
 	}
 }
 
-// A folder that cannot be judged is rejected with the fix.
+// TestOpenRefuses: a folder that cannot be judged is rejected with the fix.
 func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct{ file, old, new, says string }{
 		{

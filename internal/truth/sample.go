@@ -66,7 +66,7 @@ func (s *Sample) Choose(n int64) []int64 {
 	return rows
 }
 
-// Within is Choose for seq rows in each of some heads, from at most most of the heads: the last, and others
+// Within is Choose for heads of seq rows each, with the number of heads limited by most: the last, and others
 // by the seed.
 func (s *Sample) Within(heads, seq, most int64) []int64 {
 	first := int64(s.Seed % uint64(heads))

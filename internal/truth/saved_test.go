@@ -8,8 +8,8 @@ import (
 	"triad/internal/truth"
 )
 
-// Where saved tensors cannot be computed from the changed inputs there is no further call: with those of the
-// former inputs, a right backward would be rejected.
+// TestSavedFollow: where saved tensors cannot be computed from the changed inputs there is no further call:
+// with those of the former inputs, a right backward would be rejected.
 func TestSavedFollow(t *testing.T) {
 	changed := []tensor.Tensor{tensor.New("x", op.FP32, []int64{2})}
 	r := truth.Relation{

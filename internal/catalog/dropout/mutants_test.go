@@ -139,7 +139,7 @@ func kept(bug string, attributes op.Attrs, i, n int) bool {
 	return word >= threshold
 }
 
-// random is a second implementation of Philox-4x32, with a number of rounds.
+// random implements Philox-4x32 again, with a number of rounds.
 func random(counter, seed uint64, rounds int) [4]uint32 {
 	c := [4]uint32{uint32(counter), uint32(counter >> 32)}
 	a, b := uint32(seed), uint32(seed>>32)

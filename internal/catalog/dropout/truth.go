@@ -30,7 +30,7 @@ func ruleOf(attributes op.Attrs) rule {
 	}
 }
 
-// words returns those of the four elements from 4*block on.
+// words returns the random words of the four elements from 4*block on.
 func (r rule) words(block int64) [4]uint32 {
 	counter := r.offset + uint64(block)
 	return workload.Philox4x32([4]uint32{uint32(counter), uint32(counter >> 32)},

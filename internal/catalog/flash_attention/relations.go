@@ -158,7 +158,7 @@ func betweenValues(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// runningBounds are, for v[heads, keys, dim], the smallest and the largest value up to and with each key.
+// runningBounds returns, for v[heads, keys, dim], the smallest and the largest value up to and with each key.
 func runningBounds(v []float64, keys, dim int64) (low, high []float64) {
 	low, high = make([]float64, len(v)), make([]float64, len(v))
 	head := int(keys * dim)

@@ -77,8 +77,8 @@ func leaky(t *testing.T, contract string, c op.Case, given truth.Inputs) truth.I
 	})})
 }
 
-// A leak of a masked key by one ulp passes every gate on both the judged call and the second, and is FAIL
-// under G6.
+// TestALeakOfAMaskedKeyIsSeen: a leak of a masked key by one ulp passes every gate on both the judged call
+// and the second, and is FAIL under G6.
 func TestALeakOfAMaskedKeyIsSeen(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {
@@ -127,8 +127,9 @@ func TestALeakOfAMaskedKeyIsSeen(t *testing.T) {
 	}
 }
 
-// The second call of the leak test of gradients has a truth under every contract, even with saved tensors
-// from the driver: those of the former keys would make exp(score - lse) overflow there.
+// TestTheLeakTestOfGradientsHasASecondTruth: the second call of the leak test of gradients has a truth under
+// every contract, even with saved tensors from the driver: those of the former keys would make exp(score -
+// lse) overflow there.
 func TestTheLeakTestOfGradientsHasASecondTruth(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {

@@ -147,8 +147,8 @@ func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map
 	return found
 }
 
-// One query over many keys has enough pairs, but its gradients share one delta: G4 does not apply to them. It
-// rejected torch/eager there.
+// TestFewQueriesAreNoStatisticOfGradients: one query over many keys has enough pairs, but its gradients share
+// one delta: G4 does not apply to them. It rejected torch/eager there.
 func TestFewQueriesAreNoStatisticOfGradients(t *testing.T) {
 	for _, c := range []struct {
 		a         attention

@@ -44,8 +44,8 @@ var storing = map[op.Pass]map[string]string{
 	op.Backward: {"true": "gradient rounded before grad_h", "false": "cast before weight"},
 }
 
-// Kernels that store what the contract stored permits pass under it, on every kind of data and in every order
-// of sums, and not under fp32. TRIAD_MUTATION_SEEDS takes fresh seeds.
+// TestStored: kernels that store what the contract stored permits pass under it, on every kind of data and in
+// every order of sums, and not under fp32. TRIAD_MUTATION_SEEDS takes fresh seeds.
 func TestStored(t *testing.T) {
 	for _, seed := range truthtest.Seeds(t) {
 		for _, s := range rownormtest.Suites("rmsnorm") {
@@ -100,8 +100,8 @@ func judgedStored(t *testing.T, s truthtest.Suite, p *truthtest.Prepared, bug st
 	return len(kernels)
 }
 
-// A bug that stored does not permit is wrong under it too, without a residual. Partial sums of grad_weight in
-// bf16 are off by no more than the terms of bf16 that it permits.
+// TestMutantsUnderStored: a bug that stored does not permit is wrong under it too, without a residual.
+// Partial sums of grad_weight in bf16 are off by no more than the terms of bf16 that it permits.
 func TestMutantsUnderStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {
@@ -142,8 +142,8 @@ func TestMutantsUnderStored(t *testing.T) {
 	}
 }
 
-// Under stored, without a residual, the allowances of y and the gradients follow from roundings of the
-// normalised row, of weight*dy, and of the terms of the gradient of weight.
+// TestAllowancesOfStored: under stored, without a residual, the allowances of y and the gradients follow from
+// roundings of the normalised row, of weight*dy, and of the terms of the gradient of weight.
 func TestAllowancesOfStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {
@@ -170,8 +170,8 @@ func TestAllowancesOfStored(t *testing.T) {
 	}
 }
 
-// Under stored a doubled upstream gradient gives doubled gradients in fp16, though not the same bits where a
-// stored value is subnormal: rounding does not scale there.
+// TestDoubledGradientsUnderStored: under stored a doubled upstream gradient gives doubled gradients in fp16,
+// though not the same bits where a stored value is subnormal: rounding does not scale there.
 func TestDoubledGradientsUnderStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {
@@ -231,7 +231,8 @@ func permitted(p *truthtest.Prepared) map[string][]float64 {
 	return map[string][]float64{"y": y, "grad_x": dx, "grad_weight": dweight}
 }
 
-// The allowances are the rows of docs/judge.md, except for underflow: of y, of rstd, and of h.
+// TestAllowances: the allowances are the rows of docs/judge.md, except for underflow: of y, of rstd, and of
+// h.
 func TestAllowances(t *testing.T) {
 	const cols = 200
 	for _, p := range planned(t, rownormtest.Suites("rmsnorm")[0], "true", 3) {

@@ -35,7 +35,7 @@ func members(t *testing.T, visit func(o integer.Operator, c op.Case, in []tensor
 	}
 }
 
-// All forms equal the truth, which is within the range of the output and exact to the bit.
+// TestFormsAgree: all forms equal the truth, which is within the range of the output and exact to the bit.
 func TestFormsAgree(t *testing.T) {
 	members(t, func(o integer.Operator, c op.Case, in []tensor.Tensor) {
 		y := truthtest.TruthFor(t, c, integer.Contract, in).Outputs[0]

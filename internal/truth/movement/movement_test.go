@@ -42,7 +42,7 @@ func members(t *testing.T, visit func(o movement.Operator, spec *op.Spec, c op.C
 	}
 }
 
-// Every element of the input goes to one place, and Back locates it.
+// TestMapsAreInverse: every element of the input goes to one place, and Back locates it.
 func TestMapsAreInverse(t *testing.T) {
 	members(t, func(o movement.Operator, spec *op.Spec, c op.Case) {
 		inputs, _ := spec.Inputs(c)
@@ -80,8 +80,8 @@ func TestMapsAreInverse(t *testing.T) {
 	})
 }
 
-// The truth has the bits of the input, whatever its layout, and allows nothing else; a sample and a truth by
-// rows have those of the whole.
+// TestTruthIsTheInput: the truth has the bits of the input, whatever its layout, and allows nothing else; a
+// sample and a truth by rows have those of the whole.
 func TestTruthIsTheInput(t *testing.T) {
 	members(t, func(o movement.Operator, spec *op.Spec, c op.Case) {
 		in := truthtest.CaseInputs(t, spec, c, 1)

@@ -113,8 +113,8 @@ func (l *Logits) At(i, j int) Number {
 	return n
 }
 
-// aligned returns what tensor cores cut from other products in alignment with that of two factors, one of
-// them subnormal.
+// aligned returns the loss of other products in tensor cores that align them by the product of two factors,
+// one of them subnormal.
 func (l *Logits) aligned(a, b float64) float64 {
 	return alignedTerms * judge.U32 * max(math.Abs(a), l.smallest) * max(math.Abs(b), l.smallest)
 }

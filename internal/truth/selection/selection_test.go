@@ -30,7 +30,8 @@ func members(t *testing.T) map[string]selection.Operator {
 	return all
 }
 
-// NaN comes first, equal elements in the order of columns, 0 and -0 are equal; a score reverses the order.
+// TestBest: NaN comes first, equal elements in the order of columns, 0 and -0 are equal; a score reverses the
+// order.
 func TestBest(t *testing.T) {
 	minus, nan := math.Copysign(0, -1), math.NaN()
 	row := []float64{0, 2, nan, minus, math.Inf(-1), nan, 2, math.Inf(1)}
@@ -61,8 +62,8 @@ func oneRow(t *testing.T, name string, o selection.Operator, k string, row []flo
 	return truthtest.TruthFor(t, c, "exact", []tensor.Tensor{x})
 }
 
-// The elements are those at the places that a kernel chose, to the sign of a zero; without places either zero
-// is accepted.
+// TestValuesUnderTheChoice: the elements are those at the places that a kernel chose, to the sign of a zero;
+// without places either zero is accepted.
 func TestValuesUnderTheChoice(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	for name, o := range members(t) {
@@ -89,7 +90,7 @@ func TestValuesUnderTheChoice(t *testing.T) {
 	}
 }
 
-// A sample of rows has the bits of the whole, and judges the choices in them.
+// TestSample: a sample of rows has the bits of the whole, and judges the choices in them.
 func TestSample(t *testing.T) {
 	for name, o := range members(t) {
 		spec, err := truth.Get(name)

@@ -69,7 +69,7 @@ func groupsOf(bug string, p *truthtest.Prepared, one product.Product, left, righ
 	return groups
 }
 
-// startsOf returns where groups begin, and the end.
+// startsOf returns the starts of the groups, and the end.
 func startsOf(bug string, values []float64) []int {
 	offsets := make([]int, len(values))
 	for i, v := range values {
