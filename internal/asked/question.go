@@ -186,7 +186,7 @@ func partner(outputs []op.TensorType, i int) int {
 	return i
 }
 
-// ofAttributes returns the questions whether the cases distinguish each value of an attribute from every
+// ofAttributes returns the questions of whether the cases distinguish each value of an attribute from every
 // other. Where an attribute determines the number of elements of a tensor, no implementation can take another
 // value for it.
 func (c Cases) ofAttributes() []Question {

@@ -61,7 +61,7 @@ func G(n int64) float64 {
 	return math.Min(x, sumLambda*math.Sqrt(x)+sumTruncation*x) + sumExtra
 }
 
-// GRounded returns G where every addition rounds to nearest, outside tensor cores: min(n, 8*sqrt(n)) + 4.
+// GRounded returns G for sums that round to nearest, outside tensor cores: min(n, 8*sqrt(n)) + 4.
 func GRounded(n int64) float64 {
 	x := float64(n)
 	return math.Min(x, sumLambda*math.Sqrt(x)) + sumExtra

@@ -180,7 +180,7 @@ func (t Target) few() (Target, error) {
 	return t.keep(rows)
 }
 
-// keep returns a target that keeps the truth of some rows, rising.
+// keep returns a target that keeps the truth of some rows, in increasing order.
 func (t Target) keep(rows []int64) (Target, error) {
 	kept, length, n := t, t.rowLength(), t.Elements()
 	kept.Rows, kept.Index = nil, make([]int64, 0, int64(len(rows))*length)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// DefaultSeed is the default seed of the inputs: results of two days then refer to the same bits.
+// DefaultSeed is the default seed of the inputs: results of different days then refer to the same bits.
 const DefaultSeed = 20240229
 
 // reseed changes the attributes of a shape that seed random numbers: a file with those of the default seed is

@@ -187,10 +187,9 @@ type OwnSpec struct {
 	Seed string `toml:"seed"`
 	// Moves: values are only moved, so that an int may hold the bits of a float
 	Moves bool `toml:"moves"`
-	// by attribute, the number in a file's lines that implies a value of it: approximate = { tanh = 0.044715
-	// }
+	// by attribute, the number in a file's lines that implies its value: approximate = { tanh = 0.044715 }
 	Literals map[string]map[string]float64 `toml:"literals"`
-	// by attribute, words of comments that imply a value of it: layout_b = { nk = "b^t b.t" }
+	// by attribute, words of comments that imply its value: layout_b = { nk = "b^t b.t" }
 	Comments map[string]map[string]string `toml:"comments"`
 	// by attribute, the size that it is half of where a file's lines halve that size, and it has no parameter
 	Halved map[string]string `toml:"halved"`

@@ -18,7 +18,7 @@ import (
 type Relation struct {
 	Name    string   // the property in words: "each row adds up to 1"
 	Pass    op.Pass  //
-	Outputs []string // the relation covers
+	Outputs []string // that the relation covers
 	// Applies reports whether the relation covers a case, beyond the conditions of every relation: outputs
 	// with elements and a truth without NaN and infinities. nil: all of those. A relation between calls is
 	// checked only on ordinary data in contiguous tensors.

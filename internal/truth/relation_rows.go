@@ -8,7 +8,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// reversedColumns returns the position with the columns of a row the other way round.
+// reversedColumns returns the position with the columns of a row reversed.
 func reversedColumns(cols int64) func(i int64) int64 {
 	return func(i int64) int64 { return i/cols*cols + cols - 1 - i%cols }
 }

@@ -84,7 +84,7 @@ func (s *Sample) Within(heads, seq, most int64) []int64 {
 	return among
 }
 
-// Below returns the numbers of a rising list that lie below a limit.
+// Below returns the numbers of an increasing list that lie below a limit.
 func Below(rising []int64, limit int64) []int64 {
 	n, _ := slices.BinarySearch(rising, limit)
 	return rising[:n]

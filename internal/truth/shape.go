@@ -7,7 +7,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Rank returns the input called name, which must have as many dims.
+// Rank returns the input called name, and an error unless it has that many dims.
 func (k *Request) Rank(name string, dims int) (tensor.Tensor, error) {
 	t, err := k.Tensor(name)
 	if err == nil && len(t.Shape) != dims {

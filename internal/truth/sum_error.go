@@ -63,7 +63,7 @@ func (k *Request) growthRounded(n int64) float64 {
 	return judge.GRounded(n)
 }
 
-// exactly24 is the largest sum of integers whose partial sums fp32 all represents exactly.
+// exactly24 is the largest sum of integers all of whose partial sums fp32 represents exactly.
 const exactly24 = 0x1p24
 
 // ExactSums reports whether fp32 represents every partial sum of the terms exactly, in any order.

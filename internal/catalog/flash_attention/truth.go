@@ -98,11 +98,11 @@ func (a *attention) visible(i int64) int64 {
 	return max(0, min(a.seqKV, i+1+a.seqKV-a.seqQ))
 }
 
-// The rounding errors of an output's elements are those of the weights that they share: with only fewPairs
-// pairs of a query and a key that it sees, in a head, or fewKeys keys, their root mean square is no
-// statistic. A block of 16 rows, the smallest of G4, has as many. All elements of a gradient also share the
-// rounding error of each query's delta: fewQueries queries that see a key's head are no statistic either.
-// docs/judge.md has the measurements.
+// The rounding errors of an output's elements are those of the weights that they share: with fewer than
+// fewPairs pairs of a query and a key that it sees, in a head, or fewer than fewKeys keys, their root mean
+// square is no statistic. A block of 16 rows, the smallest of G4, has as many. All elements of a gradient
+// also share the rounding error of each query's delta: fewer than fewQueries queries that see a key's head
+// are no statistic either. docs/judge.md has the measurements.
 const (
 	fewPairs   = 256
 	fewKeys    = 16

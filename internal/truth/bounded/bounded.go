@@ -186,7 +186,7 @@ func (r *Rules) MatrixOf(t tensor.Tensor) Matrix {
 // Row returns row i.
 func (m Matrix) Row(i int64) []float64 { return m.values[i*m.cols : (i+1)*m.cols] }
 
-// Part returns rows rows from first on.
+// Part returns a number of rows from first on.
 func (m Matrix) Part(first, rows int64) Matrix {
 	a, b := first*m.cols, (first+rows)*m.cols
 	return Matrix{m.values[a:b], m.sizes[a:b], m.cols}

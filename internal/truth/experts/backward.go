@@ -65,7 +65,7 @@ func (l *layer) ofLogits(r routing, own []float64, passages []passage) truth.Row
 func abs(x float64) float64 { return max(x, -x) }
 
 // fewPassages: all rows of an expert's gradient share the rounding errors of values that its passages store;
-// so few of them are no statistic.
+// fewer passages are no statistic.
 const fewPassages = 16
 
 // gradients holds the gradients of all inputs under one choice.

@@ -17,7 +17,7 @@ type Gradient struct {
 	Left  bool // the row is left out: its gradient is 0, and it adds nothing; see orNaN
 }
 
-// fewRows: the rounding errors of so few rows, which all elements of a gradient share, are no statistic.
+// fewRows: with fewer rows, their rounding errors, which all elements of a gradient share, are no statistic.
 const fewRows = 16
 
 // Gradients returns the gradients of both operands: of X it is dz W, of W it is dz^T X.
