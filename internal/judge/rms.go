@@ -97,7 +97,7 @@ type blockSum struct {
 type chunkSums struct {
 	all              moments
 	lastRow, lastCol moments
-	matrices, tiles  []blockSum // rising; the last one may go on in the next run
+	matrices, tiles  []blockSum // in increasing order; the last may continue in the next run
 	slopes           slopes
 }
 

@@ -225,9 +225,9 @@ type CheckSpec struct {
 	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
 	// two tensors whose squared differences have such a sum.
 	Integers string `toml:"integers"`
-	// NonFinite defines the distribution non_finite: "" one NaN or infinity in a tensor, "rows" by turns rows
-	// of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone. "products"
-	// two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
+	// NonFinite defines the distribution non_finite: "" one NaN or infinity in a tensor; "rows", where rows
+	// are independent, in turn rows of NaN, rows of many NaN and infinities, and rows with one of them;
+	// "products" two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
 	NonFinite string `toml:"non_finite"`
 	// Row is the number of elements in each row that tensors of one dim are drawn as, so that one case covers
 	// every kind of row in a distribution; 0: one row.

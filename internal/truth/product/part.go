@@ -13,7 +13,7 @@ import (
 // numbered through the batch; columns are the same in each of its matrices. index is nil where everything is
 // compared.
 type part struct {
-	rows, cols []int64 // rising; of a whole product every row and no column
+	rows, cols []int64 // in increasing order; of a whole product every row and no column
 	start      []int64 // of every row: where its elements begin among those that are compared
 	index      []int64
 	n          int64
