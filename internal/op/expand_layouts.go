@@ -2,9 +2,9 @@ package op
 
 import "slices"
 
-// upstreamLayouts lists the ways in which upstream gradients lie in memory, each on one shape, behind saved
-// tensors of each kind in turn, with --full of both. With --quick a dtype meets one of them, on a shape of
-// that level where one is marked.
+// upstreamLayouts lists the memory layouts of upstream gradients, each on one shape, with saved tensors of
+// each kind in turn, under --full of both. Under --quick a dtype gets one of them, on a shape of that level
+// where one is marked.
 func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) {
 	layouts, full := p.spec.UpstreamLayouts(), p.options.Level == LevelFull
 	if p.options.Level == LevelQuick {
@@ -23,8 +23,8 @@ func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) 
 	return list
 }
 
-// quickLayouts are the layouts that a dtype meets with --quick: one, in turn. The first dtype, which most
-// files speak of alone, also meets sliced vectors, and in a forward one input alone at an odd place.
+// quickLayouts returns the layouts of a dtype under --quick: one of them, in turn. The first dtype, the only
+// one in most files, also gets sliced vectors, and in a forward a single input at an odd place.
 func quickLayouts(pass Pass, layouts []string, dtypeIndex int) []string {
 	turn := layouts[dtypeIndex%len(layouts):][:1]
 	if dtypeIndex > 0 {

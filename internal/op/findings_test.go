@@ -41,7 +41,7 @@ func softmaxSpec(t *testing.T) *Spec {
 	return s
 }
 
-// A finding covers what it names, and nothing beside it.
+// TestFindingCovers: a finding covers what it names, and nothing else.
 func TestFindingCovers(t *testing.T) {
 	found, err := LoadFindings("f.toml", []byte(someFinding), softmaxSpec(t))
 	if err != nil || len(found) != 1 {
@@ -96,7 +96,7 @@ func TestFindingCovers(t *testing.T) {
 	}
 }
 
-// What a finding cannot say is an error with its place.
+// TestFindingsAreProven: an invalid finding is an error with its place.
 func TestFindingsAreProven(t *testing.T) {
 	spec := softmaxSpec(t)
 	for _, c := range []struct{ from, to, want string }{
