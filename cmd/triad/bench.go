@@ -19,7 +19,7 @@ import (
 	"triad/internal/timing"
 )
 
-// benchOptions are what a bench needs to know.
+// benchOptions holds the options of bench.
 type benchOptions struct {
 	compareOptions
 	regimes          []string
@@ -221,7 +221,7 @@ func timed(r run.Result) report.Timed {
 	return report.Timed{Rulers: r.Rulers, Comparisons: r.Comparisons}
 }
 
-// comparePlan is how compare times what passed: cold, and short.
+// comparePlan returns how compare times what passed: cold, and short.
 func comparePlan() *timing.Plan {
 	return &timing.Plan{
 		Regimes: []timing.Regime{{Cold: true}}, Rounds: 60, Budget: 1500 * time.Millisecond,

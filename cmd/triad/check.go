@@ -106,7 +106,7 @@ func (o *checkOptions) deadlines() error {
 	return nil
 }
 
-// macro is what -D takes: NAME, NAME=VALUE, or a macro with parameters.
+// macro matches the argument of -D: NAME, NAME=VALUE, or a macro with parameters.
 var macro = regexp.MustCompile(`(?s)^[A-Za-z_]\w*(\([^()]*\))?(=.*)?$`)
 
 // languages are those of C++ that the emulator takes, by the names that compilers have for them.
@@ -167,7 +167,7 @@ func (a *app) ended(err error) error {
 	return err
 }
 
-// checkOnSave checks, and again on every save, until it is told to end.
+// checkOnSave checks, and checks again on every save, until ctx is cancelled.
 func (a *app) checkOnSave(ctx context.Context, file string, args []string, input []byte,
 	o *checkOptions,
 ) error {
@@ -293,7 +293,7 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 	return report, err
 }
 
-// request is how a program is run.
+// request returns how to run a program.
 func (o *checkOptions) request(p cuda.Program) check.Request {
 	return check.Request{
 		Program: p.Path, Limit: o.run, Stall: o.stall, Budget: o.all, Output: io.Discard, Locate: locator(p),

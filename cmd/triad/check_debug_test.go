@@ -23,8 +23,8 @@ var (
 	prompts = regexp.MustCompile(`\(gdb\) (?:\(gdb\) )*`)
 )
 
-// transcript runs check --debug on a program of cuda/emulator/testdata/debug with the commands beside it;
-// the compiler is that of the environment.
+// transcript runs check --debug on a program of cuda/emulator/testdata/debug with the commands next to it. It
+// uses the compiler of the environment.
 func transcript(t *testing.T, name string) string {
 	t.Helper()
 	need.Tool(t, "gdb")

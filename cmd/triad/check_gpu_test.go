@@ -73,8 +73,8 @@ func withFakeToolkit(t *testing.T) (file string, run func(flags ...string) (text
 	}
 }
 
-// TestCheckOnGPU: --device gpu builds the program by nvcc, runs it under the four tools, and tells what they
-// find as it tells what the emulator finds.
+// TestCheckOnGPU: --device gpu builds the program with nvcc, runs it under the four tools, and reports their
+// findings in the same form as the emulator's.
 func TestCheckOnGPU(t *testing.T) {
 	path := os.Getenv("PATH")
 	file, run := withFakeToolkit(t)
@@ -117,7 +117,7 @@ func TestCheckOnGPU(t *testing.T) {
 	}
 }
 
-// TestEndsOnGPU: how the program ends is told, and a tool that does not see that proves nothing.
+// TestEndsOnGPU: the report says how the program ends, and a tool that does not see the end proves nothing.
 func TestEndsOnGPU(t *testing.T) {
 	_, run := withFakeToolkit(t)
 	for line, c := range map[string]struct {

@@ -22,7 +22,7 @@ import (
 	"triad/internal/worker"
 )
 
-// isOperator says whether a word names an operator of the catalog and no file.
+// isOperator reports whether a word names an operator of the catalog and no file.
 func isOperator(word string) bool {
 	_, err := os.Stat(word)
 	return err != nil && slices.Contains(catalog.Names(), word)

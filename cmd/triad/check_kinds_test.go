@@ -120,8 +120,8 @@ func TestCheckExplainsCalls(t *testing.T) {
 	}
 }
 
-// folderOf2 are the files of a program whose kernel, with a race of its lines 4 and 6, is not beside its
-// main().
+// folderOf2 holds the files of a program whose kernel is not in the file of main() and has a race between its
+// lines 4 and 6.
 var folderOf2 = map[string]string{
 	"kernel.cuh": "#pragma once\nvoid run(int *x);\n",
 	"kernel.cu": `#include "kernel.cuh"

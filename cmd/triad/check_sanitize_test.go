@@ -73,7 +73,8 @@ func TestCheckSanitizeRefusals(t *testing.T) {
 	}
 }
 
-// A compiler without libraries for its sanitizers is told in one sentence, and nothing is checked.
+// TestCheckSanitizeWithoutLibraries: a compiler without sanitizer libraries is reported in one sentence, and
+// nothing is checked.
 func TestCheckSanitizeWithoutLibraries(t *testing.T) {
 	gxx := need.Tool(t, "g++")
 	bare := filepath.Join(t.TempDir(), "g++")

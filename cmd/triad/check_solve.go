@@ -154,8 +154,8 @@ func (s *solveCall) takes(file string) error {
 	return nil
 }
 
-// count is how many elements a pointer has: what --size says, else the product of all ints, which is the int
-// itself where there is one.
+// count returns how many elements a pointer has: the argument of --size, else the product of all ints, which
+// is the int itself where there is only one.
 func (s *solveCall) count(p kernelfile.Param) string {
 	if given := s.counts[p.Name]; given != "" {
 		return given
@@ -170,8 +170,8 @@ func (s *solveCall) count(p kernelfile.Param) string {
 	return strings.Join(product, " * ")
 }
 
-// reads says whether a pointer gets values: one to const, and every pointer of a function that changes its
-// data in place.
+// reads reports whether a pointer gets values: one to const does, and so does every pointer of a function
+// that changes its data in place.
 func (s *solveCall) reads(p kernelfile.Param) bool {
 	return p.Const || !slices.ContainsFunc(s.function.Params,
 		func(q kernelfile.Param) bool { return q.Pointer && q.Const })

@@ -14,7 +14,7 @@ import (
 	"triad/internal/session"
 )
 
-// ciFlags are what a verb says to a CI system beside its table.
+// ciFlags holds the flags of a verb's output for a CI system.
 type ciFlags struct {
 	junit  string
 	github bool

@@ -16,7 +16,7 @@ import (
 	"triad/internal/session"
 )
 
-// compareOptions are what a compare needs to know.
+// compareOptions holds the options of compare.
 type compareOptions struct {
 	caseFlags
 	environmentFlags
@@ -242,8 +242,8 @@ func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
 	return err
 }
 
-// lookCloser sets what a run makes beside its verdicts: dumps into a folder, "" for none, and in the emulator
-// the lines of races.
+// lookCloser sets what a run produces in addition to its verdicts: dumps into a folder, "" for none, and in
+// the emulator the lines of races.
 func (a *app) lookCloser(r *run.Runner, dump string, calls *watchedCalls, emulated bool) {
 	if dump != "" {
 		r.Dumper = dumper{dump}

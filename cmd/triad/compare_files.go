@@ -195,7 +195,7 @@ func (r *filesRun) all(ctx context.Context) error {
 	return errors.Join(group.Wait(), r.fault)
 }
 
-// ended says whether no other file is to be begun.
+// ended reports whether no further file may begin.
 func (r *filesRun) ended(ctx context.Context) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -306,7 +306,7 @@ func (r *filesRun) keptFrom(text string, why []string) {
 	r.why = fmt.Sprintf("This machine kept %s from being judged: %s", text, strings.Join(why, "; "))
 }
 
-// isUsage says whether an error is one that the user can correct.
+// isUsage reports whether the user can correct an error.
 func isUsage(err error) bool {
 	var f *session.Failure
 	return errors.As(err, &f) && f.Code == session.ExitUsage

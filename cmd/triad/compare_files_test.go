@@ -18,9 +18,9 @@ import (
 	"triad/internal/need"
 )
 
-// candidatesOf writes n files of testdata/candidates into a folder, every second one with one of the mutants
-// beside it. No two are alike, so that none is the cached build of another. It gives the names of all, and
-// says which are right.
+// candidatesOf writes n files of testdata/candidates into a folder, every second one with one of its mutants
+// applied. No two are alike, so that none is the cached build of another. It returns the names of all, and
+// which are right.
 func candidatesOf(t *testing.T, folder string, n int) (right map[string]bool) {
 	t.Helper()
 	all := readPlanted[ownMutants](t, "candidates")
@@ -73,7 +73,7 @@ func fileVerdicts(t *testing.T, out string) (all []fileVerdict) {
 // judgedOperator is the operator of the files of these tests.
 var judgedOperator = regexp.MustCompile(`void (\w+)`).FindStringSubmatch(rightRow)[1]
 
-// filesJudged is what the tests of many files share: it runs triad, whatever its exit code.
+// filesJudged runs triad compare on many files for the tests, and returns its output and exit code.
 func filesJudged(t *testing.T, args ...string) (out, errors string, code int) {
 	t.Helper()
 	self, err := exec.LookPath("triad")

@@ -13,14 +13,14 @@ import (
 	"triad/internal/worker"
 )
 
-// confined says whether the added files run in a sandbox.
+// confined reports whether the added files run in a sandbox.
 func (f *ownFlags) confined() bool { return (f.sandbox || f.many) && !f.noSandbox }
 
 // confining has a worker run in a sandbox in which some files and folders are seen. It builds a library, or
 // has none.
 type confining = func(a *worker.Adapter, builds bool, sees []string)
 
-// boxOf is what has the workers of added files run in a sandbox; nil where they run as others do.
+// boxOf returns what makes the workers of added files run in a sandbox; nil if they run without one.
 func (a *app) boxOf(ctx context.Context, f *ownFlags, g *gpu) (confining, error) {
 	if !f.confined() || f.box != nil {
 		return f.box, nil
@@ -49,7 +49,7 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 	}
 	built := filepath.Join(cache, "cuda")
 	var seen []string
-	if g != nil { // nvcc, and what else triad installed; not the databases beside it
+	if g != nil { // nvcc, and what else triad installed; not the databases next to it
 		seen = foldersIn(data)
 	} else {
 		shared, err := cuda.Shared(ctx, a.files, built)
@@ -89,7 +89,7 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 	}, nil
 }
 
-// filesOfDatabase are a database and what SQLite and its sessions keep beside it.
+// filesOfDatabase returns a database and the files that SQLite and its sessions keep next to it.
 func (a *app) filesOfDatabase(path string) ([]string, error) {
 	path, err := a.databasePath(path)
 	if err != nil {

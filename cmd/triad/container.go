@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// memoryLimit is how many bytes of memory a container leaves to this process: the least limit among its
+// memoryLimit returns how many bytes of memory a container leaves to this process: the least limit among its
 // control group and those around it, of version 2 (memory.max) or 1 (memory.limit_in_bytes); 0 where none is
-// set or can be read. root is the file system. The runtime of Go reads the limit of the cores, cpu.max or
-// cpu.cfs_quota_us, for GOMAXPROCS itself.
+// set or can be read. root is the file system. The runtime of Go itself reads the limit of the cores, cpu.max
+// or cpu.cfs_quota_us, for GOMAXPROCS.
 func memoryLimit(root fs.FS) int64 {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -70,8 +70,8 @@ func collectInTime(getenv func(string) string, limit func(int64) int64) {
 	}
 }
 
-// usableMemory is how many bytes of memory this process and its workers may take: the machine's, or what a
-// container leaves of it.
+// usableMemory returns how many bytes of memory this process and its workers may take: the machine's, or what
+// a container leaves of it.
 func usableMemory(root fs.FS, machine int64) int64 {
 	if limit := memoryLimit(root); limit > 0 {
 		return min(limit, machine)

@@ -128,8 +128,8 @@ func (t *fakeTimer) take(c fakeCall) error {
 	return nil
 }
 
-// costs is what a call takes: the memory that was taken since the timer was opened belongs to the different
-// calls in equal shares.
+// costs returns the time of a call. The memory taken since the timer was opened is divided equally among the
+// different calls.
 func (t *fakeTimer) costs(c fakeCall) float64 {
 	if c.call == nil {
 		return c.ns
@@ -148,7 +148,7 @@ func (t *fakeTimer) End(keep bool) (int64, int64, error) {
 	nodes := int64(len(t.graph))
 	if len(t.graph) > 0 && t.graph[0].call != nil &&
 		t.gpu.behaves("wanders", t.graph[0].call.Implementation()) {
-		nodes = 0 // the work was queued beside the stream
+		nodes = 0 // the work was queued outside the stream
 	}
 	if !keep {
 		t.graph = nil

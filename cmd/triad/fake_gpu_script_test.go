@@ -82,7 +82,7 @@ exit 0
 	}, err
 }
 
-// Each verb tells its story on the fake GPU in testdata/gpu.
+// TestFakeGPU runs the scripts of testdata/gpu on the fake GPU.
 func TestFakeGPU(t *testing.T) {
 	p := scripts(t, "testdata/gpu")
 	home := p.Setup

@@ -21,7 +21,7 @@ import (
 	"triad/internal/op"
 )
 
-// The environment variables by which a script tells the fake GPU what it is; only these tests read them.
+// The environment variables with which a script configures the fake GPU; only these tests read them.
 const (
 	// a folder with triad-cuda and nvcc; set: triad is on a machine with the fake GPU
 	fakeFolder = "TRIAD_TEST_GPU"
@@ -35,7 +35,7 @@ const (
 // fakeCapability is that of the first fake GPU, which the judge was made for; the second is older.
 var fakeCapability = [][2]int{{9, 0}, {8, 6}}
 
-// behaviour is how the fake GPU misbehaves, and for whom.
+// behaviour names a misbehaviour of the fake GPU, and the implementation that meets it.
 type behaviour struct{ does, whom string }
 
 func behaviours(getenv func(string) string) []behaviour {

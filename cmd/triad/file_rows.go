@@ -7,7 +7,7 @@ import (
 	"triad/results"
 )
 
-// fileRows are what is known of many files: of each word of --add the rows of its functions.
+// fileRows holds the results of many files: for each word of --add the rows of its functions.
 type fileRows struct {
 	words []string
 	rows  [][]*candidates.Row
@@ -57,7 +57,7 @@ func (f *fileRows) inOrder() (rows []*candidates.Row) {
 	return rows
 }
 
-// done is how many files have a row.
+// done returns how many files have a row.
 func (f *fileRows) done() int {
 	n := 0
 	for _, of := range f.rows {

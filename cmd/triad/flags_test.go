@@ -18,8 +18,7 @@ import (
 	"triad/internal/timing"
 )
 
-// asked is what a verb that runs something makes of its flags: the cases, and everything else that decides
-// what is run.
+// asked is what a verb makes of its flags: the cases, and everything else that decides what is run.
 type asked struct {
 	Cases  []op.Case
 	Impls  []string
@@ -214,7 +213,8 @@ func TestEveryFlagHasATest(t *testing.T) {
 	visit(newApp(nil, nil, nil).root())
 }
 
-// Flags that together, or beside a verb, would do nothing are refused with exit code 2.
+// TestFlagsWithoutEffectAreRefused: flags that would have no effect together, or with a verb, are refused
+// with exit code 2.
 func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	for line, says := range map[string]string{
 		"bench softmax --full":                               "--full is a flag of compare",

@@ -65,7 +65,7 @@ func TestNewOperator(t *testing.T) {
 	}
 }
 
-// A kernel that is wrong is told so, and a file beside it is judged against the same truth.
+// TestNewOperatorWithAMistake: a wrong kernel is rejected, and another file is judged against the same truth.
 func TestNewOperatorWithAMistake(t *testing.T) {
 	needsPython(t)
 	folder := startOperator(t, [3]string{

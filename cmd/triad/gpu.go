@@ -104,7 +104,7 @@ func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu
 	return g, nil
 }
 
-// workerPlaces are where the worker for a GPU is looked for.
+// workerPlaces returns where to look for the worker for a GPU.
 func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -120,7 +120,8 @@ func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
 	}, nil
 }
 
-// headers is the folder with the toolkit's cuda.h: beside an nvcc that is found, else fetched with one.
+// headers returns the folder with the toolkit's cuda.h: that of the nvcc that is found, else one fetched with
+// it.
 func (a *app) headers(ctx context.Context, f environmentFlags) (string, error) {
 	compiler, err := a.findNVCC(ctx, f, true)
 	if err != nil {
@@ -293,8 +294,8 @@ func (g *gpu) describe(m record.Machine) record.Machine {
 	return m
 }
 
-// nvidiaDriver says whether the kernel's side of an NVIDIA driver is here: its device files, or those of
-// Windows' Linux subsystem.
+// nvidiaDriver reports whether the kernel part of an NVIDIA driver is installed: its device files, or those
+// of the Windows Subsystem for Linux.
 func nvidiaDriver() bool {
 	for _, file := range []string{
 		"/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version",

@@ -17,8 +17,8 @@ import (
 	"triad/internal/session"
 )
 
-// gpuApp is triad on a machine with an NVIDIA driver and, beside it, a triad-cuda that is a shell script;
-// what it says goes into the buffer.
+// gpuApp returns triad on a machine with an NVIDIA driver and, next to it, a triad-cuda that is a shell
+// script. Its output goes into the buffer.
 func gpuApp(t *testing.T, script string, environment map[string]string) (*app, *bytes.Buffer) {
 	t.Helper()
 	folder := t.TempDir()

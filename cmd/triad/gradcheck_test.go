@@ -36,7 +36,8 @@ func TestWithBackward(t *testing.T) {
 	}
 }
 
-// A truth that the complex step does not confirm makes the run bad, and is said even beside JSON.
+// TestStepsThatDisagree: a truth that the complex step does not confirm makes the run bad, and is reported
+// even with JSON.
 func TestStepsThatDisagree(t *testing.T) {
 	good := run.Step{Case: op.Case{Op: "softmax"}, Step: truth.Step{
 		Gradients: []string{"grad_x"},

@@ -24,7 +24,7 @@ var endings = map[string]struct{ verdict, says string }{
 	"instantiates_for_ever": {"HANG", "build"},
 }
 
-// hostile is what files want that nobody vouches for: where it lies on this machine.
+// hostile holds what an untrusted file tries to reach, and where it is on this machine.
 type hostile struct {
 	folder, home, secret, db, word string
 	port                           int
@@ -85,7 +85,7 @@ func (h *hostile) write(t *testing.T, cache string, driver int) (names []string)
 	return names
 }
 
-// sleep is how long the process sleeps that is left behind: by it, it is found.
+// sleep returns how long the process left behind sleeps; the test finds the process by it.
 func (h *hostile) sleep() string { return "98" + h.word[len(h.word)-6:] }
 
 // Files that nobody vouches for get nothing of this machine, each has a row, and the others are judged.
@@ -178,7 +178,7 @@ func (h *hostile) untouched(t *testing.T, before, cache string) {
 	}
 }
 
-// listed is what lies in a folder: names, sizes and rights.
+// listed returns the contents of a folder: modes, sizes and names.
 func listed(t *testing.T, folder string) string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

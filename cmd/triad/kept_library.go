@@ -16,8 +16,8 @@ import (
 	"triad/internal/worker"
 )
 
-// kept is the library of a file that is built in a sandbox, in the cache of this machine. A note beside the
-// libraries says which folder it is. Where the file has changed since, the worker finds no library of its
+// kept remembers the library of a file that is built in a sandbox, in the cache of this machine. A note next
+// to the libraries names its folder. If the file has changed since, the worker finds no library of its
 // contents in that folder, and builds one.
 type kept struct{ cache, note string }
 

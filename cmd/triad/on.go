@@ -278,7 +278,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	return ended, err
 }
 
-// folder is where the parts of the session come together.
+// folder returns the folder that collects the parts of the session.
 func (r *onFleet) folder() (fleet.Folder, error) {
 	parent := r.o.on.parts
 	if parent == "" {
@@ -382,7 +382,7 @@ func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 	return end.Failure(err)
 }
 
-// union is what the parts found, as a run on one machine has it.
+// union returns the results of all parts, as a run on one machine has them.
 func (r *onFleet) union(ctx context.Context, ended fleet.Ended) (result run.Result, err error) {
 	id := r.session.ID()
 	result.Interrupted = ended.Stopped

@@ -85,11 +85,11 @@ func rooted(words []string) []string {
 	return all
 }
 
-// mostBrought is how many bytes of files travel to nodes that share no file system with the driver.
+// mostBrought limits the bytes of files that travel to nodes without a file system shared with the driver.
 const mostBrought = 512 << 20
 
-// filesToBring are the files that words of --add name and those beside them that they need, from the root of
-// the file system. A file that is not there is the task's to tell.
+// filesToBring returns the files that words of --add name and those next to them that they need, relative to
+// the root of the file system. A missing file is left to the task to report.
 func filesToBring(words []string) (all []string, err error) {
 	bytes, seen := int64(0), map[string]bool{}
 	bring := func(path string) {

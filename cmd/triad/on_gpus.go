@@ -18,7 +18,7 @@ func (f *onFlags) addGPUs(cmd *cobra.Command) {
 		"visible ones, e.g. 0,2; each takes the next case when it is free (docs/fleet.md)")
 }
 
-// apart says whether the run is handed to other processes: on other machines, or one a GPU.
+// apart reports whether the run is handed to other processes: on other machines, or one a GPU.
 func (f *onFlags) apart() bool { return f.engine != "" || f.gpus != "" }
 
 // words are those that name where a run is, by which --resume finds an interrupted one.
@@ -29,7 +29,7 @@ func (f *onFlags) words() []string {
 	return []string{"on", f.engine, strconv.Itoa(f.shards)}
 }
 
-// every is how long the driver waits at most between two looks at its tasks; 0: as it does usually.
+// every returns the longest time between two looks of the driver at its tasks; 0: the default.
 func (f *onFlags) every() time.Duration {
 	if f.gpus != "" {
 		return time.Second / 2
@@ -102,7 +102,7 @@ func (a *app) chooseGPUs(ctx context.Context, o *compareOptions) error {
 	return nil
 }
 
-// visibleAs is what CUDA_VISIBLE_DEVICES is for a process that sees one of the visible GPUs alone.
+// visibleAs returns the CUDA_VISIBLE_DEVICES of a process that sees only one of the visible GPUs.
 func (a *app) visibleAs(number int) string {
 	if some := a.getenv("CUDA_VISIBLE_DEVICES"); some != "" {
 		return strings.TrimSpace(strings.Split(some, ",")[number])

@@ -183,8 +183,7 @@ func contractsOf(s *op.Spec) []report.ContractDeclared {
 	return out
 }
 
-// needed are the families of a backend without those that need not be here: nobody is told that these are
-// missing.
+// needed returns the families of a backend without the optional ones: those are not reported as missing.
 func needed(b backend.Backend) []string {
 	optional, _ := backend.As[run.Optional](b)
 	return slices.DeleteFunc(slices.Clone(b.Families()), func(family string) bool {

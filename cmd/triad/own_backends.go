@@ -224,7 +224,8 @@ func (f *ownFlags) ask(request *run.Request, limits worker.Limits) {
 	}
 }
 
-// parentOf is what forks the workers of the files; nil in a sandbox, since what runs in one begins in it.
+// parentOf returns the process that forks the workers of the files; nil in a sandbox, since what runs in one
+// starts in it.
 func (f *ownFlags) parentOf(a *app) *pybridge.Parent {
 	if f.confined() {
 		return nil

@@ -92,8 +92,8 @@ func nvccOnPath(t *testing.T) {
 	need.MissingSetUp(t, missing)
 }
 
-// What CUDA refuses before a kernel begins is told on a GPU as in the emulator: same status, same sentence,
-// with the line of the launch.
+// TestRefusedLaunchesOnAGPU: a launch that CUDA refuses is reported on a GPU as in the emulator: with the
+// same status, the same sentence and the line of the launch.
 func TestRefusedLaunchesOnAGPU(t *testing.T) {
 	nvccOnPath(t)
 	file := filepath.Join(t.TempDir(), "static.cu")

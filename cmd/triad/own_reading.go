@@ -72,7 +72,7 @@ func (a *app) inSaidAlone(
 	return nil, nil
 }
 
-// wrong says whether the file is wrong in the trial's dtype.
+// wrong reports whether the file is wrong in the trial's dtype.
 func (t *readingTrial) wrong() bool {
 	tally := t.answers()
 	return tally.Wrong > tally.Raised
@@ -87,9 +87,9 @@ func (t *readingTrial) answers() kernelfile.Tally {
 	return tally
 }
 
-// wrongSomewhere says whether the file is wrong in the trial's dtype at the size of one of the quick
-// cases, or on numbers of another distribution: what rounds more often than the operator may be right at a
-// small one, and squares that 16 bits do not hold stand in no ordinary case.
+// wrongSomewhere reports whether the file is wrong in the trial's dtype at the size of one of the quick
+// cases, or on numbers of another distribution. A kernel that rounds more often than the operator may be
+// right at a small size, and no ordinary case has squares that 16 bits do not hold.
 func (t *readingTrial) wrongSomewhere() bool {
 	defer func() { t.every, t.hard = false, false }()
 	for _, t.hard = range []bool{true, false} { // all distributions at a small size, and all sizes
@@ -101,7 +101,7 @@ func (t *readingTrial) wrongSomewhere() bool {
 	return false
 }
 
-// rightIn says whether the file is right in another dtype, where anything shows.
+// rightIn reports whether the file is right in another dtype, on data that shows a difference.
 func (t *readingTrial) rightIn(dtype string) bool {
 	t.dtype = dtype
 	tally := t.answers()
@@ -249,7 +249,7 @@ func (t *readingTrial) read(file *ownkernels.File, enough bool) kernelfile.Tally
 	return tally
 }
 
-// dtypes are those that the pass takes beside its first one.
+// dtypes returns the dtypes of the pass after its first one.
 func (t *readingTrial) dtypes() []string {
 	for _, b := range t.file.Bindings {
 		if all := b.DTypes(); b.Pass == t.pass && len(all) > 1 {
@@ -259,7 +259,7 @@ func (t *readingTrial) dtypes() []string {
 	return nil
 }
 
-// Late says whether the time was up for another reading.
+// Late reports whether there was no time left for another reading.
 func (t *readingTrial) Late() bool { return t.late }
 
 // Flat tries the file where the sizes are 1 that decide over the order in which tensors lie.
@@ -407,7 +407,7 @@ func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 	return chosen
 }
 
-// followsOthers says whether a dim has other sizes for its default.
+// followsOthers reports whether the default of a dim depends on other sizes.
 func followsOthers(spec *op.Spec, name string) bool {
 	return slices.ContainsFunc(spec.Dims, func(d op.DimSpec) bool {
 		_, number := strconv.ParseInt(d.Default, 10, 64)
@@ -467,12 +467,12 @@ func inOneLine(message string) string {
 	return strings.TrimSuffix(line, ".")
 }
 
-// raisedOutside says whether a function of Python raised something before it launched a kernel or beside it,
-// which another call might not have raised.
+// raisedOutside reports whether a Python function raised an exception before it launched a kernel or outside
+// one, which another call might not have raised.
 func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
 	return r.Status == op.StatusCrash && advice.OfReading(r.Message) &&
 		(r.Where == nil || !b.Launches(r.Where.Kernel))
 }
 
-// hostReaches is what the emulator says of a host that reads or writes what is the device's.
+// hostReaches is the emulator's message about a host that reads or writes device memory.
 const hostReaches = "on a GPU the host cannot reach it"

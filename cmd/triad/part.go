@@ -23,8 +23,8 @@ import (
 	"triad/results"
 )
 
-// partCommand is how an engine starts triad on another machine: it runs one shard of the plan in a shared
-// folder and leaves the part and how it ended there. It succeeds where that could be left.
+// partCommand is the command with which an engine starts triad on another machine. It runs one shard of the
+// plan in a shared folder and leaves its part and outcome there. It succeeds if it could leave them.
 func (a *app) partCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "part FOLDER SHARD",
@@ -160,7 +160,8 @@ func (a *app) shard(ctx context.Context, args []string, of string) (o fleet.Outc
 	return o
 }
 
-// partIn says whether the newest session of a database has all of its plan, and whether there is one.
+// partIn reports whether the newest session of a database has recorded its whole plan, and whether there is
+// one.
 func partIn(ctx context.Context, path string) (complete, found bool) {
 	if _, err := os.Stat(path); err != nil {
 		return false, false

@@ -57,7 +57,7 @@ func (o *compareOptions) shardWords() []string {
 	return []string{"shard", o.shard}
 }
 
-// checkPlan refuses, beside --plan, the flags that speak of a run.
+// checkPlan refuses flags of a run together with --plan.
 func (o *compareOptions) checkPlan() error {
 	if o.planOnly && (o.resume || o.explain || o.verbose || o.strict || o.dump != "" || o.db != "" ||
 		o.against != "" || len(o.sanitizers) > 0 || o.junit != "" || o.github || o.write) {

@@ -18,7 +18,7 @@ import (
 	"triad/internal/worker"
 )
 
-// mostReasons is how many reasons a line of the table names.
+// mostReasons limits the reasons that a line of the table names.
 const mostReasons = 3
 
 // notProfiled are the flags of bench that speak of timing, which a profile has none of.

@@ -135,7 +135,7 @@ func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.
 	return nil
 }
 
-// linesOfADiff is how many lines of each kind are printed where nothing else is asked for.
+// linesOfADiff is the default number of printed lines of each kind.
 const linesOfADiff = 20
 
 // tellChanges prints changes as a table or as JSON lines.

@@ -148,7 +148,7 @@ func (a *app) query(ctx context.Context, db string, args []string, o *queryOptio
 	return nil
 }
 
-// statement is what is run and the values of its parameters.
+// statement returns the query to run and the values of its parameters.
 func (o *queryOptions) statement(args []string) (string, map[string]any, error) {
 	params := map[string]any{}
 	text := ""

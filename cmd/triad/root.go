@@ -30,16 +30,17 @@ import (
 // usage is an error of the command line.
 func usage(format string, a ...any) error { return session.UsageError(format, a...) }
 
-// app is what every verb needs: streams, embedded files, folders.
+// app holds what every verb needs: streams, embedded files, folders.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
 	files    fs.FS
 	getenv   func(string) string
-	lookup   func(string) (string, bool)      // tells a variable that is empty from one that is not set
-	passed   []string                         // environment variables that workers get beside the usual ones
+	lookup   func(string) (string, bool)      // tells an empty variable from an unset one
+	passed   []string                         // environment variables that workers get besides the usual ones
 	space    func(dir string) (uint64, error) // the free bytes of a file system; nil: asked of the system
-	// driverHere says whether an NVIDIA driver is here, beside where triad's own binary lies.
+	// driverHere reports whether an NVIDIA driver is installed, beside returns the folder of triad's own
+	// binary.
 	driverHere func() bool
 	beside     func() string
 	telemetry  func(pci, visible string) card
@@ -245,7 +246,7 @@ func verbs(cmd *cobra.Command) []string {
 	return names
 }
 
-// dataDir is where results and the private Python environment live, cacheDir where built libraries do.
+// dataDir returns the folder of results and the private Python environment, cacheDir that of built libraries.
 func (a *app) dataDir() (string, error) { return a.folder("XDG_DATA_HOME", ".local/share") }
 
 func (a *app) cacheDir() (string, error) { return a.folder("XDG_CACHE_HOME", ".cache") }
@@ -275,7 +276,7 @@ func raw(stream io.Writer) io.Writer {
 	return stream
 }
 
-// isTerminal says whether a stream is a terminal.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	if w, ok := stream.(io.Writer); ok {
 		stream = raw(w)

@@ -23,7 +23,7 @@ import (
 	"triad/internal/worker"
 )
 
-// sanitized is what came of a run under one tool.
+// sanitized is the outcome of a run under one tool.
 type sanitized struct {
 	gpuworker.Report
 	Calls  int      `json:"calls"`  // launches that the tool watched
@@ -39,12 +39,12 @@ type sanitized struct {
 	Beyond  []string `json:"beyond"`  // no case launches it
 }
 
-// good says whether the run shows that the kernels are clean.
+// good reports whether the run shows that the kernels are clean.
 func (s sanitized) good() bool {
 	return s.Clean() && s.Bad == 0 && !s.Part && len(s.Called) > 0 && len(s.Missed) == 0
 }
 
-// toolSlowness is how many times longer a worker may take under a tool of NVIDIA's.
+// toolSlowness is how many times longer a worker may take under one of NVIDIA's tools.
 const toolSlowness = 20
 
 // slowedByTool gives workers the time that they take under a tool, which writes the end of what it found when

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// withPython looks for an interpreter with torch before the tests run, and tells them by TRIAD_TEST_PYTHON:
+// withPython looks for an interpreter with torch before the tests run, and passes it on in TRIAD_TEST_PYTHON:
 // the one that triad itself would use, made first where the tests may set it up. Without one the tests that
 // need it are skipped.
 type withPython struct{ m *testing.M }
@@ -100,8 +100,7 @@ func (o overlay) Open(name string) (fs.File, error) {
 	return o.below.Open(name)
 }
 
-// Each verb tells its story in testdata/script. The fast tier leaves out those of whatever can go wrong on
-// its way.
+// TestScript runs the scripts of testdata/script. The fast tier leaves out dearScripts.
 func TestScript(t *testing.T) {
 	p := scripts(t, "testdata/script")
 	stories, err := filepath.Glob(filepath.Join(p.Dir, "*.txtar"))

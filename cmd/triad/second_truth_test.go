@@ -19,8 +19,8 @@ import (
 	"triad/pybridge"
 )
 
-// agreement is how far the two truths may lie apart, in roundings of fp64: each may be off by one, which is
-// what fp64 loses of the absolute terms that an element is made of, as they grow in sums.
+// agreement is the largest distance between the two truths, in roundings of fp64. Each may be off by one,
+// which is what fp64 loses of the absolute terms of an element, as they grow in sums.
 const agreement = 2
 
 // Two truths that share no code, ours in Go and torch's in fp64, agree on every element of every quick case,
@@ -176,7 +176,7 @@ func runTruth(second backend.Backend, spec *op.Spec, c op.Case, name string, in 
 	return values, nil
 }
 
-// apart is the largest distance between both truths of a case. The second rounds whole numbers as it stores
+// apart returns the largest distance between both truths of a case. The second rounds integers as it stores
 // them.
 func (b truths) apart() (apart float64, where string) {
 	for i, target := range b.first.Outputs {

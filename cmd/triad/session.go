@@ -17,7 +17,7 @@ import (
 	"triad/results"
 )
 
-// sessionOptions are what a verb that runs something adds to its flags.
+// sessionOptions holds what a verb that runs something adds to its flags.
 type sessionOptions struct {
 	*compareOptions
 	gpu      *gpu           // nil: the CPU
@@ -26,7 +26,7 @@ type sessionOptions struct {
 	store    *results.Store // nil: that of --db, which is closed with the session
 	part     string         // the name of this session among several side by side; "" alone
 	progress *session.Progress
-	tools    record.Toolchain // versions of what takes part beside the workers
+	tools    record.Toolchain // versions of what takes part besides the workers
 	doing    string           // in internal errors; "": "in triad VERB"
 	ending   func(run.Result, error) session.Ending
 }
@@ -120,7 +120,7 @@ func (a *app) progress() *session.Progress {
 	return session.NewProgress(a.screen, a.broke)
 }
 
-// summaryOf is what stands below every table.
+// summaryOf returns what stands below every table.
 func summaryOf(s *session.Session, result run.Result, end session.Ending) report.Summary {
 	return report.Summary{
 		Session: s.ID(), Seed: s.Seed(), Exit: int(end.Code), Database: s.Store.Path(), Reason: end.Reason,
@@ -151,7 +151,7 @@ const databaseVariable = "TRIAD_DB"
 // databaseUsage is the help of --db.
 const databaseUsage = "the database (default: TRIAD_DB, else results.db in the user's data directory)"
 
-// databaseNamed says whether the user names the database.
+// databaseNamed reports whether the user names the database.
 func (a *app) databaseNamed(flag string) bool { return flag != "" || a.getenv(databaseVariable) != "" }
 
 // databasePath is the file that --db names, else TRIAD_DB, or the user's own.

@@ -19,7 +19,7 @@ import (
 	"triad/internal/shrink"
 )
 
-// shrinkLimit is how long the search for the smallest failing case of one function may take.
+// shrinkLimit limits the search for the smallest failing case of one function.
 const shrinkLimit = 6 * time.Second
 
 // smallestCases searches, for every pass of every added file that is wrong, the smallest case that shows it.

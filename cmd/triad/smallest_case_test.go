@@ -33,7 +33,7 @@ func (rightOnGPU) Run(_ context.Context, job backend.Job) (backend.Outcome, erro
 	return softmaxOfTwo(job), nil
 }
 
-// softmaxOfTwo is what a right softmax of rows with two columns gives.
+// softmaxOfTwo returns the outcome of a right softmax of rows with two columns.
 func softmaxOfTwo(job backend.Job) backend.Outcome {
 	var outcome backend.Outcome
 	for _, plan := range job.Launches {

@@ -65,7 +65,7 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 	return unlock, err
 }
 
-// card is where a GPU's telemetry is read.
+// card reads a GPU's telemetry.
 type card interface {
 	Processes() int
 	Read() telemetry.Reading

@@ -23,8 +23,8 @@ import (
 	"triad/internal/worker"
 )
 
-// lookEvery is how often a watched file is looked at, settleFor how long it must stay the same: editors write
-// in several steps.
+// A watched file is looked at every lookEvery and must stay the same for settleFor: editors write in several
+// steps.
 const (
 	lookEvery = 100 * time.Millisecond
 	settleFor = 100 * time.Millisecond
@@ -157,7 +157,7 @@ func (w *watcher) round(ctx context.Context, names []string, o *compareOptions) 
 	return err
 }
 
-// graver says whether a status counts for more than another in one word about several cases.
+// graver reports whether a status outweighs another in one word about several cases.
 func graver(a, b op.Status) bool {
 	rank := map[op.Weight]int{op.Neutral: 0, op.Good: 1, op.Bad: 2}
 	return rank[a.Weight()] > rank[b.Weight()]

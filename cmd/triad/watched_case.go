@@ -10,7 +10,7 @@ import (
 	"triad/internal/shrink"
 )
 
-// mostWatched is how many findings of a case are kept.
+// mostWatched limits the findings of a case that are kept.
 const mostWatched = 4
 
 // watch runs the smallest wrong case of a CUDA file once more, with every access reported, and adds to the

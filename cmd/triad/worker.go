@@ -19,8 +19,8 @@ import (
 	"triad/pybridge"
 )
 
-// workerCommand is how triad starts itself again as the process that runs CUDA kernels on a CPU: a kernel
-// that writes anywhere, exits or hangs then takes nothing else with it.
+// workerCommand is the command with which triad starts itself again as the process that runs CUDA kernels on
+// a CPU: a kernel that writes anywhere, exits or hangs then takes nothing else with it.
 func (a *app) workerCommand() *cobra.Command {
 	var cache, spec string
 	var stall time.Duration
@@ -135,7 +135,7 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 // ask for.
 func emulatorThreads() string { return fmt.Sprintf("CUEMU_WORKERS=%d", runtime.GOMAXPROCS(0)) }
 
-// compilerEnv is what a worker that compiles sees of our environment.
+// compilerEnv returns the part of our environment that a worker that compiles sees.
 func (a *app) compilerEnv() []string {
 	var env []string
 	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH",

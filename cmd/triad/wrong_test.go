@@ -37,15 +37,15 @@ type output struct {
 	Worst                        *struct{ Index []int64 }
 }
 
-// planted says how the planted bugs of an operator must end: testdata/wrong/OP.toml, beside OP.cu and OP.py
-// that hold them.
+// planted describes how the planted bugs of an operator must end: testdata/wrong/OP.toml, next to OP.cu and
+// OP.py, which hold them.
 type planted struct {
 	DTypes            []string
 	Forward, Backward map[string]rejection // by implementation
 }
 
-// rejection is how one must end: with this status in at least one case, by this gate where the judge rejects
-// it, in these words, at this place, and never with another bad status than that or FAIL.
+// rejection describes how one must end: with this status in at least one case, by this gate where the judge
+// rejects it, in these words, at this place, and never with another bad status than that or FAIL.
 type rejection struct {
 	Status      op.Status // UNKNOWN: any bad one, where what happens is undefined
 	Gate, Words string    // regular expressions
@@ -82,7 +82,7 @@ func readPlanted[T any](t *testing.T, folder string) map[string]T {
 	return all
 }
 
-// lies says whether the condition at holds of the place index of a result.
+// lies reports whether the condition at holds of the place index of a result.
 func lies(at string, index []int64, r result) (bool, error) {
 	value := func(name string) (int64, bool) {
 		if i := slices.Index([]string{"row", "col"}, name); i >= 0 {
@@ -105,8 +105,8 @@ func lies(at string, index []int64, r result) (bool, error) {
 	return err == nil && holds != 0, nil
 }
 
-// Every kernel with a planted bug is rejected, for its own reason and at the right place; the right one
-// beside it passes. The fast tier plants one bug in each pass of each operator's CUDA, and one in Triton.
+// TestWrongKernels: every kernel with a planted bug is rejected, for its own reason and at the right place;
+// the right one passes. The fast tier plants one bug in each pass of each operator's CUDA, and one in Triton.
 func TestWrongKernels(t *testing.T) {
 	need.Tool(t, "g++")
 	operators := readPlanted[planted](t, "wrong")
