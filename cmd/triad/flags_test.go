@@ -18,7 +18,7 @@ import (
 	"triad/internal/timing"
 )
 
-// asked is what a verb makes of its flags: the cases, and everything else that decides what is run.
+// asked holds the cases that a verb makes of its flags, and everything else that decides what is run.
 type asked struct {
 	Cases  []op.Case
 	Impls  []string

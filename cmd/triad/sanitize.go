@@ -44,7 +44,7 @@ func (s sanitized) good() bool {
 	return s.Clean() && s.Bad == 0 && !s.Part && len(s.Called) > 0 && len(s.Missed) == 0
 }
 
-// toolSlowness is how many times longer a worker may take under one of NVIDIA's tools.
+// toolSlowness is the factor by which a worker may be slower under one of NVIDIA's tools.
 const toolSlowness = 20
 
 // slowedByTool gives workers the time that they take under a tool, which writes the end of what it found when

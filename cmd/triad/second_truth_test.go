@@ -19,8 +19,8 @@ import (
 	"triad/pybridge"
 )
 
-// agreement is the largest distance between the two truths, in roundings of fp64. Each may be off by one,
-// which is what fp64 loses of the absolute terms of an element, as they grow in sums.
+// agreement is the largest distance between the two truths, in roundings of fp64. Each may be off by one:
+// fp64 loses that much of the absolute terms of an element, as they grow in sums.
 const agreement = 2
 
 // Two truths that share no code, ours in Go and torch's in fp64, agree on every element of every quick case,

@@ -22,7 +22,7 @@ import (
 //go:embed testdata/axe.min.js
 var axe string
 
-// patience is how long a command of the protocol may take.
+// patience is the longest time that a command of the protocol may take.
 const patience = 60 * time.Second
 
 // Page is one page of a browser.
@@ -195,7 +195,7 @@ func (p *Page) Size(width, height int, dark bool) {
 	})
 }
 
-// Script says whether pages may run scripts.
+// Script sets whether pages may run scripts.
 func (p *Page) Script(runs bool) {
 	p.t.Helper()
 	p.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !runs})
@@ -291,7 +291,7 @@ func (p *Page) Picture(width, height int) string {
 	return picture.Data
 }
 
-// Height is how high the page is.
+// Height returns the height of the page.
 func (p *Page) Height() (pixels int) {
 	p.t.Helper()
 	p.Eval("Math.ceil(document.documentElement.getBoundingClientRect().height)", &pixels)

@@ -116,7 +116,7 @@ func Traces(
 	return written, nil
 }
 
-// evaluationOf is what became of a record; nothing of one that a trace cannot tell.
+// evaluationOf returns the evaluation of a record; none of one that a trace cannot express.
 func evaluationOf(session record.Session, r record.Record, reference map[string]float64) (evaluation, bool) {
 	status, known := flashInferStatus[r.Status]
 	times := usable(r)

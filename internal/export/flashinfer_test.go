@@ -89,7 +89,7 @@ func figures(e map[string]any) (broken []string) {
 	return broken
 }
 
-// traced are records of every status, timed, with the reference beside them.
+// traced returns records of every status, timed, and the reference.
 func traced() []record.Record {
 	base := records()[0]
 	base.Outputs = []record.Verdict{

@@ -101,7 +101,7 @@ func number(f *record.Float) *float64 {
 	return new(float64(*f))
 }
 
-// weight is what a status counts as, in a word.
+// weight returns the weight of a status in a word.
 func weight(s op.Status) string {
 	switch s.Weight() {
 	case op.Good:

@@ -24,7 +24,7 @@ const (
 	Session Unit = "session" // the number of a session in its order
 )
 
-// Axis is what lies along one side of a chart.
+// Axis describes one side of a chart.
 type Axis struct {
 	Label string `json:"label"`
 	Unit  Unit   `json:"unit"`
@@ -71,7 +71,7 @@ type span struct {
 	Axis
 	low, high  float64
 	from, to   float64
-	wholeSteps bool // ticks at whole numbers alone
+	wholeSteps bool // ticks at integers only
 }
 
 // newSpan fits the values that are to be shown.
@@ -102,7 +102,7 @@ func newSpan(a Axis, values []float64, from, to float64) span {
 	return s
 }
 
-// at is where a value lies in pixels; what lies outside is put at the edge.
+// at returns the position of a value in pixels; what lies outside is put at the edge.
 func (s span) at(v float64) float64 {
 	share := (v - s.low) / (s.high - s.low)
 	if s.Log {

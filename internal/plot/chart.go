@@ -14,7 +14,7 @@ type Point struct {
 	High float64 `json:"high,omitempty"`
 }
 
-// Series is what one name has on a chart, in the order of X.
+// Series holds the points of one name on a chart, in the order of X.
 type Series struct {
 	Name   string  `json:"name"`
 	Points []Point `json:"points"`

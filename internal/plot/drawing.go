@@ -15,7 +15,7 @@ import (
 //go:embed plot.css
 var Style string
 
-// palette is how many colours and marks there are before they begin anew.
+// palette is the number of colours and marks before they repeat.
 const palette = 8
 
 // Drawing is a finished SVG without its style sheet.
@@ -95,7 +95,7 @@ func (d *drawing) turned(class string, x, y float64, words string) {
 		y, escaped(words))
 }
 
-// marker is the mark of the i-th name: its shape tells it apart too.
+// marker draws the mark of the i-th name: its shape distinguishes it too.
 func (d *drawing) marker(i int, x, y float64) {
 	shapes := []string{
 		"M%[1]g %[2]gm-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",    // circle

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Grid is where errors lie: cells, row by row, and the largest share of what is accepted that an error of
-// each takes. Above 1 something in it is wrong; NaN says that nothing in it was compared.
+// Grid shows where errors lie: cells, row by row, each with the largest share of what is accepted that an
+// error in it takes. Above 1 something in it is wrong; NaN means that nothing in it was compared.
 type Grid struct {
 	Title        string
 	Down, Across int

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Histogram is how many errors of each name fall into each bucket.
+// Histogram counts the errors of each name in each bucket.
 type Histogram struct {
 	Title   string
 	Label   string   // of the buckets
@@ -20,7 +20,7 @@ type Counts struct {
 	Counts []int64
 }
 
-// total is how many there are.
+// total returns the sum of the counts.
 func (c Counts) total() (n int64) {
 	for _, x := range c.Counts {
 		n += x
@@ -91,7 +91,7 @@ func (h Histogram) SVG() Drawing {
 	return d.end()
 }
 
-// Intervals are values of names beside a reference.
+// Intervals draws values of names against a reference.
 type Intervals struct {
 	Title string
 	X     Axis
@@ -99,7 +99,7 @@ type Intervals struct {
 	Rows  []Interval
 }
 
-// Interval is one of them; Word is told behind it.
+// Interval is one of them; Word stands after it.
 type Interval struct {
 	Name, Word       string
 	Value, Low, High float64

@@ -14,7 +14,7 @@ type Operator struct {
 	Implementations []string `json:"implementations,omitempty"` // names; empty where nothing was loaded
 }
 
-// OperatorDetail is what `triad ops show` prints.
+// OperatorDetail holds what `triad ops show` prints.
 type OperatorDetail struct {
 	Operator
 	Source     string       `json:"source"` // the paper

@@ -13,7 +13,7 @@ import (
 	"triad/internal/record"
 )
 
-// Summary is what the last lines of a comparison say beside the totals.
+// Summary holds what the last lines of a comparison say in addition to the totals.
 type Summary struct {
 	Database string // path; "" where nothing was recorded
 	Session  string // ULID
@@ -51,14 +51,14 @@ func (p Power) words() string {
 	return text + ".\n"
 }
 
-// Spent is where the time of a command went that times; without parts nothing is said of it.
+// Spent says where the time of a command that times went; without parts nothing is printed of it.
 type Spent struct {
 	// Imports: until Python's workers had imported torch and Triton, side by side
 	Whole, Imports time.Duration
 	Parts          []SpentPart
 }
 
-// SpentPart is how long one part took.
+// SpentPart is the time of one part.
 type SpentPart struct {
 	On   string
 	Time time.Duration
@@ -81,7 +81,7 @@ func (s Spent) words() string {
 	return strings.Replace(text, "The rest of the command", "The command", 1)
 }
 
-// shownPerLine is how many bad records of one line of the table are told in full; the rest is counted.
+// shownPerLine limits the bad records that are shown in full for one line of the table; the rest is counted.
 const shownPerLine = 2
 
 // Compare writes what `triad compare` found: for each operator and pass a table with a line for each
@@ -126,7 +126,7 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 	return write(w, moreWords(records, style, summary))
 }
 
-// shownPowerless is how many cases without power are named.
+// shownPowerless limits the cases without power that are named.
 const shownPowerless = 3
 
 // powerless names, once for all lines, the cases that cannot tell right from wrong: they count as neutral for
@@ -264,8 +264,8 @@ func unavailable(w io.Writer, style Style, lines []group) error {
 	return nil
 }
 
-// badLines tells the first bad records of each line, the smallest cases first. What went wrong before
-// anything was judged, such as a library that does not compile, is told once, with the names of all that
+// badLines prints the first bad records of each line, the smallest cases first. What went wrong before
+// anything was judged, such as a library that does not compile, is printed once, with the names of all that
 // share it.
 func badLines(w io.Writer, style Style, lines []group) error {
 	sharing := map[string][]string{}
@@ -285,7 +285,7 @@ func badLines(w io.Writer, style Style, lines []group) error {
 	return nil
 }
 
-// sharedReason is what a bad record without a judged output has in common with others; "" for any other
+// sharedReason returns what a bad record without a judged output has in common with others; "" for any other
 // record.
 func sharedReason(r record.Record) string {
 	if r.Status.Weight() != op.Bad || len(r.Outputs) > 0 {
@@ -294,7 +294,7 @@ func sharedReason(r record.Record) string {
 	return r.Status.String() + " " + r.Message
 }
 
-// badLine tells the bad records of one line of the table.
+// badLine prints the bad records of one line of the table.
 func badLine(w io.Writer, style Style, g group, sharing map[string][]string, told map[string]bool) error {
 	var bads []record.Record
 	untold := 0
@@ -347,13 +347,13 @@ func choicesFirst(outputs []record.Verdict) []record.Verdict {
 	})
 }
 
-// Bad tells one bad record: which case, which element of which output, what was accepted.
+// Bad prints one bad record: which case, which element of which output, what was accepted.
 func Bad(w io.Writer, style Style, r record.Record) error {
 	return badRecord(style.Wrap(w), style, r, nil)
 }
 
-// badRecord tells one bad record: which case, which element of which output, what was accepted, and how to
-// see more. Others share its fate.
+// badRecord prints one bad record: which case, which element of which output, what was accepted, and how to
+// see more. The others failed for the same reason.
 func badRecord(w io.Writer, style Style, r record.Record, others []string) error {
 	const indent = "        "
 	var text strings.Builder

@@ -9,7 +9,7 @@ import (
 	"triad/internal/record"
 )
 
-// pair is what all differences of two implementations in a dtype come to.
+// pair sums up all differences of two implementations in a dtype.
 type pair struct {
 	a, b   string
 	equal  bool // bitwise, in every output of every case

@@ -13,7 +13,7 @@ import (
 	"triad/internal/record"
 )
 
-// explainedElements is how many of the worst elements are shown.
+// explainedElements is the number of worst elements that are shown.
 const explainedElements = 5
 
 // gateWords say what a gate asks, for a reader who meets its name for the first time.
@@ -186,7 +186,7 @@ func dtypeOf(r record.Record, output string) op.DType {
 	return op.DTypeUnknown
 }
 
-// isInteger says whether a dtype is known and is one of integers.
+// isInteger reports whether a dtype is known and is one of integers.
 func isInteger(d op.DType) bool { return d != op.DTypeUnknown && !d.IsFloat() }
 
 // digits writes a value with as many digits as tell any two fp32 apart, an integer with all.

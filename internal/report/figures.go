@@ -180,7 +180,7 @@ func (p Page) ofSession() (record.Measured, []record.Record) {
 	return record.Measured{}, nil
 }
 
-// rooflineFigures draw what was reached beside what the rulers of the session allow.
+// rooflineFigures draws what was reached against what the rulers of the session allow.
 func (p Page) rooflineFigures() []Figure {
 	session, records := p.ofSession()
 	var all []Figure
@@ -277,8 +277,8 @@ func roofs(rulers []record.Ruler, low, high float64) []plot.Series {
 	return all
 }
 
-// timeFigures draw times over sizes, for each operator, pass, dtype, attributes and regime; where there is
-// one size alone, the times of the implementations beside each other.
+// timeFigures draws times over sizes, for each operator, pass, dtype, attributes and regime; where there is
+// only one size, the times of the implementations next to each other.
 func (p Page) timeFigures() []Figure {
 	type key struct{ title, regime string }
 	var order []key
@@ -317,7 +317,7 @@ type sized struct {
 	plot.Point
 }
 
-// sizesFigure draws times over sizes, or beside each other where there is one size.
+// sizesFigure draws times over sizes, or next to each other where there is one size.
 func sizesFigure(title string, times []sized) Figure {
 	series := map[string]*plot.Series{}
 	var names []string
@@ -355,7 +355,7 @@ func sizesFigure(title string, times []sized) Figure {
 	return chartFigure("times", c)
 }
 
-// oneSize draws the times of one size, each with its interval, beside the shortest.
+// oneSize draws the times of one size, each with its interval, against the shortest.
 func oneSize(title string, names []string, series map[string]*plot.Series) plot.Drawing {
 	c := plot.Intervals{Title: "Times of " + title, X: plot.Axis{Label: "median of a call", Unit: plot.NS}}
 	for _, name := range names {
@@ -372,7 +372,7 @@ func oneSize(title string, names []string, series map[string]*plot.Series) plot.
 	return c.SVG()
 }
 
-// mostRatios is how many cases have their ratios drawn; all stand in the tables.
+// mostRatios limits the cases whose ratios are drawn; the tables have all.
 const mostRatios = 8
 
 // ratioFigures draw how much longer than the fastest each implementation takes on a case, as it was measured

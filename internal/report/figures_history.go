@@ -8,7 +8,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// mostHistories is how many cases have their history drawn.
+// mostHistories limits the cases whose history is drawn.
 const mostHistories = 4
 
 // historyFigures draw the times of the cases that most sessions timed, or the least headroom where nothing

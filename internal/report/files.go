@@ -11,7 +11,7 @@ import (
 	"triad/internal/op"
 )
 
-// fileLine is what `triad compare --add FOLDER --json` writes of one function of a file.
+// fileLine is a line of `triad compare --add FOLDER --json`: one function of a file.
 type fileLine struct {
 	File    string  `json:"file"`
 	Impl    string  `json:"impl"`
@@ -37,7 +37,7 @@ func FileJSON(w io.Writer, r *candidates.Row, session string) error {
 	return nil
 }
 
-// FilesSummary is what stands below the table of files.
+// FilesSummary holds what stands below the table of files.
 type FilesSummary struct {
 	Session, Database string
 	Seed              uint64

@@ -123,7 +123,7 @@ func dtypeRank(name string) int {
 	return int(d)
 }
 
-// counts are how many records weigh what.
+// counts returns how many records are good, neutral and bad.
 func (g group) counts() (good, neutral, bad int) {
 	for _, r := range g.records {
 		switch r.Status.Weight() {
@@ -162,7 +162,7 @@ func rank(s op.Status) int {
 	return 0
 }
 
-// status is what the line shows: the status that must be seen first, the most frequent of its rank.
+// status returns the status that the line shows: of the statuses that rank highest, the most frequent.
 func (g group) status() op.Status {
 	top, seen := -1, map[op.Status]int{}
 	for _, r := range g.records {
@@ -207,7 +207,7 @@ func least(a, b *record.Float, before func(a, b record.Float) bool) *record.Floa
 	return a
 }
 
-// devices are where the records ran.
+// devices returns the devices that the records ran on.
 func (g group) devices() string {
 	var all []string
 	for _, r := range g.records {
@@ -232,8 +232,9 @@ func (g group) sampled() string {
 	return share
 }
 
-// note says why what is neutral or a warning is so: the most frequent reason, and how many others there are.
-// What is bad is told below the table, what is UNAVAILABLE once for all lines, what is untold with --verbose.
+// note gives the reason of a neutral record or a warning: the most frequent one, and how many others there
+// are. What is bad is printed below the table, what is UNAVAILABLE once for all lines, what is untold with
+// --verbose.
 func (g group) note(untold ...op.Status) string {
 	type reason struct {
 		status op.Status

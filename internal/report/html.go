@@ -15,7 +15,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// Page is what an HTML report shows; what is empty has no section.
+// Page holds the contents of an HTML report; what is empty has no section.
 type Page struct {
 	Subject  string // "softmax", "session 01M81...", "A and B"
 	Records  []record.Record
@@ -55,7 +55,7 @@ type document struct {
 	Sections []htmlSection
 	Made     string
 	Database string
-	Live     string // address of what a running session tells of itself; "" where nothing runs
+	Live     string // address of the progress of a running session; "" where nothing runs
 	Form     *htmlForm
 	Policy   string
 	Nonce    string
@@ -96,7 +96,7 @@ type htmlBlock struct {
 	Links  []navLink
 }
 
-// htmlMore is what is shown when it is opened.
+// htmlMore holds what is shown when it is opened.
 type htmlMore struct {
 	Title  string
 	Blocks []htmlBlock

@@ -11,7 +11,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// answer is what the page comes to, in sentences, the most important first.
+// answer returns the conclusion of the page in sentences, the most important first.
 func (p Page) answer() (sentences []string, wrong bool) {
 	if p.Diff != nil {
 		return p.diffAnswer()

@@ -22,8 +22,8 @@ func (p Page) errorSection() htmlSection {
 	return s
 }
 
-// timeSection shows times: figures, then a table for each case, and how the own implementations stand beside
-// the best of others.
+// timeSection shows times: figures, then a table for each case, and a comparison of the own implementations
+// with the best of others.
 func (p Page) timeSection() htmlSection {
 	s := htmlSection{ID: "times", Title: "Times", Filter: true}
 	for _, f := range slices.Concat(p.rooflineFigures(), p.timeFigures(), p.ratioFigures()) {
@@ -59,13 +59,13 @@ func (p Page) timeSection() htmlSection {
 	return s
 }
 
-// isPeer says whether an implementation is neither triad's nor the user's.
+// isPeer reports whether an implementation is neither triad's nor the user's.
 func isPeer(impl string) bool {
 	family, _, _ := strings.Cut(impl, "/")
 	return !slices.Contains([]string{"cuda", "triton", "mine"}, family)
 }
 
-// peerRows put the fastest own implementation of each case beside the fastest of others.
+// peerRows compares the fastest own implementation of each case with the fastest of others.
 func (p Page) peerRows() []htmlRow {
 	compared := map[[3]string]record.Comparison{}
 	for _, c := range p.comparisons() {
@@ -195,7 +195,7 @@ func (p Page) environmentSection() htmlSection {
 	return s
 }
 
-// mostChanges is how many rows of a comparison are shown of each kind.
+// mostChanges limits the rows of each kind that a comparison shows.
 const mostChanges = 200
 
 // changesSection shows what changed from one side to the other.

@@ -91,7 +91,7 @@ func FailureDocument(why, database string, now time.Time) Document {
 	return Document{d}
 }
 
-// RunsAsked is what a list of runs was asked for, as it was typed.
+// RunsAsked holds the filters of a list of runs, as they were typed.
 type RunsAsked struct{ Op, Impl, DType, Pass, Status, Since, Session string }
 
 // Runs is a page of a list of runs, newest first.
@@ -213,7 +213,7 @@ func RunDocument(run record.Run, past Past, database string, now time.Time) Docu
 	return Document{d}
 }
 
-// factsSection is what a run is, and how it is run again.
+// factsSection shows what a run is, and how to run it again.
 func (p Page) factsSection(run record.Run) htmlSection {
 	r := run.Record
 	var rows []htmlRow
@@ -366,7 +366,7 @@ func (d Document) WithProgress(address string) Document {
 	return d
 }
 
-// ProgressWords is how far a session is.
+// ProgressWords says how far a session is.
 func ProgressWords(p record.Progress) string {
 	words := fmt.Sprintf("%d of %s ended, %d bad.", p.Ended, counted(p.Planned, "run"), p.Bad)
 	if p.At != "" {

@@ -77,13 +77,13 @@ func (p Page) matrixRow(all []group, byDType []string) htmlRow {
 	return r
 }
 
-// mostWrong is how many wrong runs are told in full, and how many maps of errors are drawn.
+// mostWrong limits the wrong runs that are shown in full, mostMaps the maps of errors that are drawn.
 const (
 	mostWrong = 40
 	mostMaps  = 6
 )
 
-// wrongSection tells what is wrong, the smallest cases first, with maps of where.
+// wrongSection shows what is wrong, the smallest cases first, with maps of where.
 func (p Page) wrongSection() htmlSection {
 	s := htmlSection{ID: "wrong", Title: "What is wrong", Filter: true}
 	bads := badRecords(p.Records)

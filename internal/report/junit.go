@@ -89,7 +89,7 @@ func (s *junitSuite) add(r record.Record, added []string, strict bool) {
 	s.Cases = append(s.Cases, c)
 }
 
-// facts are what one needs to go on from a failure: outputs, place, log, and the command that repeats it.
+// facts returns what one needs to follow up a failure: outputs, place, log, and the command that repeats it.
 func facts(r record.Record, added []string) string {
 	var text strings.Builder
 	for _, v := range r.Outputs {

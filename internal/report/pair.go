@@ -8,8 +8,8 @@ import (
 	"triad/internal/record"
 )
 
-// sum is what the fastest forward and the fastest backward alone of one family take together, on the same
-// sizes in the same regime: what a backward is compared with that could only be timed with its forward.
+// sum is the time of the fastest forward plus that of the fastest backward of one family, on the same sizes
+// in the same regime. A backward that could only be timed with its forward is compared with it.
 type sum struct {
 	forward, backward string
 	ns                float64
@@ -55,7 +55,7 @@ func sizesKey(c op.Case, regime string) string {
 		regime)
 }
 
-// ratio is a forward and backward of ns beside the sum; "" where no sum is known.
+// ratio divides the time ns of a forward and backward by the sum; "" where no sum is known.
 func (s sum) ratio(ns float64) string {
 	switch {
 	case s.ns <= 0:

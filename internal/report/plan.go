@@ -106,7 +106,7 @@ func Plan(w io.Writer, style Style, cases []PlannedCase) error {
 	return write(w, text+" Nothing was run or recorded.\n")
 }
 
-// marks are what is done with a case beside judging it.
+// marks returns what is done with a case in addition to judging it.
 func (c PlannedCase) marks() []string {
 	var all []string
 	switch {

@@ -9,7 +9,7 @@ import (
 	"triad/internal/record"
 )
 
-// A case without power is told once below the table, not on every line.
+// TestPowerlessCasesAreToldOnce: a case without power is reported once below the table, not on every line.
 func TestPowerlessCasesAreToldOnce(t *testing.T) {
 	var records []record.Record
 	for _, impl := range []string{"cuda/naive", "cuda/warp"} {
@@ -61,8 +61,8 @@ func TestNoHeadroomOfAPowerlessCase(t *testing.T) {
 	}
 }
 
-// What a file of the user's own printed is told once, with the first run that has it; what ours print, and
-// compilers, is not.
+// TestPrintedIsTold: what a user's own file printed is reported once, with the first run that has it; what
+// ours and compilers print is not.
 func TestPrintedIsTold(t *testing.T) {
 	of := func(id, impl, family string, status op.Status, log string) record.Record {
 		return record.Record{
@@ -99,7 +99,8 @@ func TestPowerCountsInWords(t *testing.T) {
 	}
 }
 
-// What is left out is recorded first, and a forward is told before its backward all the same.
+// TestForwardComesBeforeBackward: what is left out is recorded first, and a forward still stands before its
+// backward.
 func TestForwardComesBeforeBackward(t *testing.T) {
 	var records []record.Record
 	for _, c := range []op.Case{

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// ProfileLine is what a profiler counted of one kernel. The shares are of what the GPU can do, in percent;
-// one that the GPU does not count is nil.
+// ProfileLine holds a profiler's counts of one kernel. The shares are of the GPU's peak, in percent; one that
+// the GPU does not count is nil.
 type ProfileLine struct {
 	Kernel, Grid, Block      string
 	Launches, Registers      int

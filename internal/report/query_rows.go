@@ -36,7 +36,7 @@ func Rows(w io.Writer, style Style, names []string, rows [][]any, cut string) er
 	return nil
 }
 
-// numeric says whether a column holds numbers alone.
+// numeric reports whether a column holds only numbers.
 func numeric(rows [][]any, column int) bool {
 	for _, row := range rows {
 		switch row[column].(type) {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "accept what is written as the golden files")
 
-// golden compares text with testdata/name; on a mismatch it leaves name.got beside it.
+// golden compares text with testdata/name; on a mismatch it leaves name.got next to it.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

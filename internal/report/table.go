@@ -40,7 +40,7 @@ func columns(names ...string) []column {
 	return out
 }
 
-// leastRoom is what the last column of a table gets at least, where it has so much to say.
+// leastRoom is the least width of the last column of a table, where its text is that long.
 const leastRoom = 20
 
 // Table writes rows under a header, two spaces between the columns and none at the end of a line, each line
@@ -142,7 +142,7 @@ func (s Style) narrow(taken int, header []column, rows [][]string) ([]column, []
 	return header, rows
 }
 
-// band is where the columns end that fit beside each other from one on.
+// band returns the end of the columns that fit next to each other, starting with a given one.
 func (s Style) band(taken int, header []column, rows [][]string, from int) int {
 	if s.Width <= 0 {
 		return len(header)

@@ -15,8 +15,8 @@ import (
 	"triad/internal/stats"
 )
 
-// Timed is what there is to say about times: the rulers of the session and the ratios of what was timed in
-// the same rounds.
+// Timed holds what a report says of times: the rulers of the session and the ratios of what was timed in the
+// same rounds.
 type Timed struct {
 	Rulers      []record.Ruler
 	Comparisons []record.Comparison
@@ -64,7 +64,7 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 	return write(w, text)
 }
 
-// lacksShare says whether a record was timed, but not beside what the device can do at best.
+// lacksShare reports whether a record was timed, but without the roofline of the device.
 func lacksShare(r record.Record) bool {
 	return slices.ContainsFunc(r.Timings,
 		func(t record.Timing) bool { return t.Status == op.StatusPass && t.Roofline == nil })
@@ -263,10 +263,10 @@ func Duration(ns float64) string {
 	return fmt.Sprintf("%.*f %s", max(0, 3-int(math.Floor(math.Log10(math.Max(v, 1e-3))))), v, unit)
 }
 
-// computeBound is how many FLOPs a byte must bring before a rate is given in FLOP/s.
+// computeBound is the number of FLOPs a byte from which a rate is given in FLOP/s.
 const computeBound = 50
 
-// rate is what the operator moves or computes by its own definition, per second.
+// rate returns what the operator moves or computes by its own definition, per second.
 func rate(t *record.Timing) string {
 	if t.FLOPs > computeBound*t.Bytes {
 		return fmt.Sprintf("%.4g TFLOP/s", float64(t.FLOPs)/t.MedianNS/1e3)

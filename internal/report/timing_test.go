@@ -103,7 +103,7 @@ func TestRatioWords(t *testing.T) {
 	}
 }
 
-// What is shown of one run tells of its times, and of the kernels that were timed.
+// TestShowTellsOfTimes: the page of a run shows its times, and the kernels that were timed.
 func TestShowTellsOfTimes(t *testing.T) {
 	records, _ := timedRecords()
 	var out strings.Builder

@@ -94,7 +94,7 @@ func (s Style) status(status op.Status) string {
 	return s.paint(bad, status.String())
 }
 
-// whereParts are what is known of a place in a kernel, from the kernel to the line.
+// whereParts returns what is known of a place in a kernel, from the kernel to the line.
 func whereParts(w *record.Where) []string {
 	if w == nil {
 		return nil

@@ -53,7 +53,7 @@ func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (back
 	return x.inParts(ctx, e, job)
 }
 
-// besideOthers runs a job and says whether others ran beside it. A panic leaves nothing locked.
+// besideOthers runs a job and reports whether others ran at the same time. A panic leaves nothing locked.
 func (x *execution) besideOthers(ctx context.Context, e entry, job backend.Job) (
 	outcome backend.Outcome, beside bool, err error,
 ) {
@@ -70,8 +70,8 @@ type company struct {
 	begun   atomic.Int64
 }
 
-// join waits for a job that runs alone. left ends the part of the job that joined, and says whether others
-// ran beside it.
+// join waits for a job that runs alone. left ends the part of the job that joined, and reports whether others
+// ran at the same time.
 func (c *company) join() (left func() (beside bool)) {
 	c.running.RLock()
 	before, begun := c.now.Add(1), c.begun.Add(1)

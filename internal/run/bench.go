@@ -106,16 +106,16 @@ func (x *execution) benchCase(ctx context.Context, w work, after []work) (err er
 	return x.time(ctx, c, x.result.Records[from:])
 }
 
-// complete says whether all there is to find of a case is recorded, or known beforehand.
+// complete reports whether everything about a case is recorded, or known beforehand.
 func (x *execution) complete(w work) bool {
 	return !slices.ContainsFunc(x.missing(w), func(e entry) bool { return e.verdict == nil }) &&
 		x.timedBefore(x.before(w))
 }
 
-// before is what a resumed session has recorded of a case.
+// before returns a resumed session's records of a case.
 func (x *execution) before(w work) []record.Record { return x.recorded[w.Key()] }
 
-// timedBefore says whether every record that could be timed was, in every regime of the plan.
+// timedBefore reports whether every record that could be timed was, in every regime of the plan.
 func (x *execution) timedBefore(before []record.Record) bool {
 	for _, r := range before {
 		for _, regime := range x.request.Timing.Regimes {

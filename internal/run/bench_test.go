@@ -59,8 +59,8 @@ func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (backend.
 	return arm, backend.Outcome{}, nil
 }
 
-// written is what the timed calls wrote: what the implementation gives, or what it gives only when it is
-// timed.
+// written returns the outputs of the timed calls: what the implementation gives, or what it gives only when
+// it is timed.
 func (f *timedFake) written(name string, job backend.Job) (backend.Outcome, []backend.Differing, error) {
 	f.open.Add(-1)
 	if len(job.Outputs) == 0 {
@@ -150,8 +150,8 @@ func wordOf(r Result, a, b string) string {
 	return ""
 }
 
-// From the judge's verdict to a word: what passed is timed in alternating order, one at a time; the ratio is
-// right although the clock drifts; bytes, roofline and clock stand beside it.
+// TestBench covers the way from the judge's verdict to a word: what passed is timed in alternating order, one
+// at a time; the ratio is right although the clock drifts; bytes, roofline and clock are given too.
 func TestBench(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 1.5e5, "fake/wrong": 1e4})
 	f.ways["fake/wrong"], f.card.Drift = zeros, 0.05

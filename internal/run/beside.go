@@ -50,7 +50,7 @@ func (b *besides) of(impl string) *BesideSeen {
 	return b.seen[len(b.seen)-1]
 }
 
-// isQuick says whether a case is one of the quick ones.
+// isQuick reports whether a case is one of the quick ones.
 func (b *besides) isQuick(c *prepared, o op.Options) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +71,7 @@ func (b *besides) isQuick(c *prepared, o op.Options) bool {
 	return keys[c.Key()]
 }
 
-// beside has the emulator judge what passed on a GPU. The emulator's finding becomes the verdict.
+// beside makes the emulator judge what passed on a GPU. The emulator's finding becomes the verdict.
 func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	if x.Twins == nil || r.Device != "gpu" || r.Status.Weight() == op.Bad || r.Launches == 0 ||
 		!x.besides.isQuick(c, x.request.Options) {

@@ -23,7 +23,7 @@ func (x *execution) prepareMine(w work) (c *prepared, mine bool, err error) {
 	return c, mine, err
 }
 
-// claims says whether this run takes a case.
+// claims reports whether this run takes a case.
 func (x *execution) claims(key string) (bool, error) {
 	if x.request.Claim == nil {
 		return true, nil

@@ -140,7 +140,7 @@ func (x *execution) timeOne(ctx context.Context, w timedWork, after []work) erro
 	return x.time(ctx, c, x.result.Records)
 }
 
-// resumedComplete says whether the session that is resumed had judged and timed all of a case.
+// resumedComplete reports whether the session that is resumed had judged and timed all of a case.
 func (x *execution) resumedComplete(w work) bool { return len(x.before(w)) > 0 && x.complete(w) }
 
 // largest is, for every operator, pass and dtype, the largest case of a comparison on which something passed.
@@ -167,7 +167,7 @@ func (x *execution) largest(planned []work) []work {
 	return all
 }
 
-// passed says whether an implementation of a case may be timed.
+// passed reports whether an implementation of a case may be timed.
 func (x *execution) passed(w work) bool {
 	is := func(r record.Record) bool { return r.Case.Key() == w.Key() && timeable(r) }
 	return slices.ContainsFunc(x.result.Records, is) || slices.ContainsFunc(x.request.Before, is)

@@ -9,7 +9,7 @@ import (
 	"triad/internal/workload"
 )
 
-// choice is what an implementation said to tensors of some sizes, strides, dtypes and attributes, whatever
+// choice is an implementation's answer to tensors of some sizes, strides, dtypes and attributes, whatever
 // their values.
 type choice uint8
 

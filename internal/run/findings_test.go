@@ -111,9 +111,9 @@ func planted(t *testing.T, o *truth.Operator, f op.Finding, k op.Case, output st
 	return p
 }
 
-// looksWrong says whether an output with these elements changed is rejected where they are, all of the kind,
-// and whether it looks as the finding says. They alone are judged, or their rows where the finding speaks of
-// the truth of rows.
+// looksWrong reports whether an output with these elements changed is rejected where they are, all of the
+// kind, and whether it looks as the finding says. Only they are judged, or their rows if the finding speaks
+// of the truth of rows.
 func (p *planting) looksWrong(described func(judge.Rejected) bool, w op.Wrong, changed map[int]float64,
 ) (wrong, explained bool) {
 	around := 1
@@ -210,8 +210,9 @@ func (p *planting) onOrdinaryData(t *testing.T, w op.Wrong) {
 	}
 }
 
-// Every finding explains what it describes, and neither the same kind of error elsewhere or by more, nor a
-// second fault beside the described one. What it explains without a bound excuses no file of a user's.
+// TestEachFindingExplainsNoOtherError: every finding explains what it describes, but neither the same kind of
+// error elsewhere, nor a larger one, nor a second fault in addition to it. A finding without a bound excuses
+// no file of a user's.
 func TestEachFindingExplainsNoOtherError(t *testing.T) {
 	for _, o := range truth.All() {
 		for _, f := range o.Findings {

@@ -20,7 +20,7 @@ type spreading interface {
 	Expect(jobs int)
 }
 
-// expectJobs tells the backends how many jobs of a request can be judged side by side, where it names
+// expectJobs informs the backends how many jobs of a request can be judged side by side, if it names
 // implementations: those of one implementation on the cases of one pass and dtype stay together.
 func expectJobs(backends []backend.Backend, impls []string, plans []op.Plan) {
 	groups := 0
@@ -52,7 +52,7 @@ func expectJobs(backends []backend.Backend, impls []string, plans []op.Plan) {
 	}
 }
 
-// lanesOf is how many jobs the backends judge side by side beyond one for each.
+// lanesOf returns how many jobs the backends judge side by side beyond one for each.
 func lanesOf(backends []backend.Backend) int {
 	lanes := 0
 	for _, b := range backends {
@@ -87,7 +87,7 @@ const (
 	abreastAlone = 2
 )
 
-// places are how many cases may be under way at once.
+// places returns how many cases may be under way at once.
 func (x *execution) places() int {
 	if x.request.InFlight > 0 {
 		return x.request.InFlight
@@ -95,7 +95,7 @@ func (x *execution) places() int {
 	return max(inFlightAlone, inFlightALane*x.lanes)
 }
 
-// placesOf is how many of them a case takes.
+// placesOf returns how many of the places a case takes.
 func (x *execution) placesOf(w work, most int) int {
 	elements, _, err := w.operator.Spec.Footprint(w.Case)
 	if err != nil {
@@ -129,7 +129,7 @@ func (x *execution) abreast(e entry) (over func()) {
 	return func() { <-running }
 }
 
-// familyOf is what an implementation is written in.
+// familyOf returns the family of an implementation: the language or library that it is written in.
 func familyOf(i backend.Implementation) string {
 	family, _, _ := strings.Cut(i.Name, "/")
 	return family

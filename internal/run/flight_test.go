@@ -154,8 +154,8 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// Large cases take the places of several, so that few are in memory at once; two always fit beside each
-// other.
+// TestPlacesOfLargeCases: large cases take several places, so that few are in memory at once; two always fit
+// at the same time.
 func TestPlacesOfLargeCases(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -188,8 +188,8 @@ func TestPlacesOfLargeCases(t *testing.T) {
 	}
 }
 
-// A run that is told to stop while dozens of cases are under way finishes the calls that have begun, and
-// leaves the rest to a resumed one.
+// TestStopEndsCasesUnderWay: a run that is stopped while dozens of cases are under way finishes the calls
+// that have begun, and leaves the rest to a resumed one.
 func TestStopEndsCasesUnderWay(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -226,8 +226,9 @@ func TestStopEndsCasesUnderWay(t *testing.T) {
 	}
 }
 
-// A backend that judges side by side is told how many jobs are to come where the request names
-// implementations: one for each, pass and dtype. Of a whole family nobody knows how many it has.
+// TestJobsToComeAreTold: where the request names implementations, a backend that judges side by side learns
+// the number of jobs to come: one for each implementation, pass and dtype. The size of a whole family is not
+// known.
 func TestJobsToComeAreTold(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

@@ -168,8 +168,8 @@ func (l *losses) ended(key string) {
 	}
 }
 
-// tooLong is what becomes of a case of an implementation that is limited once its own cases have taken as
-// long as they may: one that hangs costs no other its time.
+// tooLong returns the ruling on a case of a limited implementation once its cases have used up their time:
+// one that hangs costs no other its time.
 func (x *execution) tooLong(e entry) *ruling {
 	limit := x.request.CasesLimit
 	if limit <= 0 || !x.request.Limited(e.implementation.Name) {
@@ -188,7 +188,7 @@ func (x *execution) tooLong(e entry) *ruling {
 	}
 }
 
-// ruling is what becomes of the cases in a dtype that are left: nil while they are run.
+// ruling returns the verdict on the remaining cases of a dtype: nil while they are run.
 func (l *losses) ruling(dtype string) *ruling {
 	l.mu.Lock()
 	defer l.mu.Unlock()

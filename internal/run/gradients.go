@@ -21,7 +21,7 @@ const (
 	gradientLaunchesFull = 250
 )
 
-// moderateElements is how many elements the tensors of a moderate case may have together.
+// moderateElements is the largest number of elements of all tensors of a moderate case together.
 const moderateElements = 1 << 15
 
 // launchesPerJob bounds how long a worker is silent: longer jobs are run in parts.
@@ -31,7 +31,7 @@ const launchesPerJob = 10
 // alone requires it.
 const oneByOne = "one by one"
 
-// Step says whether the truth of an operator's backward agrees with the complex step of its forward, on one
+// Step is the agreement of the truth of an operator's backward with the complex step of its forward, on one
 // of the run's cases.
 type Step struct {
 	Case op.Case
@@ -117,7 +117,7 @@ func (w work) launches(device string, level op.Level) []backend.LaunchPlan {
 	return plan
 }
 
-// fewestLaunches is how many launches a gradcheck asks for on a case; 0 where it asks for none.
+// fewestLaunches returns the least number of launches of a gradcheck on a case; 0 where it asks for none.
 func (w work) fewestLaunches(level op.Level) int {
 	switch {
 	case !w.moderate:

@@ -70,7 +70,8 @@ func TestTroubleOfTheMachineIsNoVerdict(t *testing.T) {
 	}
 }
 
-// A worker that something kills in the middle of a run is tried again, also where nothing ran beside it.
+// TestKilledInTheMiddleIsTriedAgain: a worker that is killed in the middle of a run is tried again, even if
+// no other ran at the same time.
 func TestKilledInTheMiddleIsTriedAgain(t *testing.T) {
 	killed := func(ways int) way {
 		return func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/record"
 )
 
-// FindingSeen is what became of a documented finding in a run: of how many cases it speaks that were judged,
-// and in how many of them it showed.
+// FindingSeen is the outcome of a documented finding in a run: how many of the judged cases it covers, and in
+// how many of them it showed.
 type FindingSeen struct {
 	op.Finding
 	Op           string
@@ -20,7 +20,7 @@ type FindingSeen struct {
 	Shown, Wrong int // those that are KNOWN by it; those that are bad otherwise
 }
 
-// Gone says whether the finding no longer happens: enough cases that it covers were judged, and all are as
+// Gone reports whether the finding no longer happens: enough cases that it covers were judged, and all are as
 // they should be.
 func (f FindingSeen) Gone() bool { return f.Covered >= f.Enough && f.Shown == 0 && f.Wrong == 0 }
 
@@ -162,7 +162,7 @@ func (e entry) doubted(r *record.Record) {
 	}
 }
 
-// isAlone says whether an output is the only one that is wrong.
+// isAlone reports whether an output is the only one that is wrong.
 func isAlone(output string, verdicts []record.Verdict) bool {
 	var wrong []string
 	for _, v := range verdicts {

@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// fewestOrdinary is how many elements the tensors of a case should have that is launched into ordinary
-// numbers: more than one block, where there is such a case.
+// fewestOrdinary is the least number of elements of a case that is launched into ordinary numbers: more than
+// one block, where there is such a case.
 const fewestOrdinary = 256
 
 // markOrdinary chooses, of each operator, pass and dtype, the case that is also launched while its outputs

@@ -273,7 +273,7 @@ func (r Request) kept(planned []work) []work {
 	return slices.DeleteFunc(planned, func(w work) bool { return len(w.entries) == 0 })
 }
 
-// items are what is to be recorded: what a resumed session must have.
+// items returns what is to be recorded: what a resumed session must have.
 func (p *Plan) items() []record.Item {
 	var all []record.Item
 	for _, w := range slices.Concat(p.judged, unjudged(p.timed)) {

@@ -14,8 +14,8 @@ import (
 	"triad/internal/truth"
 )
 
-// quickCases is how many cases a pass and dtype an implementation gets on the quick level: two with the limit
-// "quick2", 0 where it has no limit.
+// quickCases returns how many cases of each pass and dtype an implementation gets on the quick level: two
+// with the limit "quick2", 0 where it has no limit.
 func quickCases(i backend.Implementation) int {
 	number, _ := strings.CutPrefix(i.Limit, "quick")
 	n, err := strconv.Atoi(number)
@@ -25,7 +25,7 @@ func quickCases(i backend.Implementation) int {
 	return n
 }
 
-// loaded is what one backend has for one operator.
+// loaded holds what one backend has for one operator.
 type loaded struct {
 	backend         backend.Backend
 	implementations []backend.Implementation
@@ -126,8 +126,8 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 	return all, errors.Join(failures...)
 }
 
-// matches says whether an implementation is asked for. "cuda/tiled" means exactly that where it exists, else
-// every name that begins so.
+// matches reports whether an implementation is asked for. "cuda/tiled" means exactly that where it exists,
+// else every name that begins so.
 func matches(name string, prefixes, names []string) bool {
 	return len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(p string) bool {
 		return name == p || strings.HasPrefix(name, p+"/") || !slices.Contains(names, p) &&
@@ -135,8 +135,8 @@ func matches(name string, prefixes, names []string) bool {
 	})
 }
 
-// registers says whether an implementation's entry covers a case's dtype: by the case's own name, or by its
-// first part, the dtype of the main input.
+// registers reports whether an implementation's entry covers a case's dtype: by the case's own name, or by
+// its first part, the dtype of the main input.
 func registers(i backend.Implementation, dtype string) bool {
 	first, _, _ := strings.Cut(dtype, "_")
 	return slices.Contains(i.DTypes, dtype) || slices.Contains(i.DTypes, first)
@@ -225,7 +225,7 @@ func skipped(operator *truth.Operator, left []op.Skipped, all []loaded, request 
 	return planned
 }
 
-// entriesFor is what one backend contributes to one case.
+// entriesFor returns the entries of one backend for one case.
 func (l loaded) entriesFor(c op.Case, request Request) []entry {
 	var entries []entry
 	for _, family := range l.backend.Families() {
@@ -268,7 +268,7 @@ func (l loaded) optional(family string) bool {
 	return ok && slices.Contains(b.OptionalFamilies(), family)
 }
 
-// ruling is what becomes of a whole family: nil where it is here.
+// ruling returns the verdict on a whole family: nil if it is available.
 func (l loaded) ruling(family string) *ruling {
 	if l.missing != "" {
 		return &ruling{status: op.StatusUnavailable, sentence: l.missing}

@@ -22,7 +22,7 @@ func casesOf(t *testing.T, p *Plan) []PlannedCase {
 	return cases
 }
 
-// planned is what a plan says and what a run of the same request records, a line for each run.
+// planned returns the runs of a plan, one a line, as a run of the same request records them.
 func planned(t *testing.T, cases []PlannedCase) (lines []string) {
 	t.Helper()
 	for _, c := range cases {

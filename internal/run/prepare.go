@@ -144,7 +144,7 @@ func (c *prepared) truth(contract string) (judge.Truth, error) {
 	return once()
 }
 
-// truthInputs are what the truth is a function of: see truth.Of.
+// truthInputs returns the arguments of the truth: see truth.Of.
 func (c *prepared) truthInputs() []tensor.Tensor {
 	if c.Pass == op.Forward || c.Saved == "own" {
 		return c.given
@@ -259,7 +259,7 @@ func (c *prepared) savedOnce(name string, forward func() ([]tensor.Tensor, error
 	return saved, nil
 }
 
-// savedBy is what an implementation's own forward saved, where a chained case has run it.
+// savedBy returns what an implementation's own forward saved, where a chained case has run it.
 func (c *prepared) savedBy(e entry) []tensor.Tensor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -403,8 +403,8 @@ func attrRefs(c *prepared) []backend.AttrRef {
 	return refs
 }
 
-// judgedBefore says whether every launch of an outcome gave, sound, the bits that were judged when the record
-// was made: the verdict on them is known, and only what is accepted is timed.
+// judgedBefore reports whether every launch of an outcome gave, sound, the bits that were judged when the
+// record was made: the verdict on them is known, and only what is accepted is timed.
 func (c *prepared) judgedBefore(id string, outcome backend.Outcome) bool {
 	at := slices.IndexFunc(c.kept, func(k keptOutputs) bool { return k.id == id })
 	if at < 0 || len(outcome.Launches) < 2 {

@@ -88,7 +88,7 @@ func rankRelated(elements int64) int64 {
 	return elements
 }
 
-// wholeVectors says whether the rows of all of a case's tensors are whole vectors.
+// wholeVectors reports whether the rows of all tensors of a case are whole vectors.
 func wholeVectors(w work) (bool, error) {
 	inputs, err := w.operator.Spec.Inputs(w.Case)
 	if err != nil {
@@ -162,7 +162,7 @@ func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome ba
 	return nil
 }
 
-// related is what gate G6 asks of one implementation on one case.
+// related holds what gate G6 needs of one implementation on one case.
 type related struct {
 	caller
 	expected []judge.Expected
@@ -230,13 +230,13 @@ func (g *related) follow(ctx context.Context, relation truth.Relation, judged tr
 	return nil
 }
 
-// sameSizes says whether two cases have the same dims and attributes.
+// sameSizes reports whether two cases have the same dims and attributes.
 func sameSizes(a, b op.Case) bool {
 	return slices.Equal(a.Dims, b.Dims) && slices.Equal(a.Attrs, b.Attrs)
 }
 
-// fault is why a further call gave nothing to compare, "" where it did: what went wrong, or what G0 says of a
-// launch alone.
+// fault returns why a further call gave nothing to compare, "" if it did: what went wrong, or what G0 says of
+// a launch alone.
 func fault(outcome backend.Outcome) string {
 	if outcome.Status != op.StatusUnknown {
 		return fmt.Sprintf("a further call ended %v: %s", outcome.Status, outcome.Sentence)
@@ -352,7 +352,8 @@ type caller struct {
 	job *backend.Job // of the judged call, made where it is first needed
 }
 
-// judgedJob is what the backend ran for the judged call. A chained backward gets what its own forward saves.
+// judgedJob returns the backend's job for the judged call. A chained backward gets what its own forward
+// saves.
 func (k *caller) judgedJob(ctx context.Context) (backend.Job, error) {
 	if k.job == nil {
 		job, err := k.execution.job(ctx, k.c, k.e)

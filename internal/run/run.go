@@ -19,13 +19,13 @@ import (
 // transaction: what it has returned from is not lost.
 type Recorder interface {
 	Plan(items []record.Item, versions record.Toolchain) error
-	// Done says whether an item of the plan was recorded before, by the session that is being resumed.
+	// Done reports whether an item of the plan was recorded before, by the session that is being resumed.
 	Done(item record.Item) bool
 	Append(r *record.Record) error
 	AppendDifferences(d []record.Difference) error
 }
 
-// Request is what a user asked for, operators and cases already chosen.
+// Request holds a user's request, operators and cases already chosen.
 type Request struct {
 	Operators []*truth.Operator
 	Options   op.Options // dtypes, passes, dims, attributes, level, ...
@@ -40,8 +40,8 @@ type Request struct {
 	Single bool
 	Keep   func(c op.Case, implementation string) bool // of what is planned only this is run; nil: all
 	Shard  Shard                                       // of the plan only this part is run
-	// says whether this run takes a case, by its key, where several runs share a plan: one of them gets true,
-	// and gets it again; nil: it takes all
+	// Claim reports whether this run takes a case, by its key, where several runs share a plan: one of them
+	// gets true, and gets it again; nil: it takes all
 	Claim func(key string) (bool, error)
 	// check the truth against the complex step, and launch a moderate case of each operator and dtype more
 	// often
@@ -80,7 +80,7 @@ type Runner struct {
 	Stop context.Context
 }
 
-// Race is where two accesses meet that nothing orders: the place of one, and both in words.
+// Race holds two unordered accesses: the place of one, and both in words.
 type Race struct {
 	Where    backend.Where
 	Sentence string
@@ -93,7 +93,7 @@ type Progress struct {
 	Text        string        // what goes on where no case runs yet: "building the kernels of softmax"
 }
 
-// Result is what a run found, in the order of the plan.
+// Result holds the results of a run, in the order of the plan.
 type Result struct {
 	Records     []record.Record
 	Differences []record.Difference
@@ -111,7 +111,7 @@ type Result struct {
 	Spent       []Spent // where the time of the run went, in order
 }
 
-// Spent is how long one part of a run took.
+// Spent is the time that one part of a run took.
 type Spent struct {
 	On   string // "loading"
 	Time time.Duration

@@ -131,7 +131,7 @@ func racing(x tensor.Tensor, launch, _ int) ([]float64, *backend.Outcome) {
 	return y, nil
 }
 
-// memory is a Recorder that keeps everything, and fails where it is told to.
+// memory is a Recorder that keeps everything, and fails with fail if it is set.
 type memory struct {
 	plan    []record.Item
 	records []record.Record
@@ -329,8 +329,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// A run that is told to end at once while its implementations are still loaded is interrupted too, and no
-// failure.
+// TestStoppedWhileLoading: a run that is ended at once while its implementations are still loaded is
+// interrupted, and no failure.
 func TestStoppedWhileLoading(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

@@ -92,7 +92,8 @@ func checkMap(t *testing.T, v record.Verdict) {
 	}
 }
 
-// againOf is what results show says a record, had it been judged by a version, comes to now.
+// againOf returns the line of results show that judges a record anew, as if the given version had judged it
+// first.
 func againOf(t *testing.T, r record.Record, version string) string {
 	t.Helper()
 	text, err := json.Marshal(r.Outputs)

@@ -22,7 +22,7 @@ func smallIsLarge(t *testing.T) {
 	t.Cleanup(func() { keptElements = before })
 }
 
-// stopping is right, and tells the run to stop in its n-th job.
+// stopping gives right results, and stops the run in its n-th job.
 func stopping(stop func(), n int) way {
 	return func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 		if run+1 == n {
@@ -32,8 +32,9 @@ func stopping(stop func(), n int) way {
 	}
 }
 
-// A run that is told to stop while a large case is judged, before it is timed or after, ends, and records
-// nothing that was judged in part: a resumed run does that. What was judged before stays.
+// TestStopEndsTheJudgingOfALargeCase: a run that is stopped while a large case is judged, before it is timed
+// or after, ends, and records nothing that was judged in part: a resumed run does that. What was judged
+// before stays.
 func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 	smallIsLarge(t)
 	o, err := truth.Get("softmax")
@@ -87,7 +88,8 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 	}
 }
 
-// A comparison that is told to stop leaves a large case as well, where it finishes a small one.
+// TestStopLeavesALargeComparison: a comparison that is stopped leaves a large case as well, but finishes a
+// small one.
 func TestStopLeavesALargeComparison(t *testing.T) {
 	for name, of := range map[string]struct {
 		kept    int64

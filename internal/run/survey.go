@@ -35,7 +35,7 @@ type Reached struct {
 // kernel of ours is launched by a smaller case of its operator (a test of package cuda).
 const surveyedElements = 1 << 22
 
-// Surveyed says whether a survey asks a case of so many elements.
+// Surveyed reports whether a survey asks a case of so many elements.
 func Surveyed(elements int64) bool { return elements > 0 && elements <= surveyedElements }
 
 // EveryKernel turns a request into one for the cases of which a survey chooses: every size of the spec once,
@@ -49,7 +49,7 @@ func EveryKernel(r Request) Request {
 	return r
 }
 
-// kernelName is how much of a kernel's name a worker tells.
+// kernelName is the number of characters of a kernel's name that a worker reports.
 const kernelName = 511
 
 // Survey asks of every case of a request and every implementation what its call launches. Nothing is judged
@@ -113,7 +113,7 @@ func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err err
 	return s, err
 }
 
-// sideBySide makes the calls of each lane in order, the lanes beside each other.
+// sideBySide makes the calls of each lane in order, and runs the lanes concurrently.
 func sideBySide(r *Runner, lanes map[string][]func() error) error {
 	var group panics.Group
 	var mu sync.Mutex
@@ -144,7 +144,7 @@ func told(kernel string) string { return kernel[:min(len(kernel), kernelName)] }
 // unprepared begins what stands for the kernels of a call that could not be prepared.
 const unprepared = "not prepared: "
 
-// notPrepared is what is known of a call that could not be prepared. One that failed stands for a kernel of
+// notPrepared returns what is known of a call that could not be prepared. A failed one stands for a kernel of
 // its own, so that it is run again and seen.
 func notPrepared(status op.Status) (kernels []string, runs bool, err error) {
 	switch status {
@@ -264,8 +264,8 @@ func coverOf(all []Reached) []Reached {
 	return chosen
 }
 
-// asks is what a call shows: its kernels, each on its kind of rows, and that the implementation takes these
-// rows at all.
+// asks returns what a call shows: its kernels, each on its kind of rows, and that the implementation takes
+// these rows at all.
 func (r Reached) asks() []reach {
 	all := []reach{{"", r.Vectors}}
 	for _, k := range r.Kernels {

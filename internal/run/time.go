@@ -60,7 +60,7 @@ func (x *execution) time(ctx context.Context, c *prepared, records []record.Reco
 	return err
 }
 
-// timeable says whether a record's implementation may be timed.
+// timeable reports whether a record's implementation may be timed.
 func timeable(r record.Record) bool {
 	return r.Device == "gpu" && (r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract)
 }
@@ -120,7 +120,7 @@ func (c *prepared) judgeTimed(e entry, id string, written backend.Outcome) (op.S
 	return status, text
 }
 
-// workOf is what a case must move and compute.
+// workOf returns what a case must move and compute.
 func workOf(c *prepared) (stats.Work, error) {
 	var w stats.Work
 	var err error

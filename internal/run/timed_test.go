@@ -91,7 +91,7 @@ func surveyed(t *testing.T, stop context.Context, b backend.Backend, o op.Option
 	return r.Survey(t.Context(), Request{Operators: []*truth.Operator{softmax}, Seed: 1, Options: o})
 }
 
-// A survey that cannot ask ends with the reason; one that is told to stop asks no further.
+// TestSurveyEnds: a survey that cannot ask ends with the reason; one that is stopped asks no further.
 func TestSurveyEnds(t *testing.T) {
 	o := op.Options{Passes: []op.Pass{op.Forward}}
 	if _, err := surveyed(t, t.Context(), unmeasurable{fakes(map[string]way{"fake/a": right})},

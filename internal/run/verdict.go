@@ -85,7 +85,7 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 	return x.explaining(c, e, outcome, verdicts)
 }
 
-// reason is why a row has its status: what is said of the first output that has it, those that are given
+// reason returns why a row has its status: the sentence of the first output with that status, given outputs
 // before the others, whose truth follows from them.
 func (c *prepared) reason(verdicts []judge.Verdict, status op.Status) string {
 	said := ""
@@ -97,7 +97,7 @@ func (c *prepared) reason(verdicts []judge.Verdict, status op.Status) string {
 	return said
 }
 
-// answer is what an implementation gave, with what its own forward saved where the case is chained.
+// answer returns the answer of an implementation, with what its own forward saved where the case is chained.
 func (c *prepared) answer(e entry, outcome backend.Outcome) judge.Answer {
 	a := answer(outcome)
 	a.Saved = c.savedBy(e)
@@ -207,7 +207,7 @@ func elementOf(e judge.Element) record.Element {
 	}
 }
 
-// answer is what came back, in the judge's terms.
+// answer returns an outcome in the judge's terms.
 func answer(outcome backend.Outcome) judge.Answer {
 	var a judge.Answer
 	for n, l := range outcome.Launches {
@@ -304,7 +304,7 @@ func (x *execution) compareEntries(c *prepared) error {
 	return nil
 }
 
-// comparable says whether both outputs came back as they were asked for.
+// comparable reports whether both outputs came back as they were asked for.
 func comparable(a, b backend.Output) bool {
 	return a.Present && b.Present && returned(a).Data != nil && returned(b).Data != nil
 }

@@ -26,7 +26,7 @@ const (
 // plainPath are the paths that pages have: names without dots at their beginning, and nothing encoded.
 var plainPath = regexp.MustCompile(`^/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)?)?$`)
 
-// refusal is why a request is not answered.
+// refusal is the reason why a request is not answered.
 type refusal struct {
 	code int
 	why  string
@@ -101,8 +101,8 @@ func parameters(path string) []string {
 	return nil
 }
 
-// admits says whether a request knows the token: by its cookie, or in its address, which sets the cookie and
-// leads to the address without it.
+// admits reports whether a request knows the token: by its cookie, or in its address, which sets the cookie
+// and redirects to the address without it.
 func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
 	if cookie, err := r.Cookie(s.cookie); err == nil && s.isToken(cookie.Value) {
 		return true

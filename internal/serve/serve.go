@@ -34,10 +34,10 @@ const (
 	idleTime   = time.Minute
 )
 
-// perPage is how many runs and sessions a list shows.
+// perPage is the number of runs and sessions that a list shows.
 const perPage = 200
 
-// Options are what the server cannot know itself.
+// Options holds what the server cannot know itself.
 type Options struct {
 	Findings []report.OperatorFindings
 	// Side reads one side of a comparison by the name that a user gave it.
@@ -121,7 +121,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// failure is how an answer that cannot be given is told.
+// failure returns the answer for an error: its status code and its sentence.
 func (s *Server) failure(internal, err error) (code int, why string) {
 	switch {
 	case internal != nil:

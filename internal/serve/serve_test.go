@@ -72,7 +72,7 @@ func serving(t testing.TB, path string, o Options) (*Server, string) {
 	return s, listener.Addr().String()
 }
 
-// answers are what pages begin with.
+// answers maps addresses to the beginnings of their pages.
 var answers = map[string]string{
 	"/runs?op=" + pagestest.Operator + "&status=bad": "2 runs",
 	"/runs?status=nonsense":                          "No run fits.",
@@ -175,7 +175,8 @@ func sortsAsText(t *testing.T, p *browser.Page) {
 	}
 }
 
-// A session that runs tells how far it is, and its page follows it until it ends.
+// TestASessionIsFollowedWhileItRuns: a running session reports its progress, and its page follows it until it
+// ends.
 func TestASessionIsFollowedWhileItRuns(t *testing.T) {
 	ctx := context.Background()
 	path := nothing(t)
@@ -229,7 +230,7 @@ func TestASessionIsFollowedWhileItRuns(t *testing.T) {
 	}
 }
 
-// progress is what a session that runs tells.
+// progress is the report of a running session.
 type progress struct {
 	Running        bool
 	Planned, Ended int

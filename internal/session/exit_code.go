@@ -17,7 +17,7 @@ import (
 	"triad/results"
 )
 
-// ExitCode is what triad tells the shell. Every rule about it is in this file.
+// ExitCode is triad's exit code. Every rule about it is in this file.
 type ExitCode int
 
 // The exit codes; docs/architecture.md has the table of what counts as what.
@@ -75,8 +75,8 @@ func CodeOf(err error) ExitCode {
 	return ExitBad
 }
 
-// Command gives the exit code of a command line that ended with err, and the error to print. begun says
-// whether a verb was reached: before that, an error is one of the command line. stopped says whether triad
+// Command returns the exit code of a command line that ended with err, and the error to print. begun reports
+// whether a verb was reached: before that, an error is one of the command line. stopped reports whether triad
 // was told to end.
 func Command(err error, begun, stopped bool) (ExitCode, error) {
 	var missing *backend.Unavailable
@@ -92,8 +92,8 @@ func Command(err error, begun, stopped bool) (ExitCode, error) {
 	return CodeOf(err), err
 }
 
-// Ending is how a run ended: its exit code, the sentence behind the code where the table alone does not
-// explain it, and the error that broke the run off.
+// Ending describes the end of a run: its exit code, the sentence behind the code where the table alone does
+// not explain it, and the error that broke the run off.
 type Ending struct {
 	Code   ExitCode
 	Reason string
@@ -136,7 +136,7 @@ func EndingOf(result run.Result, refused []error, err error, rules Rules) Ending
 	return end
 }
 
-// Tool is what a run under a tool of compute-sanitizer showed.
+// Tool is the result of a run under a tool of compute-sanitizer.
 type Tool struct {
 	Clean   bool // the tool watched every kernel to its end and reported nothing
 	Found   bool // the tool reported something, or a record is bad
@@ -180,7 +180,7 @@ func brokenOff(err error) (ExitCode, error) {
 	return CodeOf(err), err
 }
 
-// Usage says whether the run was refused because of its command line: it then has no table.
+// Usage reports whether the run was refused because of its command line: it then has no table.
 func (e Ending) Usage() bool { return e.Err != nil && e.Code == ExitUsage }
 
 // Failure is the error of a verb that ended so; after is what failed when the run was over.
@@ -260,8 +260,8 @@ func notUnderstood(result run.Result) []record.Record {
 		func(r record.Record) bool { return r.Status != op.StatusNotUnderstood })
 }
 
-// Proven says whether the truth of every operator agrees with the complex step: else no verdict on a gradient
-// counts.
+// Proven reports whether the truth of every operator agrees with the complex step: otherwise no verdict on a
+// gradient counts.
 func Proven(steps []run.Step) bool {
 	return !slices.ContainsFunc(steps, func(s run.Step) bool { return !s.Agrees() })
 }

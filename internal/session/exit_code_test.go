@@ -29,8 +29,7 @@ var (
 	}}
 )
 
-// endings are what a run gave, and how it ends.
-// mine is a record of an added file that passed, unjudged one that it declined.
+// mine returns a record of an added file that passed, unjudged one of a pass that it declined.
 func mine(name string) record.Record {
 	return record.Record{
 		Impl: name, Backend: "mine", Status: op.StatusPass, Case: op.Case{Pass: op.Forward},
@@ -43,6 +42,7 @@ func unjudged(pass op.Pass) record.Record {
 	return r
 }
 
+// endings lists runs and how they must end.
 var endings = []struct {
 	name    string
 	result  run.Result

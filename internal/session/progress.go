@@ -27,8 +27,8 @@ type Progress struct {
 	broke    func(error) // gets an internal error of the ticking
 }
 
-// quietFor is how long a run may take before anything is shown, sayEvery how often a line is written where
-// there is no terminal, drawFor how often it is drawn where there is one.
+// Nothing is shown of a run for quietFor. After that a line is written every sayEvery without a terminal, and
+// drawn every drawFor on one.
 const (
 	quietFor = 2 * time.Second
 	sayEvery = 30 * time.Second

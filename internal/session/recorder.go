@@ -143,7 +143,7 @@ func (r *recorder) takeOver() error {
 	return err
 }
 
-// Done says whether a resumed session has recorded an item already.
+// Done reports whether a resumed session has recorded an item already.
 func (r *recorder) Done(item record.Item) bool { return r.resume && !r.missing[keyOf(item)] }
 
 // Append stores one result in a transaction of its own.

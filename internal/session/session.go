@@ -17,7 +17,7 @@ import (
 	"triad/results"
 )
 
-// Config is what a session needs to know.
+// Config configures a session.
 type Config struct {
 	Doing    string            // in internal errors: "in triad bench"
 	Info     record.Session    // what is kept of the invocation
@@ -43,7 +43,7 @@ type Config struct {
 type Session struct {
 	Config
 	Runner  *run.Runner  // gets what only some verbs have: a dumper, a GPU's telemetry
-	Release func()       // gives back what the run needed beside workers, when those have ended; may be nil
+	Release func()       // gives back what the run needed besides workers, when those have ended; may be nil
 	Spent   report.Spent // where the time went, when Run has timed something
 	kept    *recorder
 }
@@ -113,7 +113,7 @@ func (s *Session) ending(result run.Result, err error) Ending {
 	return end
 }
 
-// spent is where the time since triad's start went.
+// spent returns where the time since triad's start went.
 func (s *Session) spent(result run.Result) report.Spent {
 	spent := report.Spent{Whole: time.Since(s.Began)}
 	for _, b := range s.Backends {
@@ -127,7 +127,7 @@ func (s *Session) spent(result run.Result) report.Spent {
 	return spent
 }
 
-// Recorded says whether there is anything in the database: a run may be refused before its plan is made.
+// Recorded reports whether there is anything in the database: a run may be refused before its plan is made.
 func (s *Session) Recorded() bool { return s.kept.session != nil }
 
 // ID is the name of the session in the database, Seed that of its inputs.

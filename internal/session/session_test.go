@@ -36,7 +36,7 @@ var aCase = op.Case{
 	Distribution: "normal",
 }
 
-// runs are what a session can meet, the exit code, and what it does in which order.
+// runs lists what a session can meet, the exit code, and what it does in which order.
 var runs = []struct {
 	name   string
 	status op.Status
@@ -111,8 +111,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A verb that panics beside the run ends its session with that, closes the workers, and closes the store only
-// where it is the session's own.
+// TestCloseAfterAPanic: a verb that panics outside the run ends its session with the panic, closes the
+// workers, and closes the store only if it is the session's own.
 func TestCloseAfterAPanic(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		closed := 0
