@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// crowded is a device whose memory suffices for one job at a time, and for those named in large not even
-// then.
+// crowded is a device whose memory suffices for one job at a time, and not even for one of those named in
+// large.
 type crowded struct {
 	*fake
 	mu        sync.Mutex

@@ -23,7 +23,7 @@ func (x *execution) inMemory(ctx context.Context, c *prepared, e entry, r *recor
 	return nil
 }
 
-// ownPrefix begins the names of what is in files that a user adds.
+// ownPrefix is the prefix of the names of implementations in files that a user adds.
 const ownPrefix = "mine/"
 
 // edges launches a user's function with inaccessible memory directly around its buffers, so that an access
@@ -54,8 +54,8 @@ func (x *execution) edges(ctx context.Context, c *prepared, e entry, r *record.R
 	return nil
 }
 
-// memoryOrOrder decides what a race in the emulator is: launches differ in their orders and in what memory
-// held. Where all have one order, and still those agree whose memory held the same, it is the memory.
+// memoryOrOrder decides whether a race in the emulator is one: launches differ in their orders and in what
+// memory held. If all have the same order, and only those agree whose memory held the same, it is the memory.
 func (x *execution) memoryOrOrder(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	if r.Status != op.StatusRace || e.implementation.Device != "emulator" {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth"
 )
 
-// smallIsLarge makes a case of a test one whose truth is computed while it is judged.
+// smallIsLarge makes the truth of a small test case be computed row by row, while it is judged.
 func smallIsLarge(t *testing.T) {
 	before := keptElements
 	keptElements = 1 << 10
@@ -55,7 +55,7 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 			f := timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5})
 			f.card.Random = rand.New(rand.NewPCG(1, 2))
 			f.ways["fake/right"] = stopping(cancel, of.at)
-			// Other bits than those that were judged: they are judged anew.
+			// Other bits than those that were judged: they are judged again.
 			other := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 				y, outcome := stopping(cancel, of.at)(x, launch, run)
 				y[0] *= 1 + 1e-7
@@ -124,7 +124,8 @@ func TestStopLeavesALargeComparison(t *testing.T) {
 	}
 }
 
-// A large case that is not prepared yet is left: one that would be judged and timed, and one that was judged.
+// TestStopLeavesALargeCaseUnprepared: a stopped run leaves a large case that is not prepared yet: one that
+// would be judged and timed, and one that was judged already.
 func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 	smallIsLarge(t)
 	o, err := truth.Get("softmax")
@@ -169,7 +170,7 @@ func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 	}
 }
 
-// No row of a truth is computed after the stop, and no large case is prepared.
+// TestStopEndsTheTruth: after a stop no row of a truth is computed, and no large case is prepared.
 func TestStopEndsTheTruth(t *testing.T) {
 	smallIsLarge(t)
 	o, err := truth.Get("softmax")
