@@ -22,14 +22,14 @@ func (x *execution) leaves(c *prepared) bool { return (x.lanes > 0 || c.large())
 // large reports whether judging a case takes so long that a stopped run does not finish it.
 func (c *prepared) large() bool { return c.byRows }
 
-// cutShort notes that entries of cases under way were left for a resumed run.
+// cutShort records that entries of cases under way were left for a resumed run.
 func (x *execution) cutShort() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.result.Interrupted = true
 }
 
-// leaveOpen notes why an entry is left for a resumed run: this machine kept it from being run.
+// leaveOpen records why an entry is left for a resumed run: this machine kept it from running.
 func (x *execution) leaveOpen(e entry, dtype string) {
 	x.lossesOf(e, dtype).open(e.verdict)
 	x.mu.Lock()
