@@ -106,7 +106,7 @@ type timedRun struct {
 	*record.Timing
 }
 
-// besideWords is the ratio of two runs, with its interval where the two were timed in the same rounds.
+// besideWords returns the ratio of two runs, with its interval if they were timed in the same rounds.
 func besideWords(compared map[[3]string]record.Comparison, own, other *timedRun) string {
 	if c, known := compared[[3]string{own.id, other.id, own.Regime}]; known {
 		return fmt.Sprintf("%.3f [%.3f, %.3f]", c.Ratio, c.Low, c.High)
@@ -117,7 +117,7 @@ func besideWords(compared map[[3]string]record.Comparison, own, other *timedRun)
 	return fmt.Sprintf("%.3f of the medians", own.MedianNS/other.MedianNS)
 }
 
-// historySection shows what happened to each implementation over the sessions.
+// historySection shows the history of each implementation over the sessions.
 func (p Page) historySection() htmlSection {
 	s := htmlSection{ID: "history", Title: "History", Filter: true}
 	if p.HistoryOf > 0 {
@@ -243,7 +243,7 @@ func (p Page) changesSection() htmlSection {
 	return s
 }
 
-// add adds a table that has rows.
+// add adds a table unless it has no rows.
 func (s *htmlSection) add(b htmlBlock) {
 	if n := len(b.Table.Rows); n > mostChanges {
 		b.Table.Caption += fmt.Sprintf(" (%d of %d)", mostChanges, n)

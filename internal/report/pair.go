@@ -15,7 +15,7 @@ type sum struct {
 	ns                float64
 }
 
-// sums are the shortest sum of each case of a backward and regime.
+// sums returns the shortest sum for each case of a backward and regime.
 func sums(records []record.Record) map[string]sum {
 	type part struct{ key, family string }
 	fastest := [2]map[part]sum{{}, {}} // of forwards, of backwards
@@ -49,7 +49,7 @@ func sums(records []record.Record) map[string]sum {
 	return shortest
 }
 
-// sizesKey is the same for a forward and a backward of the same sizes.
+// sizesKey returns the same key for a forward and a backward of the same sizes.
 func sizesKey(c op.Case, regime string) string {
 	return fmt.Sprint(c.Op, " ", c.DType, " ", c.Dims, " ", c.Attrs, " ", c.Layout, " ", c.Distribution, " ",
 		regime)
@@ -66,8 +66,8 @@ func (s sum) ratio(ns float64) string {
 	return fmt.Sprintf("%.2f x", ns/s.ns)
 }
 
-// sayBackward says what a timed backward started from, where that is not what its forward saved. s is what a
-// pair is compared with.
+// sayBackward notes what a timed backward started from, if not from what its forward saved. s is the sum that
+// a pair is compared with.
 func (l *timeLine) sayBackward(s sum) {
 	words := ""
 	switch l.timing.Backward {

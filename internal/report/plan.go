@@ -28,7 +28,7 @@ type PlannedCase struct {
 	Runs      []PlannedRun `json:"runs"`
 }
 
-// PlannedRun is one implementation on a case; Status is "" where it is run, else what is recorded of it.
+// PlannedRun is one implementation on a case; Status is "" if it is run, else the status that is recorded.
 type PlannedRun struct {
 	Impl     string `json:"impl"`
 	Contract string `json:"contract"`

@@ -33,7 +33,8 @@ func TestPowerlessCasesAreToldOnce(t *testing.T) {
 	}
 }
 
-// A headroom is that of what was compared, and where a case without power alone was, there is none to show.
+// TestNoHeadroomOfAPowerlessCase: headroom covers compared elements only; if only a powerless case was
+// compared, there is none.
 func TestNoHeadroomOfAPowerlessCase(t *testing.T) {
 	endless, none := record.Float(math.Inf(1)), record.Float(0)
 	g := group{records: []record.Record{

@@ -15,8 +15,8 @@ type ProfileLine struct {
 	Waits                    string // why warps waited, the most frequent reason first
 }
 
-// A table has the longest kernels, at most so many, and none that takes less than this share of the longest:
-// most of those fill and check a call's memory.
+// A table has at most mostProfiles of the longest kernels, and none that takes less than shareOfLongest of
+// the longest: most of those fill and check a call's memory.
 const (
 	mostProfiles   = 24
 	shareOfLongest = 0.1

@@ -27,7 +27,7 @@ type SanitizerFinding struct {
 	Count               int
 }
 
-// Sanitized writes a line for each tool, then what it found, and which kernels it never saw.
+// Sanitized writes a line for each tool, then its findings, and which kernels it never saw.
 func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 	w = style.Wrap(w)
 	var rows, found [][]string
@@ -116,7 +116,7 @@ func sanitizerNotes(style Style, l SanitizerLine) string {
 // mostNamed limits the kernels that are named.
 const mostNamed = 12
 
-// kernelNames lists mangled names by what in them can be read.
+// kernelNames lists the readable parts of mangled names.
 func kernelNames(mangled []string) string {
 	var names []string
 	for _, m := range mangled[:min(len(mangled), mostNamed)] {
@@ -136,7 +136,7 @@ func readable(mangled string) string {
 	name := strings.TrimLeft(strings.TrimPrefix(hashedNamespace.ReplaceAllString(mangled, ""), "_ZN"),
 		"0123456789")
 	if at := strings.Index(name, "EE"); at > 0 {
-		// the end of the template's arguments: what follows are the function's
+		// the end of the template's arguments: the function's follow
 		name = name[:at]
 	}
 	return name

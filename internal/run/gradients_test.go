@@ -73,7 +73,7 @@ func (g *gradients) Run(_ context.Context, job backend.Job) (backend.Outcome, er
 	return outcome, nil
 }
 
-// softmaxGradient is y * (dy - sum y*dy) by rows.
+// softmaxGradient returns y * (dy - sum y*dy) by rows.
 func softmaxGradient(saved, upstream tensor.Tensor) []float64 {
 	y, dy, cols := saved.Float64s(), upstream.Float64s(), int(saved.Shape[1])
 	dx := make([]float64, len(y))

@@ -28,7 +28,7 @@ type Reached struct {
 	Elements int64    // of all tensors
 	// Vectors: the rows of all tensors are whole vectors of 16 bytes; kernels treat others differently
 	Vectors bool
-	Library bool // it launches kernels that somebody else compiled, such as cuBLAS's: nobody here could fix them
+	Library bool // it launches kernels that others compiled, as cuBLAS does: nobody here could fix them
 }
 
 // surveyedElements limits the size of the cases: the smallest that reach a kernel are wanted. Every compiled
