@@ -46,7 +46,7 @@ func Benchmarks(w io.Writer, session record.Session, records []record.Record) (l
 	return lines, nil
 }
 
-// benchmarkName is the name of a timed case: letters that a name cannot have become underscores.
+// benchmarkName returns the name of a timed case, with invalid letters replaced by underscores.
 func benchmarkName(r record.Record, t record.Timing) string {
 	words := []string{
 		strings.ToUpper(

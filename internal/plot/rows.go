@@ -14,7 +14,7 @@ type Histogram struct {
 	Rows    []Counts
 }
 
-// Counts are those of one name, one a bucket.
+// Counts holds the counts of one name, one a bucket.
 type Counts struct {
 	Name   string
 	Counts []int64
@@ -28,7 +28,7 @@ func (c Counts) total() (n int64) {
 	return n
 }
 
-// Words say for each name how far most errors and the largest reach.
+// Words says for each name how far most errors and the largest reach.
 func (h Histogram) Words() string {
 	var parts []string
 	for _, r := range h.Rows {
@@ -49,10 +49,10 @@ func (h Histogram) Words() string {
 	return h.Title + ". " + strings.Join(parts, "; ") + "."
 }
 
-// nameWidth is the room for the names of rows.
+// nameWidth is the width of the names of rows.
 const nameWidth = 168.0
 
-// SVG draws a row of bars for each name. Heights are logarithmic: one error of a million is seen.
+// SVG draws a row of bars for each name. Heights are logarithmic, so that one error in a million is visible.
 func (h Histogram) SVG() Drawing {
 	const high = 30.0
 	d := newDrawing(h.Title, h.Words())
@@ -105,7 +105,7 @@ type Interval struct {
 	Value, Low, High float64
 }
 
-// Words list the values.
+// Words lists the values.
 func (c Intervals) Words() string {
 	var parts []string
 	for _, r := range c.Rows {
