@@ -42,9 +42,9 @@ func memoryLimit(root fs.FS) int64 {
 	return least
 }
 
-// leastUpwards is the least number in the files of a name in a group's folder and those around it; 0 where
-// there is none. Inside a container the folder of the group is often not to be seen, and its limits stand in
-// the outermost folder.
+// leastUpwards returns the least number in the files of a name in a group's folder and those around it; 0 if
+// there is none. Inside a container the folder of the group is often invisible, and its limits are in the
+// outermost folder.
 func leastUpwards(root fs.FS, base, group, file string) int64 {
 	least := int64(0)
 	for group = path.Join("/", group); ; group = path.Dir(group) {
@@ -61,9 +61,9 @@ func leastUpwards(root fs.FS, base, group, file string) int64 {
 	}
 }
 
-// collectInTime has Go collect garbage before this process holds half of the memory that is there: a bench
-// point of a billion elements has tens of gigabytes of truth, and twice that would be garbage by the time Go
-// looks on its own. The user's GOMEMLIMIT goes before.
+// collectInTime makes Go collect garbage before this process holds half of the memory: a bench point of a
+// billion elements has tens of gigabytes of truth, and twice that would be garbage by the time Go collects on
+// its own. The user's GOMEMLIMIT takes precedence.
 func collectInTime(getenv func(string) string, limit func(int64) int64) {
 	if bytes := usableMemory(os.DirFS("/"), machine().MemoryBytes); getenv("GOMEMLIMIT") == "" && bytes > 0 {
 		limit(bytes / 2)

@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth"
 )
 
-// An operator without a backward is refused by name, and left out of all.
+// TestWithBackward: an operator without a backward is refused by name, and left out of all.
 func TestWithBackward(t *testing.T) {
 	softmax, err := truth.Get("softmax")
 	if err != nil {

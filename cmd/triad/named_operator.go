@@ -15,8 +15,8 @@ import (
 	"triad/internal/userfile"
 )
 
-// operatorNamed is the operator of the catalog called name, or the one in the folder of that path. Where a
-// folder of the name lies here, the error says how it is named, and of a file how it is judged.
+// operatorNamed returns the operator of the catalog with this name, or the one in the folder with this path.
+// If a folder of the name is here, the error says how to name it, and for a file how to judge it.
 func operatorNamed(name string) (*truth.Operator, error) {
 	if namesFile(name) {
 		return nil, fileForOperator(name)

@@ -21,7 +21,7 @@ func (f *onFlags) addGPUs(cmd *cobra.Command) {
 // apart reports whether the run is handed to other processes: on other machines, or one a GPU.
 func (f *onFlags) apart() bool { return f.engine != "" || f.gpus != "" }
 
-// words are those that name where a run is, by which --resume finds an interrupted one.
+// words returns the words that name where a run is, by which --resume finds an interrupted one.
 func (f *onFlags) words() []string {
 	if f.gpus != "" {
 		return []string{"gpus", strings.Join(f.visible, ",")}
@@ -37,7 +37,7 @@ func (f *onFlags) every() time.Duration {
 	return 0
 }
 
-// checkGPUs refuses flags that speak of other GPUs than --gpus.
+// checkGPUs rejects flags that choose other GPUs than --gpus.
 func (o *compareOptions) checkGPUs() error {
 	switch f := &o.on; {
 	case f.engine != "":
@@ -55,7 +55,7 @@ func (o *compareOptions) checkGPUs() error {
 	return err
 }
 
-// numbersOf reads the numbers of --gpus; none for all.
+// numbersOf parses the numbers of --gpus; none for all.
 func numbersOf(text string) (numbers []int, err error) {
 	if text == "all" {
 		return nil, nil
@@ -110,7 +110,7 @@ func (a *app) visibleAs(number int) string {
 	return strconv.Itoa(number)
 }
 
-// local is the engine of a run on several GPUs.
+// local returns the engine of a run on several GPUs.
 func (f *onFlags) local(triad string) *fleet.Local {
 	return &fleet.Local{Triad: triad, GPUs: f.visible, Cores: max(1, runtime.GOMAXPROCS(0)/len(f.visible))}
 }

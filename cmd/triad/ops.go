@@ -191,8 +191,8 @@ func needed(b backend.Backend) []string {
 	})
 }
 
-// declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows
-// are left out.
+// declarations asks the backends for their implementations. It fetches nothing: if Python is missing, its
+// rows are left out.
 func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]report.ImplementationDetail,
 	error,
 ) {
