@@ -27,7 +27,7 @@ import (
 	"triad/pybridge"
 )
 
-// usage is an error of the command line.
+// usage returns an error of the command line.
 func usage(format string, a ...any) error { return session.UsageError(format, a...) }
 
 // app holds what every verb needs: streams, embedded files, folders.
@@ -44,16 +44,16 @@ type app struct {
 	driverHere func() bool
 	beside     func() string
 	telemetry  func(pci, visible string) card
-	// what a run waits with between timed calls; nil: it really waits
+	// rest waits between timed calls; nil: real time passes
 	rest    func(ctx context.Context, d time.Duration)
 	reserve *worker.Reserve  // of a watch; nil elsewhere
 	parent  *pybridge.Parent // forks the workers of added Python files
 	pending *worker.Pending  // Ctrl-C prints them
-	// around puts a test's backends in the place of a run's; nil: they stay.
+	// around replaces the backends of a run in tests; nil: they are unchanged.
 	around func([]backend.Backend) []backend.Backend
 	fault  *fault
-	// of a part of a run on other machines or GPUs, empty elsewhere: the session that it records under, what
-	// gets what was found, the folder below which the files of the driver's machine lie, and what takes a
+	// Of a part of a run on other machines or GPUs, else empty: the session that it records under, a function
+	// that gets the results, the folder with the files of the driver's machine, and a function that takes a
 	// case of the plan for the part
 	partOf    string
 	partRan   func(run.Result)
@@ -65,12 +65,12 @@ type app struct {
 	began time.Time
 
 	atOnce *atomic.Bool // the verb ends at the first interrupt: it has nothing to finish
-	// inDatabase ends printed commands that read what was recorded: " --db FILE" where a flag names it
+	// inDatabase is the end of printed commands that read what was recorded: " --db FILE" if a flag names it
 	inDatabase string
-	screen     *session.Screen // where progress is drawn and questions are asked: err
+	screen     *session.Screen // draws progress and asks questions on err
 }
 
-// newApp is triad as people run it.
+// newApp returns triad as users run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
 	return &app{
 		fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in,
@@ -122,7 +122,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	return code
 }
 
-// namedDatabase refuses a --db without a name, as one whose variable is not set: it would be the user's own.
+// namedDatabase rejects an empty --db, as of an unset variable: it would mean the user's own database.
 func namedDatabase(cmd *cobra.Command) error {
 	if db := cmd.Flags().Lookup("db"); db != nil && db.Changed && db.Value.String() == "" {
 		return usage("--db is empty: name a file, or leave the flag out")
@@ -130,11 +130,11 @@ func namedDatabase(cmd *cobra.Command) error {
 	return nil
 }
 
-// flush shows what a stream still holds of text that was cut off.
+// flush writes what a stream still holds of an incomplete text.
 func (a *app) flush() {
 	for _, stream := range []io.Writer{a.out, a.err} {
 		if w, ok := stream.(*harmless.Writer); ok {
-			_ = w.Flush() // whoever reads it is gone
+			_ = w.Flush() // the reader may be gone
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (a *app) flush() {
 func (a *app) catchInterrupts(first, second func()) (undo func()) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	done := make(chan struct{})
@@ -164,7 +164,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 					}
 					first()
 				} else {
-					signal.Stop(signals) // a third one ends triad at once: the database stands it
+					signal.Stop(signals) // a third one ends triad at once: the database survives it
 					second()
 				}
 			case <-done:
@@ -175,7 +175,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 	return func() { signal.Stop(signals); close(done) }
 }
 
-// atFirstInterrupt has what is done until the returned function is called end at the first Ctrl-C: there is
+// atFirstInterrupt makes the first Ctrl-C end what runs until the returned function is called: there is
 // nothing in it to finish.
 func (a *app) atFirstInterrupt(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -226,7 +226,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 	return root
 }
 
-// one asks for exactly one argument, and says what it is.
+// one requires exactly one argument; what describes it.
 func one(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -268,7 +268,7 @@ func (a *app) folder(variable, underHome string) (string, error) {
 	return filepath.Join(base, "triad"), nil
 }
 
-// raw is a stream that shows what it gets as it is: for what triad itself draws, moves and annotates.
+// raw returns the stream that writes its input unchanged, for what triad itself draws, moves and annotates.
 func raw(stream io.Writer) io.Writer {
 	if w, ok := stream.(*harmless.Writer); ok {
 		return w.Unwrap()

@@ -61,7 +61,7 @@ func (w withPython) Run() int {
 	return w.m.Run()
 }
 
-// testPython is the interpreter with torch and Triton that withPython found.
+// testPython returns the interpreter with torch and Triton that withPython found.
 func testPython(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv("TRIAD_TEST_PYTHON")
@@ -86,7 +86,7 @@ func pythonForTests() (string, error) {
 	return i.Path, err
 }
 
-// overlay shows the files of above where they are there, else those of below: a script plants its own kernels
+// overlay shows the files of above where they exist, else those of below: a script plants its own kernels
 // over the product's.
 type overlay struct{ above, below fs.FS }
 
@@ -133,14 +133,13 @@ var dearScripts = map[string][]string{
 	"torch_rows":    {"pybridge", "triton", "requirements.txt"},
 }
 
-// scripts are those of a folder, with the commands and conditions of all.
+// scripts returns the scripts of a folder, with the commands and conditions of all.
 func scripts(t *testing.T, dir string) testscript.Params {
 	return testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			// A home of its own, but the libraries that were built once: a script is about triad, not about
-			// g++.
+			// A separate home, but the libraries that were built once: a script tests triad, not g++.
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("XDG_CACHE_HOME", sharedCache(t))
@@ -159,7 +158,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 		Condition: func(name string) (bool, error) {
 			here := false
 			switch name {
-			case "g++", "python3": // on the tests' PATH, whatever the script's
+			case "g++", "python3": // on the tests' PATH, not the script's
 				_, err := exec.LookPath(name)
 				here = err == nil
 			case "python":
@@ -184,7 +183,7 @@ func only(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range append(args, "triad") {
 		path, err := exec.LookPath(name)
 		ts.Check(err)
-		if name == "python3" { // it may be a script that asks the PATH for the real one
+		if name == "python3" { // it may be a script that searches the PATH for the real one
 			itself, err := exec.Command(path, "-c", "import sys; print(sys.executable)").Output()
 			ts.Check(err)
 			path = strings.TrimSpace(string(itself))
@@ -198,8 +197,8 @@ func only(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("VIRTUAL_ENV", "")
 }
 
-// alone is a folder that has this compiler alone, the same for every script and every run of them:
-// what is built is kept by the path of the compiler too.
+// alone returns a folder that holds only this compiler, the same for every script and every run of them:
+// builds are kept by the path of the compiler too.
 func alone(ts *testscript.TestScript, compiler string) string {
 	folder := filepath.Join(ts.Getenv("SHARED_CACHE"), "triad-tests", "compiler")
 	ts.Check(os.MkdirAll(folder, 0o755))

@@ -21,7 +21,7 @@ import (
 type sessionOptions struct {
 	*compareOptions
 	gpu      *gpu           // nil: the CPU
-	words    []string       // the verb and what else decides what is run: --resume finds a session by them
+	words    []string       // nil: the database of --db, which is closed with the session
 	workers  worker.Options // of workerOptions
 	store    *results.Store // nil: that of --db, which is closed with the session
 	part     string         // the name of this session among several side by side; "" alone
@@ -32,7 +32,7 @@ type sessionOptions struct {
 }
 
 // openSession starts what a request needs: workers, the user's own files, the recorder, the progress, and the
-// GPU where something is timed. It narrows the request to the device and to what the files can be judged on.
+// GPU if something is timed. It narrows the request to the device and to what the files can be judged on.
 func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOptions) (s *session.Session,
 	mine *ownFiles, err error,
 ) {
@@ -108,7 +108,7 @@ func (a *app) sessionInfo(
 	return info
 }
 
-// workerOptions are the deadlines of the flags; Ctrl-C prints the requests in flight.
+// workerOptions returns the deadlines of the flags; Ctrl-C prints the requests in flight.
 func (a *app) workerOptions(f *caseFlags) (worker.Options, error) {
 	options, err := f.workerOptions()
 	options.Pending = a.pending
@@ -145,7 +145,7 @@ func (a *app) openStore(ctx context.Context, path string) (*results.Store, error
 	return store, nil
 }
 
-// databaseVariable names the database where no --db does.
+// databaseVariable names the database if no --db does.
 const databaseVariable = "TRIAD_DB"
 
 // databaseUsage is the help of --db.
@@ -154,7 +154,7 @@ const databaseUsage = "the database (default: TRIAD_DB, else results.db in the u
 // databaseNamed reports whether the user names the database.
 func (a *app) databaseNamed(flag string) bool { return flag != "" || a.getenv(databaseVariable) != "" }
 
-// databasePath is the file that --db names, else TRIAD_DB, or the user's own.
+// databasePath returns the file that --db names, else TRIAD_DB, else the user's own.
 func (a *app) databasePath(path string) (string, error) {
 	by := "--db"
 	if path == "" {

@@ -43,7 +43,7 @@ func TestWrongGradients(t *testing.T) {
 				t.Run(impl, func(t *testing.T) { // judged in one command with the others
 					key := name
 					if planted.Rows[impl].Status.Weight() != op.Bad {
-						key = "" // what declines is no witness
+						key = "" // one that declines is no witness
 					}
 					need.Covers(t, key, slices.Concat(need.Judge, []string{
 						"pybridge", "cmd/triad/testdata/wrong_gradients/" + name + ".py",
@@ -90,7 +90,7 @@ func TestWrongGradients(t *testing.T) {
 	}
 }
 
-// messages is everything a record says: of the row and of its outputs.
+// messages returns all messages of a record: of the row and of its outputs.
 func messages(r result) string {
 	all := []string{r.Message}
 	for _, o := range r.Outputs {
