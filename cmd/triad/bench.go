@@ -54,7 +54,7 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
 	return cmd
 }
 
-// add gives bench its flags.
+// add adds the flags of bench.
 func (o *benchOptions) add(cmd *cobra.Command) {
 	o.caseFlags.add(cmd, "both")
 	o.ownFlags.register(cmd)

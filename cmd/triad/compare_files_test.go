@@ -89,7 +89,8 @@ func filesJudged(t *testing.T, args ...string) (out, errors string, code int) {
 	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// TestManyFiles judges manyFiles files in the fast tier and longFiles in the long one.
+// manyFiles and longFiles are the numbers of files that TestManyFiles judges, in the fast and in the long
+// tier.
 const manyFiles, longFiles = 20, 100
 
 // TestManyFiles: each of many files, right and wrong, is judged once and ends as it should, although the

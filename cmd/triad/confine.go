@@ -16,8 +16,8 @@ import (
 // confined reports whether the added files run in a sandbox.
 func (f *ownFlags) confined() bool { return (f.sandbox || f.many) && !f.noSandbox }
 
-// confining makes a worker run in a sandbox that shows the files and folders of sees; builds says whether the
-// worker builds a library.
+// confining makes a worker run in a sandbox that shows the files and folders of sees; builds reports whether
+// the worker builds a library.
 type confining = func(a *worker.Adapter, builds bool, sees []string)
 
 // boxOf returns what makes the workers of added files run in a sandbox; nil if they run without one.

@@ -189,7 +189,7 @@ var unjudged = []struct {
 }
 
 // TestOwnFilesThatCannotBeJudged: what cannot be judged is reported in one sentence with what to do, and the
-// exit code says whether the user must act.
+// exit code says who must act.
 func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 	need.Tool(t, "g++")
 	for _, c := range unjudged {

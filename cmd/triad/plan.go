@@ -14,14 +14,14 @@ import (
 	"triad/internal/session"
 )
 
-// addPlan gives a verb that runs something the flag --plan.
+// addPlan adds the flag --plan to a verb that runs something.
 func (o *compareOptions) addPlan(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.planOnly, "plan", false,
 		"print what would be run, and run nothing; with --json one object a line for each case "+
 			"(docs/json.md)")
 }
 
-// addShard gives a verb that runs something the flag --shard.
+// addShard adds the flag --shard to a verb that runs something.
 func (o *compareOptions) addShard(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.shard, "shard", "",
 		"run part I of N alone, e.g. 1/4: the parts take about equally long, and triad results merge makes "+

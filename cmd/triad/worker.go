@@ -130,8 +130,8 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 	}
 }
 
-// emulatorThreads gives the emulator as many threads as a container leaves cores, since the emulator does not
-// check.
+// emulatorThreads returns the environment variable that gives the emulator as many threads as a container
+// leaves cores, since the emulator does not check.
 func emulatorThreads() string { return fmt.Sprintf("CUEMU_WORKERS=%d", runtime.GOMAXPROCS(0)) }
 
 // compilerEnv returns the part of our environment that a worker that compiles sees.

@@ -185,7 +185,7 @@ func heading(w io.Writer, style Style, lines []group) error {
 	return write(w, style.paint(bold, lines[0].op+" "+lines[0].pass.String())+"\n\n")
 }
 
-// implementationTable has a line for each implementation: its status in each dtype, and the counts and the
+// implementationTable writes a line for each implementation: its status in each dtype, and the counts and the
 // headroom of all dtypes together.
 func implementationTable(w io.Writer, style Style, lines []group) error {
 	byDType := dtypes(lines)
@@ -220,7 +220,7 @@ func implementationTable(w io.Writer, style Style, lines []group) error {
 	return style.Table(w, "  ", columns(names...), rows)
 }
 
-// dtypeTable has a line for each implementation and dtype.
+// dtypeTable writes a line for each implementation and dtype.
 func dtypeTable(w io.Writer, style Style, lines []group) error {
 	var rows [][]string
 	for _, g := range lines {

@@ -161,7 +161,7 @@ func (p Page) historySection() htmlSection {
 	return s
 }
 
-// environmentSection says where and with what the sessions ran.
+// environmentSection shows where and with what the sessions ran.
 func (p Page) environmentSection() htmlSection {
 	s := htmlSection{ID: "environment", Title: "Where it ran"}
 	const most = 12

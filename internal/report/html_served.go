@@ -84,7 +84,7 @@ func sessionsWords(n int, after, before bool) string {
 	return fmt.Sprintf("The newest %s.", counted(n, "session"))
 }
 
-// FailureDocument says why there is no page.
+// FailureDocument returns the page that says why there is no other.
 func FailureDocument(why, database string, now time.Time) Document {
 	d := served("No page", database, now, clean(why))
 	d.Bad = true

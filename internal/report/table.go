@@ -247,7 +247,7 @@ func (x wrapping) wrapped(line string) string {
 	return out.String()
 }
 
-// Colours, by what they mean.
+// colour is the terminal code of a colour; the constants are named by what they mean.
 type colour string
 
 const (

@@ -23,8 +23,8 @@ func (r *Runner) Compare(ctx context.Context, request Request) (result Result, e
 	return result, err
 }
 
-// unlessStopped turns the error of a run that was told to end into no error, wherever the run was: it may
-// have no plan yet. An internal error also ends the run before its plan is done, but stays an error.
+// unlessStopped clears the error of a stopped run, wherever the run was: it may have no plan yet. An internal
+// error also ends the run before its plan is done, but stays an error.
 func (r *Result) unlessStopped(ctx context.Context, err error) error {
 	if panics.In(err) != nil {
 		r.Interrupted = true

@@ -92,8 +92,8 @@ func checkMap(t *testing.T, v record.Verdict) {
 	}
 }
 
-// againOf returns the line of results show that judges a record anew, as if the given version had judged it
-// first.
+// againOf returns the line of results show with the present verdict on a record that the given version of the
+// judge had judged.
 func againOf(t *testing.T, r record.Record, version string) string {
 	t.Helper()
 	text, err := json.Marshal(r.Outputs)

@@ -11,7 +11,7 @@ import (
 // errLeft is the reason of an entry that was not run, or not judged to its end.
 var errLeft = errors.New("left for a resumed run")
 
-// toldToStop reports whether the run was told to end.
+// toldToStop reports whether the run was stopped.
 func (x *execution) toldToStop() bool { return x.Stop != nil && x.Stop.Err() != nil }
 
 // leaves reports whether the parts of a case that have not begun are left for a resumed run. Where many cases

@@ -197,7 +197,7 @@ func (s *Server) document(
 	return report.Document{}, errNoPage
 }
 
-// progress says how far a session is, as JSON.
+// progress writes how far a session is, as JSON.
 func (s *Server) progress(ctx context.Context, w http.ResponseWriter, id string) error {
 	p, err := s.store.Progress(ctx, id)
 	if err != nil {

@@ -77,7 +77,7 @@ func CodeOf(err error) ExitCode {
 
 // Command returns the exit code of a command line that ended with err, and the error to print. begun reports
 // whether a verb was reached: before that, an error is one of the command line. stopped reports whether triad
-// was told to end.
+// was stopped.
 func Command(err error, begun, stopped bool) (ExitCode, error) {
 	var missing *backend.Unavailable
 	var u *op.UsageError
