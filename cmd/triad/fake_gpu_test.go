@@ -36,7 +36,7 @@ const (
 // second is older.
 var fakeCapability = [][2]int{{9, 0}, {8, 6}}
 
-// behaviour names a misbehaviour of the fake GPU, and the implementation that meets it.
+// behaviour is a misbehaviour of the fake GPU, and the implementation that it affects; "": all.
 type behaviour struct{ does, whom string }
 
 func behaviours(getenv func(string) string) []behaviour {

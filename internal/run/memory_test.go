@@ -99,8 +99,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestMemoryOrOrder: launches that differ are a race if those of one order differ, or if they all agree. If
-// launches of one order agree exactly where their memory did, it is the memory.
+// TestMemoryOrOrder: a difference is a race if launches in a single order differ by chance, or if they all
+// agree. If they differ exactly as their memory did, it is the memory.
 func TestMemoryOrOrder(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// fewestOrdinary is the least number of elements of a case that is launched into ordinary numbers: more than
-// one block, where there is such a case.
+// fewestOrdinary is the preferred least number of elements of a case that is launched into ordinary numbers:
+// more than one block.
 const fewestOrdinary = 256
 
 // markOrdinary chooses, for each operator, pass and dtype, the case that is also launched while its outputs

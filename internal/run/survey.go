@@ -35,7 +35,7 @@ type Reached struct {
 // kernel of ours is launched by a smaller case of its operator (a test of package cuda).
 const surveyedElements = 1 << 22
 
-// Surveyed reports whether a survey asks a case of so many elements.
+// Surveyed reports whether a survey covers a case with this many elements.
 func Surveyed(elements int64) bool { return elements > 0 && elements <= surveyedElements }
 
 // EveryKernel changes a request to the cases that a survey chooses from: every size of the spec once, each

@@ -1,5 +1,5 @@
 // Package serve shows the database as pages on this machine only. It only reads: no request changes anything.
-// Package report decides the look of a page; this one reads its contents.
+// Package report decides the look of a page, package pages reads its contents.
 package serve
 
 import (
