@@ -44,7 +44,7 @@ type filesRun struct {
 	judged int      // files judged by this command
 	open   bool     // a file was left
 	wrote  []string // the results of writing lines into files
-	why    string   // a file was left; "": the run was stopped
+	why    string   // why a file was left; "": the run was stopped
 	fault  error    // ended the run
 }
 

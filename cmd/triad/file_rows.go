@@ -14,7 +14,7 @@ type fileRows struct {
 	at    map[string]int // words by the names of their implementations
 }
 
-// fileRows returns the words of --add, without a row yet.
+// fileRows returns the rows of the words of --add, none filled yet.
 func (o *compareOptions) fileRows() fileRows {
 	f := fileRows{
 		words: o.ownFlags.add, rows: make([][]*candidates.Row, len(o.ownFlags.add)), at: map[string]int{},

@@ -145,7 +145,7 @@ func (a *app) settleFile(
 	return nil
 }
 
-// doubt notes what a wrong answer of the file may rest on, and prints what is known already.
+// doubt notes what a wrong answer of the file may rest on, and adds what shows already to how it was read.
 func (t *readingTrial) doubt(s kernelfile.Settled) {
 	t.file.Propose(t.pass, s.Line)
 	if s.Doubt != "" {

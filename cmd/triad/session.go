@@ -21,9 +21,9 @@ import (
 type sessionOptions struct {
 	*compareOptions
 	gpu      *gpu           // nil: the CPU
-	words    []string       // nil: the database of --db, which is closed with the session
+	words    []string       // the verb and what else decides what is run: --resume finds a session by them
 	workers  worker.Options // of workerOptions
-	store    *results.Store // nil: that of --db, which is closed with the session
+	store    *results.Store // nil: the database of --db, which is closed with the session
 	part     string         // the name of this session among several side by side; "" alone
 	progress *session.Progress
 	tools    record.Toolchain // versions of what takes part besides the workers

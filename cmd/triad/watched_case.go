@@ -64,10 +64,10 @@ func (p *prober) findingOf(f check.Finding, number int) (record.Finding, bool) {
 	}
 	f.Call = "" // the diagnosis names the case
 	if f.Launched != nil && f.Launched.File == p.shim {
-		f.Launched = nil // in the code that triad wrote
+		f.Launched = nil // by the code that triad wrote
 	}
 	if f.Allocated != nil && !filepath.IsAbs(f.Allocated.File) {
-		f.Allocated = nil // in the code that calls kernels
+		f.Allocated = nil // by the code that calls kernels
 	}
 	kept := record.Finding{Kind: string(f.Kind), Message: f.Sentence(), Text: f.Text(number, workingFolder())}
 	kept.Meaning, kept.Mending = f.Explained()
