@@ -175,7 +175,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 		all.truth = a.truthOf(ctx, operator, folder, workers)
 		if b := operator.Spec.Backward; b != nil && b.Chained && !folder.Formula &&
 			len(request.Options.Saved) == 0 {
-			// Autograd starts from the inputs: it has no gradient with respect to given saved tensors.
+			// Autograd starts from the inputs: it has no graph behind given saved tensors.
 			request.Options.Saved = []string{"own"}
 		}
 		if folder.CUDA != "" && !folder.Registers {
