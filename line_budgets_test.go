@@ -258,7 +258,7 @@ func codeLines(text string) int {
 	return n
 }
 
-// isDirective says whether a line that begins with # is one of the C preprocessor.
+// isDirective reports whether a line that begins with # is one of the C preprocessor.
 func isDirective(line string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(line[1:]), " ")
 	return !strings.HasPrefix(line, "# ") &&
@@ -340,7 +340,7 @@ func againstTable(table string, costs map[string]cost) []string {
 	return wrong
 }
 
-// near says whether two cells are the same text, or numbers that hardly differ.
+// near reports whether two cells are the same text, or numbers that hardly differ.
 func near(a, b string) bool {
 	x, errX := strconv.Atoi(a)
 	y, errY := strconv.Atoi(b)

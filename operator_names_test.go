@@ -37,7 +37,7 @@ var namesAllowed = []struct{ pattern, reason string }{
 	{"*/testdata/*", "kernels and files that tests read"},
 }
 
-// inRoom says whether a file belongs to an operator: nobody else has to be edited when it is added.
+// inRoom reports whether a file belongs to an operator: nobody else has to be edited when it is added.
 func inRoom(file, operator string) bool {
 	return strings.HasPrefix(file, "internal/catalog/"+operator+"/") ||
 		path.Dir(file) == "cuda" && strings.HasPrefix(path.Base(file), operator+"_") &&
@@ -45,7 +45,7 @@ func inRoom(file, operator string) bool {
 		file == "triton/"+operator+".py" || strings.HasPrefix(file, "triton/"+operator+"/")
 }
 
-// namesMayStand says whether a file may name operators that it does not belong to.
+// namesMayStand reports whether a file may name operators that it does not belong to.
 func namesMayStand(file string) bool {
 	for _, a := range namesAllowed {
 		prefix, suffix := "", a.pattern

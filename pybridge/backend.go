@@ -189,7 +189,7 @@ func unpack(files fs.FS, cacheDir string) (string, error) {
 	return root, nil
 }
 
-// holds says whether a folder has every file with its content.
+// holds reports whether a folder has every file with its content.
 func holds(root string, content map[string][]byte) bool {
 	for name, want := range content {
 		have, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))

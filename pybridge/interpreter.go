@@ -169,7 +169,7 @@ func base(ctx context.Context) (string, error) {
 		strings.Join(tried, ", "))
 }
 
-// exists says whether a file is there.
+// exists reports whether a file is there.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

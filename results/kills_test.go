@@ -179,9 +179,9 @@ func descendants(parent int) []int {
 	return all
 }
 
-// kill ends a driver with SIGKILL: alone, with all its children, or a child first. It says whether the driver
-// may have seen a child die. A child goes first only where the plan is recorded: before that, a worker that
-// ends changes the plan itself.
+// kill ends a driver with SIGKILL: alone, with all its children, or a child first. It reports whether the
+// driver may have seen a child die. A child goes first only where the plan is recorded: before that, a worker
+// that ends changes the plan itself.
 func kill(cmd *exec.Cmd, random *rand.Rand, planned bool) (childFirst bool) {
 	below := descendants(cmd.Process.Pid)
 	switch how := random.IntN(3); {
@@ -259,7 +259,7 @@ func tell(t *testing.T, counted map[string]int) {
 	}
 }
 
-// killed waits for a command and says whether it was killed. If not, it has come to its end; or its worker
+// killed waits for a command and reports whether it was killed. If not, it has come to its end; or its worker
 // was killed while it loaded the implementations to resume with, which it says.
 func killed(t *testing.T, cmd *exec.Cmd, out fmt.Stringer, path string, sameStatus bool) bool {
 	t.Helper()

@@ -52,7 +52,7 @@ func (l *liveness) release(session int64) {
 	_ = unix.FcntlFlock(l.file.Fd(), unix.F_OFD_SETLK, byteLock(unix.F_UNLCK, session))
 }
 
-// alive says whether some process, this one included, holds the session.
+// alive reports whether some process, this one included, holds the session.
 func (l *liveness) alive(session int64) (bool, error) {
 	if l.own[session] {
 		return true, nil
@@ -64,7 +64,7 @@ func (l *liveness) alive(session int64) (bool, error) {
 	return lock.Type != unix.F_UNLCK, nil
 }
 
-// writtenNow says whether a session in the database behind db is alive: what its process has not yet moved
+// writtenNow reports whether a session in the database behind db is alive: what its process has not yet moved
 // from the journal to the database is then no sign of an unclean end, and its process has checked the file.
 // Where that cannot be told it is false.
 func writtenNow(ctx context.Context, db *sql.DB, path string) bool {

@@ -253,8 +253,8 @@ func rollBack(ctx context.Context, path string, patience time.Duration) error {
 	return db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
 }
 
-// endedUncleanly says whether a journal with content lies beside the database: its last writer lives, or was
-// killed.
+// endedUncleanly reports whether a journal with content lies beside the database: its last writer lives, or
+// was killed.
 func endedUncleanly(path string) bool {
 	for _, journal := range []string{"-wal", "-journal"} {
 		if info, err := os.Stat(path + journal); err == nil && info.Size() > 0 {
@@ -304,7 +304,7 @@ func (s *Store) Close() error {
 // Path is the absolute path of the database.
 func (s *Store) Path() string { return s.path }
 
-// ReadOnly says whether nothing can be recorded.
+// ReadOnly reports whether nothing can be recorded.
 func (s *Store) ReadOnly() bool { return s.writer == nil }
 
 // Notice is a sentence that the user should read, or "".
@@ -343,7 +343,7 @@ func readDSN(path string, patience time.Duration) string {
 	return dsn
 }
 
-// onNetwork says whether path lies on a file system that another machine serves.
+// onNetwork reports whether path lies on a file system that another machine serves.
 func onNetwork(path string) bool {
 	var fs unix.Statfs_t
 	if unix.Statfs(filepath.Dir(path), &fs) != nil {

@@ -48,7 +48,7 @@ func (s *Store) stateNow(session int64, recorded string) string {
 	return recorded
 }
 
-// alive says whether some process holds a session.
+// alive reports whether some process holds a session.
 func (s *Store) alive(session int64) (bool, error) {
 	if s.live != nil {
 		s.mu.Lock()

@@ -125,7 +125,8 @@ func fromJSON[T any](text sql.NullString) (*T, error) {
 	return v, json.Unmarshal([]byte(text.String), v)
 }
 
-// loadVerdicts reads the verdicts of a run in the order of the spec; related says whether it has relations.
+// loadVerdicts reads the verdicts of a run in the order of the spec; related reports whether it has
+// relations.
 func loadVerdicts(q querier, run int64, related bool) ([]record.Verdict, error) {
 	var relations map[string][]record.Relation
 	if related {

@@ -119,8 +119,8 @@ func Rotated(in, out int64) int64 {
 	return min(in, out)
 }
 
-// CacheMatters says whether a call of tookNS could gain from finding its inputs and outputs, together so many
-// bytes, in the cache.
+// CacheMatters reports whether a call of tookNS could gain from finding its inputs and outputs, together so
+// many bytes, in the cache.
 func CacheMatters(tookNS float64, bytes int64) bool {
 	return tookNS < CacheShare*float64(bytes)/SlowestMemory*1e9
 }

@@ -126,14 +126,14 @@ type Doubt struct {
 	Races  bool // it does not excuse a race
 }
 
-// About says whether the guess may be to blame for a wrong answer in a case.
+// About reports whether the guess may be to blame for a wrong answer in a case.
 func (d Doubt) About(c op.Case) bool {
 	right := slices.ContainsFunc(d.Sizes, func(s op.Dims) bool { return slices.Equal(s, c.Dims) })
 	return !right && (d.Only == "" || c.Distribution == d.Only) && (d.DType == "" || c.DType != d.DType) &&
 		(len(d.In) == 0 || slices.Contains(d.In, c.DType))
 }
 
-// Everywhere says whether the guess is about every case and output.
+// Everywhere reports whether the guess is about every case and output.
 func (d Doubt) Everywhere() bool {
 	return len(d.Sizes) == 0 && d.DType == "" && len(d.In) == 0 && d.Only == "" && d.Output == ""
 }

@@ -47,7 +47,7 @@ func rankOf(s op.Status) int {
 	return cmp.Or(ranks[s], 2)
 }
 
-// Accepted says whether the function is right: at least one run passes and none decides otherwise.
+// Accepted reports whether the function is right: at least one run passes and none decides otherwise.
 func (r *Row) Accepted() bool { return r.Verdict.Weight() == op.Good }
 
 // Count is how many rows have which verdict.

@@ -86,7 +86,7 @@ func behindMarker(line, sign string) (said string, is bool) {
 	return strings.CutPrefix(strings.TrimSpace(comment), marker)
 }
 
-// MayBeIn says whether a text may have lines.
+// MayBeIn reports whether a text may have lines.
 func MayBeIn(text string) bool { return strings.Contains(text, marker) }
 
 // Without is a text without what its lines say: who reads the rest of a file is not to find it there.

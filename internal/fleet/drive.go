@@ -175,7 +175,7 @@ func (r *drive) look(ctx context.Context) error {
 	return nil
 }
 
-// lost says whether a shard whose task is gone has no outcome for so long that none will come: a shared
+// lost reports whether a shard whose task is gone has no outcome for so long that none will come: a shared
 // folder may show files late.
 func (r *drive) lost(shard int) bool {
 	if _, noted := r.missing[shard]; !noted {

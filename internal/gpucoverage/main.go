@@ -186,7 +186,7 @@ func statements(lines []string) []string {
 	return all
 }
 
-// onlyHandsOn says whether a block does nothing but to hand an error on.
+// onlyHandsOn reports whether a block does nothing but to hand an error on.
 func onlyHandsOn(lines []string) bool {
 	for i, line := range statements(lines) {
 		line = strings.TrimSpace(remark.ReplaceAllString(line, ""))

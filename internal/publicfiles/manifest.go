@@ -65,26 +65,26 @@ func statusesOf(given string) (all []op.Status) {
 	return all
 }
 
-// judged says whether what was given is a verdict on at least one function.
+// judged reports whether what was given is a verdict on at least one function.
 func judged(given string) bool {
 	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
 		return s.Weight() != op.Neutral || s == op.StatusDifferentContract
 	})
 }
 
-// accused says whether a function of the file was called wrong.
+// accused reports whether a function of the file was called wrong.
 func accused(given string) bool {
 	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool { return s.Weight() == op.Bad })
 }
 
-// passed says whether a function of the file passed and none was called wrong.
+// passed reports whether a function of the file passed and none was called wrong.
 func passed(given string) bool {
 	return !accused(given) && slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
 		return s.Weight() == op.Good
 	})
 }
 
-// missed says whether a wrong file was taken for right: a function of it passed, and none was left open,
+// missed reports whether a wrong file was taken for right: a function of it passed, and none was left open,
 // which may be the one that is wrong.
 func missed(given string) bool {
 	return passed(given) && !slices.Contains(statusesOf(given), op.StatusNotUnderstood)

@@ -34,7 +34,7 @@ func (a asker) place(f *public) string {
 	return filepath.Join(a.folder, strings.ReplaceAll(f.repository, "/", "+"), filepath.FromSlash(f.path))
 }
 
-// isThere says whether the file lies in the folder with the bytes that the manifest names.
+// isThere reports whether the file lies in the folder with the bytes that the manifest names.
 func (a asker) isThere(f *public) bool {
 	text, err := os.ReadFile(a.place(f))
 	if err != nil {

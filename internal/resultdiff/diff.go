@@ -118,8 +118,8 @@ func Counted(all []Change) Count {
 	return c
 }
 
-// Regressed says whether the second side is worse: something became wrong or slower. strict counts what was
-// lost too.
+// Regressed reports whether the second side is worse: something became wrong or slower. strict counts what
+// was lost too.
 func (c Count) Regressed(strict bool) bool {
 	return c.Outcomes[BecameWrong] > 0 || c.Words[Slower] > 0 || strict && c.Outcomes[Lost] > 0
 }

@@ -81,7 +81,7 @@ const tolerance = 1.05
 // be right, a sum backward, which only writes, reached 1.02 of the best ruler.
 const aboveMeasured = 1.07
 
-// Impossible says whether a cold time, in ns, is shorter than physics allows, and why.
+// Impossible reports whether a cold time, in ns, is shorter than physics allows, and why.
 func (l Limits) Impossible(median float64, w Work) (why string, impossible bool) {
 	if !(median > 0) {
 		return "it took no time at all", true

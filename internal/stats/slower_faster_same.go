@@ -86,9 +86,9 @@ func Compare(a, b []Round, bar float64) Comparison {
 	return c
 }
 
-// Apart says whether a is slower beyond doubt: in every round that both took part in, at least ApartRounds of
-// them, every sample of a is above twice every sample of b. Noise that doubles a time in all samples of one
-// and of no other, round after round, is no noise.
+// Apart reports whether a is slower beyond doubt: in every round that both took part in, at least ApartRounds
+// of them, every sample of a is above twice every sample of b. Noise that doubles a time in all samples of
+// one and of no other, round after round, is no noise.
 func Apart(a, b []Round) bool {
 	shared := 0
 	for i := range min(len(a), len(b)) {

@@ -35,7 +35,7 @@ func CopyChecked(to, from []byte) uint32 {
 	})
 }
 
-// Equal says whether two runs of bytes are the same, compared on all cores where they are many.
+// Equal reports whether two runs of bytes are the same, compared on all cores where they are many.
 func Equal(a, b []byte) bool {
 	return len(a) == len(b) && parallel.First(len(a), func(first, end int) int {
 		if bytes.Equal(a[first:end], b[first:end]) {

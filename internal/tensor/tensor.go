@@ -49,7 +49,7 @@ func New(name string, d op.DType, shape []int64) Tensor {
 	return t
 }
 
-// IsContiguous says whether the view is row-major without gaps; its first element may lie anywhere. The
+// IsContiguous reports whether the view is row-major without gaps; its first element may lie anywhere. The
 // stride of a dim of size 1 does not matter, and a view without elements is contiguous.
 func (t Tensor) IsContiguous() bool {
 	if t.Elements() == 0 {

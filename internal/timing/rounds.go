@@ -75,14 +75,14 @@ func (c *timedCase) lead() {
 	}
 }
 
-// farBehind says whether an implementation takes more than twice the time of its leader. What it costs is not
-// taken from those near the front, and its rounds end as soon as they suffice for a word.
+// farBehind reports whether an implementation takes more than twice the time of its leader. What it costs is
+// not taken from those near the front, and its rounds end as soon as they suffice for a word.
 func (c *timedCase) farBehind(k *timedImpl) bool {
 	return k.medianNS() > farBehind*c.frontOf(k).leader.medianNS()
 }
 
-// enoughSharedRounds says whether an implementation had so many rounds together with its leader that SLOWER,
-// FASTER or SAME can be said of the two.
+// enoughSharedRounds reports whether an implementation had so many rounds together with its leader that
+// SLOWER, FASTER or SAME can be said of the two.
 func (c *timedCase) enoughSharedRounds(k *timedImpl) bool {
 	one, other, shared := k.byRound(c.rounds), c.frontOf(k).leader.byRound(c.rounds), 0
 	for i := range one {
@@ -93,7 +93,7 @@ func (c *timedCase) enoughSharedRounds(k *timedImpl) bool {
 	return shared >= min(stats.LeastRounds, c.regime.mostRounds(c.Plan.Rounds)) || stats.Apart(one, other)
 }
 
-// settled says whether the rounds of a front can end: everyone near it has a narrow interval, and everyone
+// settled reports whether the rounds of a front can end: everyone near it has a narrow interval, and everyone
 // else the rounds of a word.
 func (c *timedCase) settled(f *front) bool {
 	if c.rounds < settledRounds {
@@ -110,8 +110,8 @@ func (c *timedCase) settled(f *front) bool {
 	})
 }
 
-// overBudget says whether the budget ends the rounds of a front. It is that of the implementations near it;
-// where one of them lacks rounds at its end, they get up to mostOverBudget times as much. Sustained turns
+// overBudget reports whether the budget ends the rounds of a front. It is that of the implementations near
+// it; where one of them lacks rounds at its end, they get up to mostOverBudget times as much. Sustained turns
 // have a length and a number of their own.
 func (c *timedCase) overBudget(f *front) bool {
 	if c.regime.Load == Sustained || c.rounds < 2 || f.near <= c.Plan.Budget {
@@ -123,8 +123,8 @@ func (c *timedCase) overBudget(f *front) bool {
 	return !lacking || f.near > mostOverBudget*c.Plan.Budget
 }
 
-// takesPart says whether an implementation gets a turn in the next round: who is far behind only until a word
-// can be said of it, and within a budget of its own, so that a row that takes minutes ends too.
+// takesPart reports whether an implementation gets a turn in the next round: who is far behind only until a
+// word can be said of it, and within a budget of its own, so that a row that takes minutes ends too.
 func (c *timedCase) takesPart(k *timedImpl) bool {
 	f := c.frontOf(k)
 	if k.arm == nil || f.over || !c.farBehind(k) {

@@ -123,7 +123,7 @@ func (k *timedImpl) medianNS() float64 {
 	return k.arm.Facts().EstimateNS
 }
 
-// pair says whether its calls run the forward as well: no time of a backward.
+// pair reports whether its calls run the forward as well: no time of a backward.
 func (k *timedImpl) pair() bool { return k.backward == record.ForwardBackward }
 
 // replayNS is what one replay takes, in ns.

@@ -30,7 +30,7 @@ func ReadUpTo(path string, most int64) ([]byte, error) {
 	return read(path, most, func(string) bool { return true })
 }
 
-// IsRegular says whether there is a regular file at a path, or a link to one.
+// IsRegular reports whether there is a regular file at a path, or a link to one.
 func IsRegular(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
@@ -59,7 +59,7 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(whole)
 }
 
-// Hold says whether a path leads into the folders, links resolved.
+// Hold reports whether a path leads into the folders, links resolved.
 func (f Folders) Hold(path string) bool {
 	real, err := realPath(path)
 	return err == nil && f.have(real)

@@ -97,7 +97,7 @@ func fakeWorker(mode string) {
 	}
 }
 
-// loads does in place of a load what the mode says, and says whether the load is answered after it.
+// loads does in place of a load what the mode says, and reports whether the load is answered after it.
 func loads(mode string, r backend.Request, reply func(int64, any)) bool {
 	switch mode {
 	case "hangs while loading":

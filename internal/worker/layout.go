@@ -69,7 +69,7 @@ func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 	return args, m, nil
 }
 
-// mayReport says whether a status is one that a worker finds by itself. What counts as good is the judge's
+// mayReport reports whether a status is one that a worker finds by itself. What counts as good is the judge's
 // alone: a worker runs the very code that is judged.
 func mayReport(s op.Status) bool {
 	switch s {

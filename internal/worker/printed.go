@@ -39,7 +39,7 @@ func newRing(limit int) (*ring, *os.File, error) {
 // one.
 func (r *ring) follow() { _ = r.conn.Read(r.drain) }
 
-// drain takes what lies in the pipe and says whether that was the end.
+// drain takes what lies in the pipe and reports whether that was the end.
 func (r *ring) drain(fd uintptr) (ended bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

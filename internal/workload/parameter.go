@@ -173,8 +173,8 @@ func (m *maker) largest(upstream bool) float64 {
 	return largest
 }
 
-// within says whether all bounds hold when upstream gradients and inputs are scaled down by so many powers of
-// two.
+// within reports whether all bounds hold when upstream gradients and inputs are scaled down by so many powers
+// of two.
 func (m *maker) within(upstream, inputs int) (bool, error) {
 	bounds, err := m.spec.Bounds(m.c, m.storedLimit(), func(name string) (float64, bool) {
 		s := m.drawn[name]

@@ -79,8 +79,8 @@ func (m *maker) quantize(t op.TensorType, fill op.Fill) ([]float64, error) {
 	return source, nil
 }
 
-// longScale says whether an operand is the one of the case whose exact scales have a bit more than bf16: the
-// first that is quantised, or any other.
+// longScale reports whether an operand is the one of the case whose exact scales have a bit more than bf16:
+// the first that is quantised, or any other.
 func (m *maker) longScale(scale string) bool {
 	first := ""
 	types, _ := m.types()

@@ -9,7 +9,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// isTie says whether a number lies halfway between two of a dtype, and its even neighbour is nearer to 0:
+// isTie reports whether a number lies halfway between two of a dtype, and its even neighbour is nearer to 0:
 // what rounds halves away from 0 then makes the other one of it.
 func isTie(d op.DType, v float64) bool {
 	near := tensor.Round(d, v, false)

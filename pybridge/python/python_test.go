@@ -146,7 +146,7 @@ func (p *installed) runTests(t *testing.T) {
 	}
 }
 
-// driver says whether a GPU's driver shows itself, as Linux has it or as Windows lends it.
+// driver reports whether a GPU's driver shows itself, as Linux has it or as Windows lends it.
 func driver() bool {
 	for _, device := range []string{"/dev/nvidiactl", "/dev/dxg"} {
 		if _, err := os.Stat(device); err == nil {

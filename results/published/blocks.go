@@ -249,7 +249,7 @@ func words(p published) []string {
 	}
 }
 
-// beyond says whether a ratio lies beyond a tenth with its whole interval.
+// beyond reports whether a ratio lies beyond a tenth with its whole interval.
 func (c comparison) beyond() bool { return c.Low > 1.1 || c.High < 0.9 }
 
 func counts(n map[string]int) string {

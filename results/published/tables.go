@@ -100,7 +100,7 @@ func direction(r record, t timing) string {
 	return r.Pass
 }
 
-// ofAny says whether an implementation is of one of these families.
+// ofAny reports whether an implementation is of one of these families.
 func ofAny(impl string, families ...family) bool {
 	return slices.ContainsFunc(families, func(f family) bool { return f.has(impl) })
 }
@@ -263,7 +263,7 @@ func (g group) best(f family) (row, bool) {
 	return best, best.impl != ""
 }
 
-// differ says whether two clocks are known and lie apart.
+// differ reports whether two clocks are known and lie apart.
 func differ(a, b row) bool {
 	return a.clock() > 0 && b.clock() > 0 && math.Abs(a.clock()/b.clock()-1) > clocksDiffer
 }
