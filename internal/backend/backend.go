@@ -95,7 +95,7 @@ type Job struct {
 // LaunchPlan is one launch of a job; see Launch.
 type LaunchPlan struct{ Poison, Order, Place string }
 
-// Outcome is what became of a job. Status is empty (StatusUnknown) where every launch returned plainly.
+// Outcome is the result of a job. Status is empty (StatusUnknown) if every launch returned normally.
 type Outcome struct {
 	Status   op.Status
 	Sentence string
@@ -130,7 +130,7 @@ func (o *Outcome) ChangedItsMind() {
 	}
 }
 
-// LaunchOutcome is what one launch left behind.
+// LaunchOutcome is the result of one launch.
 type LaunchOutcome struct {
 	Plan    LaunchPlan
 	Changed []string // inputs whose storage is not what it was
@@ -139,7 +139,7 @@ type LaunchOutcome struct {
 	Outputs []Output
 }
 
-// Output is what came back for one declared output. Present is false where it was not given.
+// Output is the returned value of one declared output. Present is false if there was none.
 type Output struct {
 	OutputRef
 	Tensor tensor.Tensor // contiguous, in the declared dtype and shape; its Data is the driver's own copy

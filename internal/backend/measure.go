@@ -9,22 +9,22 @@ import (
 // An Arm is one side of a timing: a call prepared in its worker, with device memory of its own until Finish.
 // Only one arm of a machine may run at a time, and Time returns when its last call has ended.
 type Arm interface {
-	// Facts are what preparing it found.
+	// Facts returns the findings of its preparation.
 	Facts() PrepareReply
-	// Time makes calls and gives their times. An arm that failed is an Outcome with a status, and the arm is
+	// Time makes calls and returns their times. If the arm fails, the Outcome has a status and the arm is
 	// over.
 	Time(ctx context.Context, args TimeArgs) (TimeReply, Outcome, error)
-	// Finish gives what the timed calls wrote into the first and the last set of outputs, and frees the
-	// memory, and tells which outputs are not the same bits in all sets.
+	// Finish returns what the timed calls wrote into the first and the last set of outputs, lists the outputs
+	// that are not bit-identical in all sets, and frees the memory.
 	Finish(ctx context.Context) (outcome Outcome, differing []Differing, err error)
 }
 
-// MeasureJob is what an arm times: the call of a job, or a ruler of the device.
+// MeasureJob selects what an arm times: the call of a job, or a ruler of the device.
 type MeasureJob struct {
 	Job          // Launches are ignored
 	Ruler string // one of the Ruler names; "" for the call
 	Cold  bool   // rotate over sets of inputs and outputs that do not fit into the L2 cache; else one set
-	// GraphNS is how long the calls captured in one graph should take together, in ns.
+	// GraphNS is the target total time of the calls captured in one graph, in ns.
 	GraphNS int64
 }
 
@@ -107,8 +107,8 @@ const (
 	MostReplayNS  int64 = 500_000_000
 )
 
-// Rotated is how many bytes of inputs, or of outputs if they are fewer, a rotation over one set moves: those
-// that count.
+// Rotated returns the bytes of inputs or of outputs, whichever are fewer, that a rotation over one set moves.
+// The smaller side is ignored if it is below one part in SmallPart of the total.
 func Rotated(in, out int64) int64 {
 	switch total := in + out; {
 	case in*SmallPart < total:
@@ -119,8 +119,8 @@ func Rotated(in, out int64) int64 {
 	return min(in, out)
 }
 
-// CacheMatters reports whether a call of tookNS could gain from finding its inputs and outputs, together so
-// many bytes, in the cache.
+// CacheMatters reports whether a call that takes tookNS could gain from cache hits on its inputs and outputs,
+// bytes in total.
 func CacheMatters(tookNS float64, bytes int64) bool {
 	return tookNS < CacheShare*float64(bytes)/SlowestMemory*1e9
 }

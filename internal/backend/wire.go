@@ -58,8 +58,8 @@ type HelloReply struct {
 	PID      int               `json:"pid"`
 }
 
-// LoadArgs name an operator whose implementations are wanted, or the path of a kernel file: a library has to
-// be built before it can tell what it holds. Slot is the adapter's name for the worker, which says what will
+// LoadArgs name an operator whose implementations are wanted, or the path of a kernel file: a library's
+// contents are known only once it is built. Slot is the adapter's name for the worker, which says what will
 // run in it: once it has answered, the worker may prepare for that.
 type LoadArgs struct {
 	Op   string `json:"op"`
@@ -113,8 +113,8 @@ type Implementation struct {
 	Limit string `json:"limit,omitempty"`
 }
 
-// Doubt is why a wrong answer of a function of the user's is no verdict: a guess about its file, and where
-// that cannot be to blame.
+// Doubt is a reason why a wrong answer of a user's function is no verdict: a guess about its file, and the
+// cases where the guess cannot be to blame.
 type Doubt struct {
 	Why   string
 	Sizes []op.Dims // at which the function was right
@@ -126,19 +126,19 @@ type Doubt struct {
 	Races  bool // it does not excuse a race
 }
 
-// About reports whether the guess may be to blame for a wrong answer in a case.
+// About reports whether the guess may explain a wrong answer in a case.
 func (d Doubt) About(c op.Case) bool {
 	right := slices.ContainsFunc(d.Sizes, func(s op.Dims) bool { return slices.Equal(s, c.Dims) })
 	return !right && (d.Only == "" || c.Distribution == d.Only) && (d.DType == "" || c.DType != d.DType) &&
 		(len(d.In) == 0 || slices.Contains(d.In, c.DType))
 }
 
-// Everywhere reports whether the guess is about every case and output.
+// Everywhere reports whether the guess applies to every case and output.
 func (d Doubt) Everywhere() bool {
 	return len(d.Sizes) == 0 && d.DType == "" && len(d.In) == 0 && d.Only == "" && d.Output == ""
 }
 
-// BuildFacts are what the compiler said.
+// BuildFacts holds the facts and the log of a build.
 type BuildFacts struct {
 	Compiler string       `json:"compiler"`
 	Flags    []string     `json:"flags"`
@@ -148,7 +148,7 @@ type BuildFacts struct {
 	LogTail  string       `json:"log_tail,omitempty"`
 }
 
-// KernelFact is what ptxas said of one kernel.
+// KernelFact holds the numbers that ptxas reported for one kernel.
 type KernelFact struct {
 	Kernel      string `json:"kernel"`
 	Arch        string `json:"arch"`
@@ -270,8 +270,8 @@ type OutputRef struct {
 	Type string `json:"type,omitempty"`
 }
 
-// GuardReport says that bytes beside a buffer changed. Bytes is the distance of the first changed byte from
-// the buffer: negative before it, 0 or more counted from its end.
+// GuardReport reports changed guard bytes around a buffer. Bytes is the distance of the first changed byte
+// from the buffer: negative before it, 0 or more counted from its end.
 type GuardReport struct {
 	Buffer string `json:"buffer"`
 	Bytes  int64  `json:"bytes"`

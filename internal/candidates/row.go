@@ -47,10 +47,10 @@ func rankOf(s op.Status) int {
 	return cmp.Or(ranks[s], 2)
 }
 
-// Accepted reports whether the function is right: at least one run passes and none decides otherwise.
+// Accepted reports whether the function is right: at least one run passes and no other run outweighs it.
 func (r *Row) Accepted() bool { return r.Verdict.Weight() == op.Good }
 
-// Count is how many rows have which verdict.
+// Count counts rows by verdict.
 type Count struct {
 	Accepted, Bad, Open int // Open: neither
 	ByVerdict           map[op.Status]int

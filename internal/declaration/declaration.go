@@ -24,7 +24,7 @@ const example = "softmax(x=input, y=output, rows=M, cols=N)"
 // marker follows the sign of a comment.
 const marker = "triad:"
 
-// Place is where something stands in a file. Lines and columns count from 1, columns in characters.
+// Place is a position in a file. Lines and columns count from 1, columns in characters.
 type Place struct{ Line, Column int }
 
 // Word is one key=value of a line.
@@ -86,7 +86,7 @@ func behindMarker(line, sign string) (said string, is bool) {
 	return strings.CutPrefix(strings.TrimSpace(comment), marker)
 }
 
-// MayBeIn reports whether a text may have lines.
+// MayBeIn reports whether a text may contain declarations.
 func MayBeIn(text string) bool { return strings.Contains(text, marker) }
 
 // Without is a text without what its lines say: who reads the rest of a file is not to find it there.

@@ -9,7 +9,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// gitLimit is how long git may take to answer.
+// gitLimit is the timeout of a git command.
 const gitLimit = 5 * time.Second
 
 // Commit is ", commit 0123abcd" of the last commit that changed a file, with ", changed since" where the file

@@ -1,5 +1,5 @@
-// Package fileversion tells which version of a user's file was run: a hash of its contents and of what it
-// includes, and the commit of the git repository that it lies in.
+// Package fileversion identifies the version of a user's file that was run: a hash of its contents and of
+// what it includes, and the commit of the git repository that it lies in.
 package fileversion
 
 import (
@@ -36,7 +36,8 @@ type Header struct {
 	Text []byte
 }
 
-// mostTogether is how many bytes the files have together that one file includes: those beyond are left out.
+// mostTogether caps the total bytes of the files that one file includes; a file that would exceed it is left
+// out.
 const mostTogether = 64 << 20
 
 // Included lists the files that a CUDA file includes, each once, where the compiler meets them: in quotes in
@@ -72,7 +73,7 @@ func Included(path string, folders []string) []Header {
 	return all
 }
 
-// find is where the compiler finds what a file of a folder includes.
+// find returns the path at which the compiler finds an include of a file in a folder.
 func find(include rewrite.Include, folder string, folders []string) (path string, ok bool) {
 	if include.Quoted {
 		folders = append([]string{folder}, folders...)

@@ -29,7 +29,7 @@ func (f Folder) Claim(shard int, key string) (bool, error) {
 	return true, nil
 }
 
-// Claimed is how many cases were taken.
+// Claimed returns the number of claimed cases.
 func (f Folder) Claimed() int {
 	entries, _ := os.ReadDir(f.in("claims")) // what cannot be counted is not shown
 	return len(entries)

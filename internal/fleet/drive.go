@@ -17,7 +17,7 @@ type Engine interface {
 	Gone(ctx context.Context, shards []int) (map[int]string, error)
 	// Log is the log of the newest task of a shard.
 	Log(folder Folder, shard int) string
-	// Cancel tells all tasks to end: with the case that they are at, or at once.
+	// Cancel asks all tasks to end: after their current case, or at once.
 	Cancel(ctx context.Context, atOnce bool) error
 }
 
@@ -44,14 +44,14 @@ type Failure struct {
 	Log     string
 }
 
-// Ended is how a run on a fleet ended.
+// Ended is the result of a run on a fleet.
 type Ended struct {
 	Complete map[int]Outcome // by shard
 	Failed   []Failure
 	Stopped  bool
 }
 
-// tries is how often a shard is begun: a task that fails is queued again once.
+// tries is the number of attempts of a shard: a failed task is queued again once.
 const tries = 2
 
 // drive is the state of a run.
@@ -140,13 +140,13 @@ func (r *drive) submit(ctx context.Context, shards []int) error {
 	return nil
 }
 
-// EngineError says that the engine took no tasks.
+// EngineError is the error of an engine that accepted no tasks.
 type EngineError struct{ Err error }
 
-// Error is what the engine said.
+// Error returns the engine's message.
 func (e *EngineError) Error() string { return e.Err.Error() }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (e *EngineError) Unwrap() error { return e.Err }
 
 // look takes what has ended since the last look.
@@ -175,8 +175,8 @@ func (r *drive) look(ctx context.Context) error {
 	return nil
 }
 
-// lost reports whether a shard whose task is gone has no outcome for so long that none will come: a shared
-// folder may show files late.
+// lost reports whether a shard whose task is gone has had no outcome for r.Settle. Until then one may still
+// come: a shared folder may show files late.
 func (r *drive) lost(shard int) bool {
 	if _, noted := r.missing[shard]; !noted {
 		r.missing[shard] = time.Now()

@@ -97,10 +97,10 @@ func (l *Local) Gone(_ context.Context, shards []int) (map[int]string, error) {
 	return gone, nil
 }
 
-// Log is where a shard's process writes.
+// Log returns the path of the log of a shard's process.
 func (l *Local) Log(folder Folder, shard int) string { return folder.in("log-%d.txt", shard) }
 
-// Cancel tells the processes to end; those that wait are not begun.
+// Cancel asks the processes to end; queued ones are not started.
 func (l *Local) Cancel(_ context.Context, atOnce bool) error {
 	for _, shard := range l.queue {
 		l.ended[shard] = "it was not begun"

@@ -54,8 +54,8 @@ func TestACaseIsTakenOnce(t *testing.T) {
 	}
 }
 
-// Each GPU runs one shard at a time, which sees it alone; a process that is killed is told, and one that is
-// submitted again runs again.
+// Each GPU runs one shard at a time, which sees no other GPU. A killed process is reported, and a shard that
+// is submitted again runs again.
 func TestShardsOnGPUs(t *testing.T) {
 	dir := t.TempDir()
 	triad := filepath.Join(dir, "triad")
@@ -95,7 +95,7 @@ func TestShardsOnGPUs(t *testing.T) {
 	}
 }
 
-// What waits when a run is stopped is not begun; what runs is told.
+// When a run is stopped, queued shards are not started and running ones are asked to end.
 func TestAStopOnGPUs(t *testing.T) {
 	dir := t.TempDir()
 	triad := filepath.Join(dir, "triad")

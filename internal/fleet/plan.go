@@ -14,7 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Plan is what every task of a run reads from the shared folder.
+// Plan is the description of a run that every task reads from the shared folder.
 type Plan struct {
 	Session string   `json:"session"` // ULID that all parts record under
 	Version string   `json:"version"` // of the triad that cut the run
@@ -31,7 +31,8 @@ type Plan struct {
 	Root string `json:"root,omitempty"`
 }
 
-// Outcome is how one task ended. It is written after the part, so who sees it finds the part whole.
+// Outcome is the result of one task. It is written after the part, so a reader that sees it finds the part
+// complete.
 type Outcome struct {
 	Complete bool   `json:"complete"` // nothing of the shard is missing
 	Stopped  bool   `json:"stopped"`  // it was told to end
@@ -112,7 +113,8 @@ func writeJSON(path string, value any) error {
 	return writeWhole(path, append(text, '\n'))
 }
 
-// writeWhole writes beside the file and renames: a reader on another machine sees all of it or nothing.
+// writeWhole writes a temporary file in the same folder and renames it: a reader on another machine sees all
+// of the file or nothing.
 func writeWhole(path string, data []byte) error {
 	beside := renameio.WithTempDir(filepath.Dir(path))
 	if err := renameio.WriteFile(path, data, 0o644, beside); err != nil {

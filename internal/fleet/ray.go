@@ -117,10 +117,10 @@ func (r *Ray) Gone(ctx context.Context, shards []int) (map[int]string, error) {
 	return gone, nil
 }
 
-// Log is where the log of a shard lies once its task has ended.
+// Log returns the path of a shard's log, which exists once its task has ended.
 func (r *Ray) Log(folder Folder, shard int) string { return folder.in("log-%d.txt", shard) }
 
-// Cancel tells all tasks to end.
+// Cancel asks all tasks to end.
 func (r *Ray) Cancel(ctx context.Context, atOnce bool) error {
 	return r.ask(ctx, map[string]any{"cancel": atOnce}, nil)
 }

@@ -25,7 +25,7 @@ type Slurm struct {
 	job  map[int]string // of each shard, the newest
 }
 
-// asks is how long a command of Slurm may take: a controller that is restarting answers late.
+// asks is the timeout of a Slurm command: a controller that is restarting answers late.
 const asks = 2 * time.Minute
 
 // Submit hands over shards as one array job.
@@ -46,7 +46,7 @@ func (s *Slurm) Submit(ctx context.Context, folder Folder, shards []int) error {
 	if err != nil {
 		return err
 	}
-	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // beside it may stand the name of the cluster
+	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of the cluster may follow
 	if _, err := strconv.ParseUint(id, 10, 64); err != nil {
 		return fmt.Errorf("sbatch answered %q, want the number of a job", strings.TrimSpace(out))
 	}
@@ -79,7 +79,7 @@ func (s *Slurm) Gone(ctx context.Context, shards []int) (map[int]string, error) 
 	return gone, nil
 }
 
-// state is what Slurm knows of a task that has ended: its accounting, or where none is kept the controller.
+// state returns Slurm's state of an ended task: from accounting, or from the controller if none is kept.
 func (s *Slurm) state(ctx context.Context, task string) string {
 	out, err := s.ask(ctx, "sacct", "--noheader", "--allocations", "--parsable2", "--format=State",
 		"--jobs="+task)
@@ -97,7 +97,7 @@ func (s *Slurm) state(ctx context.Context, task string) string {
 	return "Slurm knows no more of task " + task
 }
 
-// Log is where a task writes.
+// Log returns the path of a task's log.
 func (s *Slurm) Log(folder Folder, shard int) string {
 	return s.log(folder, s.job[shard], strconv.Itoa(shard))
 }

@@ -167,7 +167,7 @@ func functionsOf(name string, text []byte) (map[int]string, error) {
 	return at, nil
 }
 
-// remark is what stands behind a statement.
+// remark matches a comment after a statement.
 var remark = regexp.MustCompile(`\s+// .*$`)
 
 var handsOn = regexp.MustCompile(`^(return .*\berr\b.*|return ` +
@@ -186,7 +186,7 @@ func statements(lines []string) []string {
 	return all
 }
 
-// onlyHandsOn reports whether a block does nothing but to hand an error on.
+// onlyHandsOn reports whether a block does nothing but return an error.
 func onlyHandsOn(lines []string) bool {
 	for i, line := range statements(lines) {
 		line = strings.TrimSpace(remark.ReplaceAllString(line, ""))

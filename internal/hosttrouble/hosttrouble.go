@@ -1,5 +1,5 @@
-// Package hosttrouble tells errors that are about this machine, its disks, memory and tables, from those
-// about what runs on it.
+// Package hosttrouble distinguishes errors of this machine, of its disks, memory and tables, from those of
+// what runs on it.
 package hosttrouble
 
 import (

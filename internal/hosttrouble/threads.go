@@ -18,7 +18,7 @@ const (
 	manyThreads = 4096
 )
 
-// FewThreads says that the limit of this user's threads leaves too few for a run; "" where it does not.
+// FewThreads returns a message if the limit of this user's threads leaves too few for a run, else "".
 func FewThreads() string {
 	var limit unix.Rlimit
 	if os.Geteuid() == 0 || unix.Getrlimit(unix.RLIMIT_NPROC, &limit) != nil { // it does not hold for root

@@ -16,13 +16,13 @@ import (
 	"triad/results"
 )
 
-// Most is how many runs a page shows.
+// Most is the maximum number of runs on a page.
 const Most = 4000
 
-// mostVisits is of how many sessions, the newest, a page shows the history.
+// mostVisits is the number of newest sessions whose history a page shows.
 const mostVisits = 300
 
-// mostSessions is of how many sessions a page reads what they measured beside their runs.
+// mostSessions is the number of sessions whose measurements other than runs a page reads.
 const mostSessions = 40
 
 // OfOperator is a page of the newest run of each implementation on each case of an operator, with its

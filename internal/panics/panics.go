@@ -126,7 +126,7 @@ func (g *Group) Wait() error {
 	return g.first
 }
 
-// mostFrames is how much of a stack is kept.
+// mostFrames is the number of stack frames kept.
 const mostFrames = 12
 
 // of makes an error of what recover gave. What was caught before keeps its stack.

@@ -27,8 +27,8 @@ func EachWith[I int | int64, S any](n I, memory func() S, work func(own S, i I))
 	})
 }
 
-// run is how many neighbours Runs hands out at once: where each takes nanoseconds, fewer are not worth a core
-// of their own.
+// run is the number of neighbours that Runs hands out at once: if each takes nanoseconds, fewer are not worth
+// a core of their own.
 const run = 1 << 16
 
 // Runs calls work for runs of neighbours that together are all of 0 <= i < n; where they are few, once and

@@ -16,7 +16,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Behaviour is what an implementation of the suite's operator does. The operator is y = 2x, in fp32.
+// Behaviour names a behaviour of an implementation of the suite's operator, which is y = 2x in fp32.
 type Behaviour string
 
 // The behaviours a backend is tried with.

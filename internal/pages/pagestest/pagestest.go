@@ -102,7 +102,7 @@ func Write(path, folder string) (err error) {
 	return nil
 }
 
-// add records a session. What is recorded gets new IDs, which comparisons are told.
+// add records a session. Its records get new IDs, and comparisons refer to these.
 func add(ctx context.Context, store *results.Store, m measured, all []published) error {
 	x, err := store.Start(ctx, record.Session{
 		Request: strings.Join(m.Command, " "), Command: m.Command, Version: m.Version, Level: m.Level,
