@@ -1,4 +1,4 @@
-// Package candidates is what becomes of many added files that are judged each for itself: one row a function.
+// Package candidates summarises many added files that are each judged alone: one row per function.
 package candidates
 
 import (
@@ -7,7 +7,7 @@ import (
 	"triad/internal/op"
 )
 
-// Row says what became of one function of one file.
+// Row is the result of one function of one file.
 type Row struct {
 	File, Impl         string
 	Verdict            op.Status // StatusUnknown: nothing was recorded
@@ -47,7 +47,7 @@ func rankOf(s op.Status) int {
 	return cmp.Or(ranks[s], 2)
 }
 
-// Accepted reports whether the function is right: at least one run passes and no other run outweighs it.
+// Accepted reports whether the function is right: at least one run passes and no run outranks it.
 func (r *Row) Accepted() bool { return r.Verdict.Weight() == op.Good }
 
 // Count counts rows by verdict.

@@ -65,7 +65,7 @@ func statusesOf(given string) (all []op.Status) {
 	return all
 }
 
-// judged reports whether what was given is a verdict on at least one function.
+// judged reports whether at least one function got a verdict.
 func judged(given string) bool {
 	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
 		return s.Weight() != op.Neutral || s == op.StatusDifferentContract
@@ -77,15 +77,15 @@ func accused(given string) bool {
 	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool { return s.Weight() == op.Bad })
 }
 
-// passed reports whether a function of the file passed and none was called wrong.
+// passed reports whether at least one function of the file passed and none was called wrong.
 func passed(given string) bool {
 	return !accused(given) && slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
 		return s.Weight() == op.Good
 	})
 }
 
-// missed reports whether a wrong file was taken for right: a function of it passed, and none was left open,
-// which may be the one that is wrong.
+// missed reports whether a wrong file was accepted: at least one function passed, and none was left open,
+// since that could be the wrong one.
 func missed(given string) bool {
 	return passed(given) && !slices.Contains(statusesOf(given), op.StatusNotUnderstood)
 }

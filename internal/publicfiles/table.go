@@ -9,7 +9,7 @@ import (
 	"triad/internal/stats"
 )
 
-// tally is what became of the files of one batch with one extension.
+// tally counts the outcomes of the files of one batch with one extension.
 type tally struct {
 	batch, extension                          string
 	files, callable, judged, passed           int

@@ -12,7 +12,7 @@ type Diagnosis struct {
 	Advice       string         `json:"advice"`   // "" where nothing is known
 	Repeat       string         `json:"repeat"`   // the command that runs the smallest case again
 	Findings     []Finding      `json:"findings"` // of the emulator
-	Notes        []string       `json:"notes"`    // what it says beside them
+	Notes        []string       `json:"notes"`    // its other remarks
 }
 
 // Finding is one thing that the emulator saw in a watched run.

@@ -43,7 +43,7 @@ type Record struct {
 	Diagnosis *Diagnosis    // of wrong runs of a user's file that were looked at closer; nil of others
 }
 
-// Explanation is what there is to say about one judged output beyond its verdict.
+// Explanation holds the details of one judged output that its verdict does not show.
 type Explanation struct {
 	Output    string     `json:"output"`
 	Contract  string     `json:"contract"`
@@ -57,7 +57,7 @@ type Explanation struct {
 	ULPs []int64 `json:"ulps"`
 }
 
-// Verdict is what the judge said of one output. The zero value passes nothing: its status is UNKNOWN.
+// Verdict is the judge's verdict on one output. The zero value passes nothing: its status is UNKNOWN.
 type Verdict struct {
 	Name   string    `json:"name"`
 	Status op.Status `json:"status"`
@@ -67,7 +67,7 @@ type Verdict struct {
 	Pattern   string `json:"pattern"`    // what is regular about the wrong elements; "" where nothing is
 	N         int64  `json:"n"`          // elements of the output
 	NCompared int64  `json:"n_compared"` // elements that were compared; n where the output is judged whole
-	// elements beside them whose rows' sums under random signs were compared
+	// further elements, whose rows' sums under random signs were compared
 	NCovered int64    `json:"n_covered"`
 	NWrong   int64    `json:"n_wrong"`
 	Worst    *Element `json:"worst"` // null where no element was compared
@@ -91,7 +91,7 @@ type Verdict struct {
 	Statistics *Statistics `json:"statistics"`
 }
 
-// Relation is what became of one relation that must hold of an output, or between the outputs of two calls:
+// Relation is the result of one relation that must hold for an output, or between the outputs of two calls:
 // gate G6.
 type Relation struct {
 	Name      string  `json:"name"` // what holds, in words
@@ -129,7 +129,7 @@ type Where struct {
 	Line   int     `json:"line,omitempty"`
 }
 
-// Build is what the compiler said of the library that holds the implementation.
+// Build holds the build facts of the library that contains the implementation.
 type Build struct {
 	Compiler string   `json:"compiler"`
 	Flags    []string `json:"flags"`
@@ -138,7 +138,7 @@ type Build struct {
 	Kernels  []Kernel `json:"kernels,omitempty"`
 }
 
-// Kernel is what ptxas said of one kernel.
+// Kernel holds the numbers that ptxas reported for one kernel.
 type Kernel struct {
 	Kernel      string `json:"kernel"`
 	Arch        string `json:"arch"`
@@ -230,7 +230,7 @@ func explainedJSON(all []Explanation) []Explanation {
 	return all
 }
 
-// TimeFormat is how a time is written in JSON and tables of the store: UTC, milliseconds.
+// TimeFormat is the layout of a time in JSON and in the store's tables: UTC, milliseconds.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
 func orNull(s string) *string {

@@ -34,13 +34,13 @@ type Session struct {
 	Started   time.Time
 	Ended     time.Time // zero while it runs and where it was killed
 	Exit      int       // exit code; meaningful when Ended is set
-	// InternalError is what went wrong inside triad and ended the session: a line of what was being done,
-	// then the stack; "" where nothing did.
+	// InternalError is the error inside triad that ended the session: a line with what was being done, then
+	// the stack; "" if there was none.
 	InternalError string
 }
 
-// Machine is where a session ran. Two sessions with the same facts share one machine; it has no name, so that
-// a database can be passed on.
+// Machine describes the machine of a session. Two sessions with the same facts share one machine. It has no
+// name, so that a database can be passed on.
 type Machine struct {
 	OS             string `json:"os"` // "linux"
 	Kernel         string `json:"kernel"`
@@ -155,15 +155,15 @@ func (r Run) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// Measured is a session with what it measured beside its records: what `triad results export --format
-// sessions` writes.
+// Measured is a session with its measurements other than records, as `triad results export --format sessions`
+// writes it.
 type Measured struct {
 	Session     Session
 	Rulers      []Ruler
 	Comparisons []Comparison
 }
 
-// SessionCount is a session with how many of its runs came to what.
+// SessionCount is a session with its runs counted by outcome.
 type SessionCount struct {
 	Session                   Session
 	State                     string // "running", "complete" or "interrupted"
@@ -198,7 +198,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// Progress is how far a session is.
+// Progress is the progress of a session.
 type Progress struct {
 	State               string // "running", "complete" or "interrupted"
 	Planned, Ended, Bad int    // runs

@@ -25,8 +25,8 @@ type Statistics struct {
 	Map     *Map     `json:"map"`      // null where no element was rejected
 }
 
-// Map is where the errors of a rejected output lie: the output, seen as [rows, last dim], in a grid of cells,
-// row by row.
+// Map locates the errors of a rejected output: a grid of cells, row by row, over the output viewed as [rows,
+// last dim].
 type Map struct {
 	Rows     int64   `json:"rows"` // of the output
 	Cols     int64   `json:"cols"`
@@ -56,8 +56,8 @@ type Block struct {
 	Limit     Float  `json:"limit"`
 }
 
-// Slope is what G5 asks: how many elements carry the sum of R squared, the slope of the error along R, its
-// standard deviation, the mean allowance.
+// Slope holds the quantities of G5: how many elements carry the sum of R squared, the slope of the error
+// along R, its standard deviation, the mean allowance.
 type Slope struct {
 	Spread    Float `json:"spread"`
 	Slope     Float `json:"slope"`

@@ -2,7 +2,7 @@ package record
 
 import "triad/internal/op"
 
-// Timing is how long the calls of one record took in one regime. Times are ns of one call.
+// Timing is the timing of one record in one regime. Times are ns per call.
 type Timing struct {
 	// "cold" or "warm"; then " burst" or " sustained" where it was not interleaved: "cold sustained"
 	Regime string `json:"regime"`
@@ -68,7 +68,7 @@ type Launch struct {
 	Occupancy float64 `json:"occupancy"`
 }
 
-// Ruler is what the device did at best in a session.
+// Ruler is a peak rate of the device, measured in a session.
 type Ruler struct {
 	Session string `json:"session"`
 	// "copy", "read", "write", "bf16", "fp8", "fp32"; with " sustained" after seconds of the same

@@ -7,11 +7,10 @@ import (
 	"triad/internal/op"
 )
 
-// Outcome is what became of a verdict from the first side to the second.
+// Outcome is the change of a verdict from the first side to the second.
 type Outcome string
 
-// The outcomes. Each has the one that it becomes where the sides are swapped; Unchanged and Other are their
-// own.
+// The outcomes. Each has an inverse for swapped sides; Unchanged and Other are their own inverses.
 const (
 	Unchanged   Outcome = "UNCHANGED"    // the same status
 	BecameWrong Outcome = "BECAME_WRONG" // bad now, and was not

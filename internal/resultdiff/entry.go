@@ -24,7 +24,7 @@ type Entry struct {
 	Timings    []Time
 }
 
-// Conditions are where and with what a session ran.
+// Conditions describes the machine and software of a session.
 type Conditions struct {
 	Commit    string // of the source tree, "" where it is not known
 	Version   string // of triad
@@ -33,7 +33,7 @@ type Conditions struct {
 	CopyRate  float64 // bytes per second of the session's ruler "copy"; 0 where it was not measured
 }
 
-// Time is how long an implementation took on its case in one regime.
+// Time is the time of an implementation on its case in one regime.
 type Time struct {
 	Regime   string
 	Mode     string // "graph" or "events"
@@ -41,7 +41,7 @@ type Time struct {
 	MedianNS float64
 	RoundsNS []float64 // median of each round
 	ClockMHz float64   // 0 where it is not known
-	// Noise is what the session's A/A comparison of this case showed, as a share; 0 where there was none.
+	// Noise is that of the session's A/A comparison of this case, as a share; 0 if there was none.
 	Noise float64
 }
 
@@ -52,8 +52,8 @@ type Side struct {
 	Entries []Entry
 }
 
-// key is what an entry of one side is matched with in the other: the same implementation by name on the same
-// case and device. The source may differ: that is the question.
+// key matches an entry of one side to one of the other: the same implementation by name on the same case and
+// device. The source may differ: that is the question.
 type key struct{ caseKey, impl, device string }
 
 func (e *Entry) key() key { return key{e.CaseKey, e.Impl, e.Device} }

@@ -8,7 +8,7 @@ import (
 	"triad/internal/record"
 )
 
-// Visit is what one session recorded of one implementation of an operator.
+// Visit summarises the records of one session about one implementation of an operator.
 type Visit struct {
 	Session            string // ULID
 	Started            time.Time

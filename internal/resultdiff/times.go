@@ -8,10 +8,10 @@ import (
 	"triad/internal/stats"
 )
 
-// Word is what is said of two times.
+// Word is the verdict on two times.
 type Word string
 
-// The words, of the second side: it is slower, or faster, than the first. Incomparable is said where the
+// The words, of the second side: it is slower, or faster, than the first. Incomparable means that the
 // conditions differ.
 const (
 	Faster       = Word(stats.Faster)
@@ -30,7 +30,7 @@ const (
 	// LargestP is the p-value, adjusted for how many times are compared, below which a difference is no
 	// chance.
 	LargestP = 0.01
-	// ClockDrift is how far two clocks may lie apart, as a share, for times to be comparable.
+	// ClockDrift is the largest difference of two clocks, as a share, at which times are comparable.
 	ClockDrift = 0.02
 	// confidence of the interval of each median: that of their ratio is at least 98 %.
 	confidence = 0.99
@@ -58,7 +58,7 @@ type Ratio struct {
 	apart    bool    // every round of one above twice every round of the other
 }
 
-// Distance is how far the two lie apart, whichever is the larger: the absolute logarithm of the ratio.
+// Distance returns the absolute logarithm of the ratio.
 func (r Ratio) Distance() float64 { return math.Abs(r.distance) }
 
 // compareTimes fills the ratios of all changes, whose words need all of them: the more are compared, the
@@ -121,8 +121,8 @@ func ratio(x, y *Entry, a, b Time) Ratio {
 	return r
 }
 
-// drift is how far the rulers of two sessions lie apart, as a share: a machine that copies memory slower than
-// before times everything slower.
+// drift returns the difference of the copy rates of two sessions, as a share: a machine that copies memory
+// slower than before times everything slower.
 func drift(a, b *Conditions) float64 {
 	if !(a.CopyRate > 0) || !(b.CopyRate > 0) {
 		return 0
@@ -130,7 +130,7 @@ func drift(a, b *Conditions) float64 {
 	return max(a.CopyRate, b.CopyRate)/min(a.CopyRate, b.CopyRate) - 1
 }
 
-// incomparable says why two times say nothing about each other, "" where they do.
+// incomparable returns the reason why two times cannot be compared, "" if they can.
 func incomparable(x, y *Entry, a, b Time) string {
 	differ := func(what, of, with string) string {
 		if of == "" {

@@ -20,7 +20,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Box says what a program sees of this machine.
+// Box lists what a program sees of this machine.
 type Box struct {
 	ReadOnly []string // files and folders, at their own paths; what is not there is left out
 	Empty    []string // folders that are empty and can be written to
@@ -38,7 +38,7 @@ const (
 	mostBytes     = 8 << 30 // of memory of all processes, shared memory and files in memory among it
 )
 
-// Most is what all processes of a sandbox may use together: the driver ends them where they use more.
+// Most limits what all processes of a sandbox use together: the driver ends them if they exceed it.
 var Most = subprocess.Usage{Processes: mostProcesses, Bytes: mostBytes}
 
 // system are the folders of a system that programs need, and files of /etc. What is not there is left out.
@@ -117,7 +117,8 @@ func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 // Home is the home of a program in a sandbox.
 const Home = "/tmp/home"
 
-// limitsName is the environment variable that tells a worker to limit itself before it meets a user's file.
+// limitsName is the environment variable with the limits that a worker sets for itself before it meets a
+// user's file.
 const limitsName = "TRIAD_SANDBOX"
 
 // Environment are the variables that a worker in a sandbox gets last.

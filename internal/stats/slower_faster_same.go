@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Word is what is said of two implementations that were timed in the same rounds.
+// Word is the verdict on two implementations timed in the same rounds.
 type Word string
 
-// The words. Faster and Slower speak of the first of the two.
+// The words. Faster and Slower refer to the first of the two.
 const (
 	Faster    Word = "FASTER"
 	Slower    Word = "SLOWER"
@@ -37,18 +37,18 @@ type Comparison struct {
 	Word  Word
 }
 
-// Round is what one implementation did in one round, in ns. The zero value took no part.
+// Round holds the times of one implementation in one round, in ns. The zero value took no part.
 type Round struct {
 	Time        float64 // median of the round's samples
 	Least, Most float64 // smallest and largest sample
 	Clock       float64 // mean clock of the multiprocessors while it ran; 0: not known
 }
 
-// clockDrift is how far the ratio of two clocks may stray in a round from what it usually is.
+// clockDrift is how far, as a share, the ratio of two clocks in a round may deviate from its median.
 const clockDrift = 0.01
 
-// LeastRounds is how many rounds a word needs: below 8, an interval of 99 % does not exist. ApartRounds are
-// enough where one takes ApartBy times as long as the other.
+// LeastRounds is the number of rounds that a word needs: below 8, an interval of 99 % does not exist.
+// ApartRounds are enough if one takes more than ApartBy times as long as the other.
 const (
 	LeastRounds = 8
 	ApartRounds = 3

@@ -60,8 +60,8 @@ func TestSameKernelIsNotFaster(t *testing.T) {
 	}
 }
 
-// noises are what timed rounds show: each gives a factor on the time of every sample of a round, one for each
-// of two arms that differ in nothing.
+// noises are kinds of noise as timed rounds show it. Each gives a factor on the time of every sample of a
+// round, one for each of two identical arms.
 var noises = map[string]func(random *rand.Rand) func(i int) (a, b float64){
 	"lognormal 1 %": func(random *rand.Rand) func(int) (float64, float64) {
 		return func(int) (float64, float64) {

@@ -11,7 +11,7 @@ import (
 // confidence: 1 - 2*0.5^6 = 97 %.
 const LeastSamples = 6
 
-// Summary is what is said of one series of samples, in the unit of the samples.
+// Summary summarises one series of samples, in the unit of the samples.
 type Summary struct {
 	N      int
 	Median float64

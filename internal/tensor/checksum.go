@@ -8,9 +8,8 @@ import (
 	"triad/internal/parallel"
 )
 
-// sumPiece is how many bytes one core takes at a time where many are copied or added up: a piece is still in
-// its cache when its checksum is computed. A multiple of every element's size, so that a poison repeats in
-// step.
+// sumPiece is the number of bytes that one core copies or sums at a time: a piece is still in its cache when
+// its checksum is computed. It is a multiple of every element's size, so that a poison repeats in step.
 const sumPiece = 1 << 20
 
 // Checksum is the crc32 (IEEE) of some bytes, computed on all cores where they are many.
@@ -35,7 +34,7 @@ func CopyChecked(to, from []byte) uint32 {
 	})
 }
 
-// Equal reports whether two runs of bytes are the same, compared on all cores where they are many.
+// Equal reports whether two byte slices are equal. Long ones are compared on all cores.
 func Equal(a, b []byte) bool {
 	return len(a) == len(b) && parallel.First(len(a), func(first, end int) int {
 		if bytes.Equal(a[first:end], b[first:end]) {
