@@ -50,8 +50,8 @@ func TestBackwardAlone(t *testing.T) {
 	}
 }
 
-// Backwards with their forwards get the rounds of a word although all of them are far behind a backward
-// alone, and what they take is not taken from its budget.
+// Backwards timed with their forwards get enough rounds for a word although all of them are far behind a
+// backward alone, and are not charged to its budget.
 func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := map[string]string{

@@ -78,7 +78,7 @@ func (*gpu) AppendTiming(string, record.Timing) error    { return nil }
 func (*gpu) AppendRulers([]record.Ruler) error           { return nil }
 func (*gpu) AppendComparisons([]record.Comparison) error { return nil }
 
-// result is what timing one case gave.
+// result is the outcome of timing one case.
 type result struct {
 	records     []record.Record
 	comparisons []record.Comparison

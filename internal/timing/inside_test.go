@@ -50,7 +50,7 @@ func TestASmallerSavedTensorIsPossible(t *testing.T) {
 	}
 }
 
-// A ruler that tells of no bytes gives no share of a roofline.
+// A ruler that reports no bytes gives no share of a roofline.
 func TestRulerWithoutBytes(t *testing.T) {
 	timer := &Timer{}
 	timer.rulers.Copy = 1

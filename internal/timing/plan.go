@@ -2,13 +2,13 @@ package timing
 
 import "time"
 
-// Regime is under which conditions calls are timed.
+// Regime is the conditions under which calls are timed.
 type Regime struct {
 	Cold bool
 	Load Load
 }
 
-// Load is what the card did before a turn.
+// Load is the state of the card before a turn.
 type Load string
 
 // The loads.
@@ -35,8 +35,8 @@ func (r Regime) String() string {
 type Plan struct {
 	Regimes []Regime
 	Rounds  int // at most
-	// Budget is for one case in one regime, and as much for its backwards with their forwards; rests and
-	// settling are beside it.
+	// Budget is for one case in one regime, and as much for its backwards with their forwards. It does not
+	// include rests and settling.
 	Budget time.Duration
 	Wake   time.Duration // how long the card computes before anything is measured
 }

@@ -33,8 +33,8 @@ func TestTurnsAlternate(t *testing.T) {
 	}
 }
 
-// What others left in the cache decides nothing: every cold turn begins with a copy, and no warm one does,
-// whose inputs the cache has.
+// What others left in the cache has no influence: every cold turn begins with a copy. No warm turn does: its
+// inputs are cached.
 func TestColdTurnsAreAmongOthers(t *testing.T) {
 	for _, cold := range []bool{true, false} {
 		g := newGPU(t, 0.003, map[string]float64{"one": 1e5})
@@ -69,7 +69,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// What the card rests and settles is not taken from the budget: bursts get their rounds.
+// Rests and settling are not charged to the budget: bursts get their rounds.
 func TestRestsCostNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003, map[string]float64{"fast": 1e5, "slow": 1.1e5})
@@ -93,7 +93,7 @@ func TestStopsWhenSettled(t *testing.T) {
 }
 
 // A row that is 707 times slower, whose three turns take five times the budget, costs the near ones no round
-// and no word. It has its own word after three rounds, and no further ones.
+// and no word. It has its own word after three rounds, and gets no further ones.
 func TestSlowRowLeavesTheRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003,
@@ -146,8 +146,8 @@ func TestEndlessRowEnds(t *testing.T) {
 	})
 }
 
-// Who is the fastest by a time that is none, wrong or impossible, decides no other's rounds: the others are
-// timed without it.
+// The fastest by an invalid time, wrong or impossible, does not decide the rounds of the others: they are
+// timed again without it.
 func TestWrongLeaderCostsNoWord(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"lazy": 1e4, "skips": 1e-1, "right": 1e5, "near": 1.1e5})
 	result := timeOn(t, g, coldPlan, wrong{"lazy": op.StatusFail})
@@ -164,7 +164,7 @@ func TestWrongLeaderCostsNoWord(t *testing.T) {
 	}
 }
 
-// Sustained turns are few and give words all the same: eight rounds to those near the front, three to who is
+// Sustained turns are few and still suffice for words: eight rounds for those near the front, three for those
 // far behind.
 func TestSustainedHasWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -185,8 +185,8 @@ func TestSustainedHasWords(t *testing.T) {
 	})
 }
 
-// Among many, with some that are slow, everyone shares enough rounds with the fastest for a word, although
-// the clock is low in some.
+// Among many, some of them slow, each shares enough rounds with the fastest for a word, although the clock is
+// low in some.
 func TestManyImplementationsShareRounds(t *testing.T) {
 	for _, low := range []int64{0, 8} {
 		manyImplementationsShareRounds(t, low)
