@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MostBytes is how large a file of source code may be: to read it takes time for every byte.
+// MostBytes is the maximum size of a source file: reading takes time for every byte.
 const MostBytes = 4 << 20
 
-// RefusedError says why a file that is there is not read.
+// RefusedError is the reason why an existing file is not read.
 type RefusedError struct{ Sentence string }
 
 func (e *RefusedError) Error() string { return e.Sentence }
 
-// Read is the contents of a file that the user names, wherever it lies.
+// Read returns the contents of a file that the user names, wherever it lies.
 func Read(path string) ([]byte, error) { return ReadUpTo(path, MostBytes) }
 
-// ReadUpTo is the contents of a file that the user names, of at most so many bytes.
+// ReadUpTo returns the contents of a file that the user names, of at most so many bytes.
 func ReadUpTo(path string, most int64) ([]byte, error) {
 	return read(path, most, func(string) bool { return true })
 }
@@ -39,7 +39,7 @@ func IsRegular(path string) bool {
 // Folders are those within which files are read, without links.
 type Folders []string
 
-// Within are the folders that are there, as they really lie.
+// Within returns the existing folders with their links resolved.
 func Within(folders ...string) Folders {
 	var all Folders
 	for _, folder := range folders {
@@ -50,7 +50,7 @@ func Within(folders ...string) Folders {
 	return all
 }
 
-// realPath is where a path leads, absolute and without links.
+// realPath returns the absolute form of a path, links resolved.
 func realPath(path string) (string, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -59,16 +59,17 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(whole)
 }
 
-// Hold reports whether a path leads into the folders, links resolved.
+// Hold reports whether a path lies in the folders, links resolved.
 func (f Folders) Hold(path string) bool {
 	real, err := realPath(path)
 	return err == nil && f.have(real)
 }
 
-// Read is the contents of a file in the folders. A link may lead from one of them to another, not elsewhere.
+// Read returns the contents of a file in the folders. A link may lead from one of them to another, not
+// elsewhere.
 func (f Folders) Read(path string) ([]byte, error) { return f.ReadUpTo(path, MostBytes) }
 
-// ReadUpTo is the contents of a file in the folders, of at most so many bytes.
+// ReadUpTo returns the contents of a file in the folders, of at most so many bytes.
 func (f Folders) ReadUpTo(path string, most int64) ([]byte, error) { return read(path, most, f.have) }
 
 func (f Folders) have(real string) bool {
@@ -131,12 +132,12 @@ func refused(path, why string, values ...any) error {
 	return &os.PathError{Op: "read", Path: path, Err: &RefusedError{fmt.Sprintf(why, values...)}}
 }
 
-// foldersAbove is how many folders above its own those of a file's project may lie.
+// foldersAbove is the number of levels above a file's folder that are searched for its project.
 const foldersAbove = 3
 
-// Tree is the folder of the project that a file belongs to: of the git repository that it lies in, else the
-// folder that lies up to three above its own. A home, the folder of temporary files and what lies
-// directly below / hold the files of others too, and are none.
+// Tree returns the folder of the project that a file belongs to: its git repository, else the folder up to
+// three levels above its own. A home, the folder of temporary files and folders directly below / hold the
+// files of others too, and are no project.
 func Tree(path string) string {
 	own := filepath.Dir(path)
 	folder, tree := own, own

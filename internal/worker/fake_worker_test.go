@@ -273,8 +273,8 @@ func writeZeros(out backend.TensorRef) {
 // its descriptor.
 var sharedFile = sync.OnceValue(func() *os.File { return os.NewFile(4, "memory") })
 
-// patient is what a fake worker is given: on a machine that is busy with other tests, one that answers or
-// ends by itself may take its time.
+// patient holds the options for fake workers that answer or end by themselves: on a machine that is busy with
+// other tests they may take long.
 var patient = Options{
 	Grace: subprocess.Grace{Term: 20 * time.Second, Kill: 20 * time.Second}, MemoryBytes: 1 << 30,
 	Limits: Limits{

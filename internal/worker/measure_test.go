@@ -15,7 +15,7 @@ import (
 	"triad/internal/op"
 )
 
-// measuring is how a fake worker answers the steps of a timing.
+// measuring answers the steps of a timing as a fake worker.
 func measuring(mode string, r backend.Request, reply func(int64, any)) {
 	switch m := r.Measure; {
 	case mode == "cannot be timed":
@@ -108,7 +108,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Who interrupts a run is told what is being timed.
+// An arm that is being timed is listed as pending.
 func TestWhatIsTimedIsPending(t *testing.T) {
 	var pending Pending
 	a := fakeAdapter(t, "hangs while it is timed", func(o *Options) { o.Pending = &pending })

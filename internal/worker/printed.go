@@ -20,7 +20,7 @@ type ring struct {
 	total int64
 }
 
-// newRing gives a ring of so many bytes, and the file that a worker prints to.
+// newRing returns a ring of limit bytes, and the file that a worker prints to.
 func newRing(limit int) (*ring, *os.File, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -39,7 +39,7 @@ func newRing(limit int) (*ring, *os.File, error) {
 // one.
 func (r *ring) follow() { _ = r.conn.Read(r.drain) }
 
-// drain takes what lies in the pipe and reports whether that was the end.
+// drain reads what is in the pipe and reports whether it reached the end.
 func (r *ring) drain(fd uintptr) (ended bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *ring) keep(b []byte) {
 }
 
 // Tail returns the kept text, made printable, with a note of what was dropped. It has all that the worker
-// printed before it sent the reply that the caller read: that lies in the pipe, if follow has not come to it.
+// printed before it sent the reply that the caller read: what follow has not read yet is still in the pipe.
 func (r *ring) Tail() string {
 	_ = r.conn.Control(func(fd uintptr) { r.drain(fd) }) // an error: it is closed, and was read to its end
 	r.mu.Lock()

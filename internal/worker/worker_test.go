@@ -290,8 +290,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// After a hang on a GPU a fresh worker proves that the GPU still computes. One that does not is used no more,
-// and every later job is told so at once.
+// After a hang on a GPU a fresh worker proves that the GPU still computes. A GPU that does not is no longer
+// used, and every later job reports so at once.
 func TestGPUInDoubt(t *testing.T) {
 	for mode, healthy := range map[string]bool{"hangs": true, "hangs and stays broken": false} {
 		t.Run(mode, func(t *testing.T) {

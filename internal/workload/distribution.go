@@ -289,16 +289,16 @@ func (d *drawing) thin(x []float64) {
 	})
 }
 
-// walshLength is how many elements a Walsh function of halfway has: what equal terms may lose in a sum of so
-// many is far below a unit of the last place of fp16.
+// walshLength is the number of elements of a Walsh function of halfway: what equal terms may lose in a sum of
+// so many is far below one ulp of fp16.
 const walshLength = 1024
 
 // halfway: of each 1024 elements half are 1, those where a Walsh function that the tensor draws is -1; the
 // others, and what is left over, are a negative number of nearly a quarter of the distance from 1 to the next
 // number. Two tensors draw different functions (but for one seed in 1023), and their elements then differ at
 // just half of the places: there the square of the difference lies just below halfway between 1 and the next
-// number. What rounds these squares to the dtype loses half a unit of its last place in each, always in the
-// same direction, where the errors of drawn numbers would even out.
+// number. A kernel that rounds these squares to the dtype loses half an ulp in each, always in the same
+// direction, while the errors of drawn numbers would average out.
 func (d *drawing) halfway(x []float64) {
 	function := uint64(d.random("walsh").below(0, walshLength-1)) + 1
 	whole := uint64(len(x) / walshLength * walshLength)
@@ -314,7 +314,7 @@ func (d *drawing) halfway(x []float64) {
 	})
 }
 
-// favourite is how far a balanced row lies in the direction of its turn.
+// favourite is added to one element of each balanced row.
 const favourite = 8
 
 // balanced: in each row of the first input one element is large, in one column after the other. Parameters

@@ -106,7 +106,7 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
-// What lies beside a view of integers is no value that a right answer has everywhere, such as 0.
+// The storage around a view of integers holds no value that a right answer has everywhere, such as 0.
 func TestIntegersBesideAView(t *testing.T) {
 	s := loadIntegers(t)
 	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "uint8", Layout: "sliced", Distribution: "zeros"},

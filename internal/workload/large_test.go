@@ -81,8 +81,8 @@ func TestGoldenHashesOfLargeCases(t *testing.T) {
 	}
 }
 
-// BenchmarkInputs is what the inputs of a large case cost, for each kind of data: processor time of all
-// cores for one element of a tensor.
+// BenchmarkInputs measures the cost of the inputs of a large case, for each kind of data: processor time of
+// all cores per element of a tensor.
 func BenchmarkInputs(b *testing.B) {
 	s := specNamed(b, "swiglu")
 	const rows, cols = 512, 14336

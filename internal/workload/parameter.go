@@ -162,7 +162,7 @@ func (m *maker) keep(magnitude float64) {
 	}
 }
 
-// largest is the largest magnitude among upstream gradients, or among the rest.
+// largest returns the largest magnitude among upstream gradients, or among the rest.
 func (m *maker) largest(upstream bool) float64 {
 	largest := 0.0
 	for _, s := range m.drawn {
@@ -173,7 +173,7 @@ func (m *maker) largest(upstream bool) float64 {
 	return largest
 }
 
-// within reports whether all bounds hold when upstream gradients and inputs are scaled down by so many powers
+// within reports whether all bounds hold when upstream gradients and inputs are scaled down by these powers
 // of two.
 func (m *maker) within(upstream, inputs int) (bool, error) {
 	bounds, err := m.spec.Bounds(m.c, m.storedLimit(), func(name string) (float64, bool) {

@@ -32,7 +32,7 @@ type stream struct {
 	words  [4]uint32
 }
 
-// newStream keys a stream: purpose tells apart the several draws of one tensor.
+// newStream keys a stream: purpose distinguishes the draws of one tensor.
 func newStream(seed uint64, caseKey, tensor, purpose string) *stream {
 	h := sha256.New()
 	h.Write(binary.LittleEndian.AppendUint64(nil, seed))

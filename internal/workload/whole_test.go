@@ -109,8 +109,8 @@ func TestNonFiniteFactorsMeetZeros(t *testing.T) {
 	}
 }
 
-// Sliced vectors are every second element of what lies in memory, with NaN between; beside rows, which are
-// sliced then, vectors lie without gaps.
+// Sliced vectors are every second element in memory, with NaN in between. If an operator has sliced rows, its
+// vectors have no gaps.
 func TestSlicedVectors(t *testing.T) {
 	vectors, beside := 0, 0
 	for _, s := range everySpec(t) {

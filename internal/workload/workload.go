@@ -218,8 +218,8 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	}
 }
 
-// bitsOfUpstream reports whether the backward moves the bits of upstream gradients, and takes nothing else:
-// then -0, subnormals, infinities and NaN must be among them.
+// bitsOfUpstream reports whether the backward only moves the bits of upstream gradients: then they must
+// include -0, subnormals, infinities and NaN.
 func (m *maker) bitsOfUpstream() bool {
 	return m.spec.DefaultContract(m.c.DType) == "exact" &&
 		!slices.ContainsFunc(m.spec.Backward.Inputs, func(name string) bool {
