@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// playMake plays make under .ci/run: it tells what it was given, leaves a file that nobody may remove, and
-// ends as MAKE_ENDS says.
+// playMake is a fake make under .ci/run: it records its environment and arguments, leaves a read-only folder,
+// and ends as MAKE_ENDS says.
 const playMake = `#!/bin/sh
 mkdir -p "$TMPDIR/mod/x@v1" && echo x >"$TMPDIR/mod/x@v1/file" && chmod -R a-w "$TMPDIR/mod"
 env >"$PLAYED"

@@ -22,28 +22,28 @@ import (
 var updateCosts = flag.Bool("update", false,
 	"write the table of what operators cost into docs/architecture.md")
 
-// budgets are how many lines an operator may have in spec, truth, relations, Triton and torch together, by
-// the family that its truth registers with; plain is without one. Comments and blank lines are not counted.
+// budgets are the maximum lines of an operator in spec, truth, relations, Triton and torch together, by the
+// family that its truth registers with; plain is without one. Comments and blank lines are not counted.
 var budgets = map[string]int{
 	"elementwise": 150, "movement": 150, "integer": 150,
 	"reduction": 250, "scan": 250, "rownorm": 250, "selection": 250, "loss": 250,
 	"product": 400, "experts": 400, "plain": 400,
 }
 
-// mostRungLines is how many lines a variant of a CUDA file may have in each pass, on average: what variants
-// share is told to none of them. The variants for Hopper are not counted.
+// mostRungLines is the maximum lines of a variant of a CUDA file in each pass, on average: code that variants
+// share counts for none of them. The variants for Hopper are not counted.
 const mostRungLines = 60
 
 // overBudget lists the operators above their family's budget, and those above mostRungLines, with their
-// lines. It shrinks: no operator joins it, and none on it grows but by a Triton kernel for Hopper, as
-// fp8_gemm did by two: the variants for Hopper are not told apart there.
+// lines. It shrinks: no operator joins it, and none on it grows except by a Triton kernel for Hopper, as
+// fp8_gemm did by two: the variants for Hopper are not counted separately there.
 const overBudget = "testdata/over_budget.txt"
 
-// mostUserFileLines is how many lines the code may have that reads users' files. It shrinks: a new form takes
-// the place of one that decides nothing.
+// mostUserFileLines is the maximum lines of the code that reads users' files. It shrinks: a new form replaces
+// one that decides nothing.
 const mostUserFileLines = 23_796
 
-// TestUserFileLines: what reads users' files does not grow.
+// TestUserFileLines: the code that reads users' files does not grow.
 func TestUserFileLines(t *testing.T) {
 	lines := 0
 	for _, pattern := range []string{
@@ -66,7 +66,7 @@ func TestUserFileLines(t *testing.T) {
 	}
 }
 
-// cost is what an operator takes, in lines of code. Rungs are its variants, once for each pass.
+// cost is the lines of code of an operator. rungs counts its variants, once for each pass.
 type cost struct {
 	family                                 string
 	spec, truth, python, cuda, rungs, each int
@@ -258,7 +258,7 @@ func codeLines(text string) int {
 	return n
 }
 
-// isDirective reports whether a line that begins with # is one of the C preprocessor.
+// isDirective reports whether a line that begins with # is a directive of the C preprocessor.
 func isDirective(line string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(line[1:]), " ")
 	return !strings.HasPrefix(line, "# ") &&
@@ -340,15 +340,15 @@ func againstTable(table string, costs map[string]cost) []string {
 	return wrong
 }
 
-// near reports whether two cells are the same text, or numbers that hardly differ.
+// near reports whether two cells are the same text, or numbers at most max(10, 5 %) apart.
 func near(a, b string) bool {
 	x, errX := strconv.Atoi(a)
 	y, errY := strconv.Atoi(b)
 	return a == b || errX == nil && errY == nil && max(x, y)-min(x, y) <= max(10, y/20)
 }
 
-// The budgets are examined too: what is new and above one is told, what grows, what is listed without need,
-// what is gone, and a family without a budget.
+// The budgets report what is new and above one, what grows, what is listed without need, what is gone, and a
+// family without a budget.
 func TestLineBudgetsBite(t *testing.T) {
 	costs := map[string]cost{
 		"new":  {family: "movement", spec: 90, truth: 30, python: 31, each: 60},

@@ -25,8 +25,8 @@ import (
 var lowerNames = flag.Bool("lower-operator-names", false,
 	"lower the numbers of testdata/operator_names.txt to what is there now")
 
-// namesList says how many literals of a file may still be an operator's name. Its numbers may only become
-// smaller: an operator that is added must not have to be added to any of these files.
+// namesList limits how many literals of a file may still be an operator's name. Its numbers may only
+// decrease: a new operator must not have to be added to any of these files.
 const namesList = "testdata/operator_names.txt"
 
 // namesAllowed are the files outside the rooms that may name operators, and why.
@@ -37,7 +37,8 @@ var namesAllowed = []struct{ pattern, reason string }{
 	{"*/testdata/*", "kernels and files that tests read"},
 }
 
-// inRoom reports whether a file belongs to an operator: nobody else has to be edited when it is added.
+// inRoom reports whether a file belongs to an operator. Adding an operator requires no edit outside such
+// files.
 func inRoom(file, operator string) bool {
 	return strings.HasPrefix(file, "internal/catalog/"+operator+"/") ||
 		path.Dir(file) == "cuda" && strings.HasPrefix(path.Base(file), operator+"_") &&
@@ -60,7 +61,7 @@ func namesMayStand(file string) bool {
 	return false
 }
 
-// literalsOfGo lists the string literals of a Go file, the paths of imports apart.
+// literalsOfGo lists the string literals of a Go file except the paths of imports.
 func literalsOfGo(file string, text []byte) ([]string, error) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
 	if err != nil {

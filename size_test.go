@@ -71,7 +71,7 @@ func TestFunctionsAreShort(t *testing.T) {
 	}
 }
 
-// What is at the limit stays, what is above it is told with its lines.
+// A size at the limit is accepted; one above it is reported with its lines.
 func TestSizesBite(t *testing.T) {
 	got := tooLarge(map[string]int{"long": 11, "limit": 10}, 10, "split it")
 	if want := "long has 11 lines, at most 10 are allowed: split it"; len(got) != 1 || got[0] != want {

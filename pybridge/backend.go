@@ -67,13 +67,13 @@ func family(implementation string) string {
 	return name
 }
 
-// peersSlot is the process of the rows of public kernels.
+// peersSlot is the slot of the peers' rows.
 const peersSlot = "peers"
 
-// compileSlot is how the rows begin that torch.compile makes, and the process that they run in.
+// compileSlot is the prefix of the rows of torch.compile, and the slot that they run in.
 const compileSlot = "torch/compile"
 
-// TruthBackend is the adapter for the second truth: a process that runs no candidate.
+// TruthBackend returns the adapter of the second truth: a process that runs no candidate.
 func TruthBackend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
 	return &worker.Adapter{
 		BackendName: "truth",
@@ -89,7 +89,7 @@ func TruthBackend(e *Environment, cacheDir string, options worker.Options) *work
 	}
 }
 
-// scriptAt is where the script stands among the arguments of a command.
+// scriptAt is the index of the script in the arguments of a command.
 const scriptAt = 3
 
 func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Command, error) {
@@ -129,8 +129,8 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 	}}, nil
 }
 
-// inherited is what a worker sees of our environment: what compilers, loaders and locales need, and nothing
-// of the user's secrets.
+// inherited returns the part of our environment that a worker sees: what compilers, loaders and locales need,
+// and none of the user's secrets.
 func inherited(getenv func(string) string) []string {
 	var env []string
 	for _, name := range []string{

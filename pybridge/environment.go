@@ -183,8 +183,7 @@ func nvccIn(dir string) string {
 	return found[0]
 }
 
-// provide asks for consent and makes a parcel's environment. What stands in its way is a
-// *backend.Unavailable.
+// provide asks for consent and makes a parcel's environment. A failure is a *backend.Unavailable.
 func (e *Environment) provide(ctx context.Context, p parcel, question string, whole func(context.Context,
 	string) bool,
 ) error {
@@ -206,16 +205,16 @@ func (e *Environment) provide(ctx context.Context, p parcel, question string, wh
 	})
 }
 
-// fetching is how a parcel is asked for and installed.
+// fetching holds how to ask for a parcel and install it.
 type fetching struct {
 	question string // "": none is asked
-	declined string // what to do where the answer is no
+	declined string // what to do if the answer is no
 	install  func(ctx context.Context, dir string) error
-	whole    func(ctx context.Context, dir string) bool // whether what is there can be used
+	whole    func(ctx context.Context, dir string) bool // whether an existing one can be used
 }
 
-// fetch asks for consent and makes a parcel. Both end where Interruptible says so; that is no fault, and
-// nothing of it stays.
+// fetch asks for consent and makes a parcel. Interruptible may end both; that is no fault, and leaves nothing
+// behind.
 func (e *Environment) fetch(ctx context.Context, p parcel, dir string, f fetching) error {
 	within, done := ctx, func() {}
 	if e.Interruptible != nil {
@@ -240,15 +239,15 @@ func (e *Environment) fetch(ctx context.Context, p parcel, dir string, f fetchin
 	return nil
 }
 
-// describe says what making a parcel costs, where it goes and how it is removed.
+// describe returns what making a parcel costs, where it goes and how it is removed.
 func (e *Environment) describe(p parcel, dir string) string {
 	return fmt.Sprintf("  where     %s\n  download  about %.1f GB, from the package index that pip is "+
 		"configured for\n  disk      about %.1f GB\n"+
 		"  remove    triad setup --remove\n", dir, float64(p.download)/1e9, float64(p.disk)/1e9)
 }
 
-// dir is where a parcel's environment lies, or would: its name carries a hash of the requirements, so another
-// version of triad with other requirements makes another one.
+// dir returns the folder of a parcel's environment, which need not exist. Its name has a hash of the
+// requirements, so a version of triad with other requirements makes another one.
 func (e *Environment) dir(p parcel) (string, error) {
 	text, err := fs.ReadFile(e.Files, p.requirements)
 	if err != nil {
@@ -258,8 +257,8 @@ func (e *Environment) dir(p parcel) (string, error) {
 	return filepath.Join(e.DataDir, p.prefix+hex.EncodeToString(sum[:6])), nil
 }
 
-// make has a parcel installed in a folder beside its place, under a lock, and renames that into place: what
-// is there is whole.
+// make installs a parcel into a folder next to dir, under a lock, and renames that folder to dir: an existing
+// dir is complete.
 func (e *Environment) make(ctx context.Context, p parcel, dir string, install func(dir string) error,
 	whole func(context.Context, string) bool,
 ) error {

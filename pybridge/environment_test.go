@@ -16,9 +16,9 @@ import (
 	"triad/internal/need"
 )
 
-// fakePython plays an interpreter: it answers the probe from the file "versions" beside it, makes
-// environments that are copies of itself, and "installs" by writing that file. FAKE_PIP says how the
-// installation goes wrong.
+// fakePython is a fake interpreter: it answers the probe from the file "versions" next to it, makes
+// environments that are copies of itself, and "installs" by writing that file. FAKE_PIP selects how the
+// installation fails.
 const fakePython = `#!/bin/sh
 here=$(dirname "$0")
 case "$*" in

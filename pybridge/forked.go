@@ -67,12 +67,12 @@ func (p *Parent) forked(c worker.Command) worker.Command {
 	return c
 }
 
-// forking is the script of the process, beside that of a worker.
+// forking returns the path of the process's script, which is next to a worker's.
 func forking(c worker.Command) string {
 	return filepath.Join(filepath.Dir(c.Args[scriptAt]), "forked.py")
 }
 
-// start starts the process. Where that fails every worker imports torch itself, and says why it cannot.
+// start starts the process. If that fails, every worker imports torch itself, and reports why it cannot.
 func (p *Parent) start(c worker.Command) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -63,7 +63,7 @@ print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3],
                   **{name: version(name) for name in ("torch", "triton", "numpy")}}))
 `
 
-// probeLimit is how long a Python may take to answer.
+// probeLimit is the timeout of a probe.
 const probeLimit = 20 * time.Second
 
 // probe asks a Python for its versions.

@@ -184,7 +184,7 @@ func standardDeviation(values []float64) float64 {
 	return math.Sqrt(sum / float64(len(values)-1))
 }
 
-// geometricMean is what ratios are averaged by; NaN, and so NULL, where one is negative.
+// geometricMean returns the geometric mean of ratios; NaN, and so NULL, if one is negative.
 func geometricMean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {

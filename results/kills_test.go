@@ -110,7 +110,8 @@ func rowsOf(t *testing.T, path, query string) []string {
 	return all
 }
 
-// acknowledgedRows are the results that a process beside the writer reads: ID, status and number of verdicts.
+// acknowledgedRows returns the results that another process than the writer reads: ID, status and number of
+// verdicts.
 func acknowledgedRows(t *testing.T, path string) []string {
 	t.Helper()
 	return rowsOf(t, path, "SELECT r.run_ulid || ' ' || r.status || ' ' || "+
@@ -250,7 +251,7 @@ func TestKillsOfTheCommand(t *testing.T) {
 	})
 }
 
-// tell says what a test counted, in its log and as attributes, which measure.sh keeps.
+// tell reports what a test counted, in its log and as attributes, which measure.sh keeps.
 func tell(t *testing.T, counted map[string]int) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
@@ -259,7 +260,7 @@ func tell(t *testing.T, counted map[string]int) {
 	}
 }
 
-// killed waits for a command and reports whether it was killed. If not, it has come to its end; or its worker
+// killed waits for a command and reports whether it was killed. If not, it has ended by itself; or its worker
 // was killed while it loaded the implementations to resume with, which it says.
 func killed(t *testing.T, cmd *exec.Cmd, out fmt.Stringer, path string, sameStatus bool) bool {
 	t.Helper()

@@ -58,7 +58,7 @@ func ofSchema(t *testing.T, path string, version int) {
 	}
 }
 
-// answersOf are what a database says of ofSchema's results, whatever its schema was.
+// answersOf returns a database's answers about ofSchema's results, whatever its schema was.
 func answersOf(t *testing.T, path string) []string {
 	t.Helper()
 	s := openTest(t, path, Options{})
@@ -133,7 +133,7 @@ func TestEverySchemaMigratesAlsoWhenCut(t *testing.T) {
 	}
 }
 
-// Of the copies that migrations make the two newest stay; nothing else beside the database is removed.
+// Of the copies made by migrations the two newest are kept; no other file next to the database is removed.
 func TestOldCopiesOfMigrationsAreRemoved(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "r.db")

@@ -179,13 +179,13 @@ func pingUntil(ctx context.Context, db *sql.DB, patience time.Duration) error {
 	}
 }
 
-// facts are what a look at a file shows.
+// facts holds the findings of inspect.
 type facts struct {
 	exists  bool
 	version int
 }
 
-// elsewhere is what to do about a place that cannot be used.
+// elsewhere is advice for a place that cannot be used.
 const elsewhere = "give another file with --db, or set XDG_DATA_HOME to a folder that can be written"
 
 // inspect looks at the file without writing to it and refuses what is not ours or is damaged. Only SQLite
@@ -239,9 +239,9 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 	return f, err
 }
 
-// rollBack takes back what a writer that was killed in the middle had written to the file itself, as one does
-// that makes the database or has it on a network file system. SQLite does so by itself at the first look, but
-// not through a connection that may only read.
+// rollBack undoes what a killed writer had written to the file itself, as one does that creates the database
+// or has it on a network file system. SQLite does so by itself on the first read, but not through a read-only
+// connection.
 func rollBack(ctx context.Context, path string, patience time.Duration) error {
 	db, err := sql.Open(boundedDriver, fmt.Sprintf("%s?mode=rw&_busy_timeout=%d", fileURI(path),
 		patience.Milliseconds()))
@@ -253,7 +253,7 @@ func rollBack(ctx context.Context, path string, patience time.Duration) error {
 	return db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
 }
 
-// endedUncleanly reports whether a journal with content lies beside the database: its last writer lives, or
+// endedUncleanly reports whether there is a non-empty journal next to the database: its last writer lives, or
 // was killed.
 func endedUncleanly(path string) bool {
 	for _, journal := range []string{"-wal", "-journal"} {
@@ -301,23 +301,23 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Path is the absolute path of the database.
+// Path returns the absolute path of the database.
 func (s *Store) Path() string { return s.path }
 
-// ReadOnly reports whether nothing can be recorded.
+// ReadOnly reports whether the store cannot record.
 func (s *Store) ReadOnly() bool { return s.writer == nil }
 
-// Notice is a sentence that the user should read, or "".
+// Notice returns a sentence that the user should read, or "".
 func (s *Store) Notice() string { return s.notice }
 
-// fileURI is path as a file: URI: without the prefix SQLite takes mode=ro for a part of the name and opens
-// the file for writing.
+// fileURI returns path as a file: URI: without the prefix SQLite takes mode=ro for a part of the name and
+// opens the file for writing.
 func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
 }
 
-// keptStatements is how many statements a connection keeps prepared: recording a result runs about ten, and
-// preparing them took as long as running them.
+// keptStatements is the number of prepared statements that a connection keeps: recording a result runs about
+// ten, and preparing them took as long as running them.
 const keptStatements = 64
 
 func writeDSN(path string, patience time.Duration, network bool) string {

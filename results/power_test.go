@@ -17,8 +17,8 @@ import (
 	"triad/internal/record"
 )
 
-// diskStep is one thing that a process did to a file, as testdata/disk.c writes it down. A step of kind A was
-// added by the process itself: it says that a result is stored.
+// diskStep is one operation of a process on a file, as testdata/disk.c logs it. The process itself adds steps
+// of kind A: a result is stored.
 type diskStep struct {
 	kind   byte // O made, W written, T cut, S synced, U removed, A acknowledged
 	name   string
@@ -26,7 +26,7 @@ type diskStep struct {
 	data   []byte
 }
 
-// diskLog preloads testdata/disk.c into a command and gives the file that its steps are written to.
+// diskLog preloads testdata/disk.c into a command and returns the path of the log of its steps.
 func diskLog(t *testing.T, cmd *exec.Cmd, database string) string {
 	t.Helper()
 	library := filepath.Join(t.TempDir(), "disk.so")
@@ -68,21 +68,21 @@ func readSteps(t *testing.T, log string) []diskStep {
 	return all
 }
 
-// acknowledge adds to a log that a result is stored.
+// acknowledge logs that a result is stored.
 func acknowledge(log *os.File, id string) error {
 	step := []byte{'A', byte(len(id)), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	_, err := log.Write(append(step, id...))
 	return err
 }
 
-// diskFile is what is safely on the disk of a file, and what was done to it since its last sync.
+// diskFile is the content of a file that is safely on the disk, and the steps on it since its last sync.
 type diskFile struct {
 	synced  []byte
 	pending []diskStep
 }
 
-// done is what a step makes of the content of a file. Sectors are written whole or not at all: keep says
-// which.
+// done returns the content of a file after a step. Each sector is written completely or not at all: keep
+// decides which.
 func (s diskStep) done(content []byte, keep func() bool) []byte {
 	switch s.kind {
 	case 'T':
@@ -222,7 +222,7 @@ func powerRole(arguments []string) error {
 	return nil
 }
 
-// powerCuts is how many cuts a test makes.
+// powerCuts returns the number of cuts that a test makes.
 func powerCuts(short int) int {
 	if need.IsLongTier() {
 		return 300

@@ -75,12 +75,12 @@ func Query(ctx context.Context, path, statement string, params map[string]any, l
 	return queryUntil(ctx, path, statement, params, l)
 }
 
-// overrun is how long a statement may take to notice its deadline. SQLite looks for it between the steps of
-// its program, and a call of one function is one step, however long it takes.
+// overrun is how long a statement may take to notice its deadline. SQLite checks it between the steps of its
+// program, and a call of one function is one step, however long it takes.
 const overrun = 250 * time.Millisecond
 
-// queryUntil runs a statement until its deadline. One that does not notice it is left behind, with its
-// connection: the process that asked has nothing else to do, and takes it along when it ends.
+// queryUntil runs a statement until its deadline. One that does not notice it is abandoned with its
+// connection: the asking process has nothing else to do, and ends it by exiting.
 func queryUntil(ctx context.Context, path, statement string, params map[string]any,
 	l Limits,
 ) (*Answer, error) {

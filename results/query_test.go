@@ -55,7 +55,7 @@ func process(name string, arguments ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is what the query role says of a statement.
+// outcome is the query role's report on a statement.
 type outcome struct {
 	Error   string
 	Rows    int
@@ -168,7 +168,7 @@ func hash(t *testing.T, path string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// files lists a folder without the shared-memory file and the empty log that SQLite itself keeps beside a
+// files lists a folder without the shared-memory file and the empty log that SQLite itself keeps next to a
 // database that is read.
 func files(t *testing.T, folder string) []string {
 	t.Helper()
@@ -261,7 +261,7 @@ func runHostile(path, statement, folder string) (outcome, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// What each class of statement is told. Statements of these classes never give rows.
+// Each class of refused statements has its message. Statements of these classes never give rows.
 func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	path := databaseFor(t, 1)
 	for statement, want := range map[string]string{

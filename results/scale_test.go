@@ -168,13 +168,13 @@ func copiesOfASession(s *Store) ([]string, error) {
 	return all, nil
 }
 
-// question is what a verb or a page asks of a database.
+// question is a query that a command or a page makes.
 type question struct {
 	name string
 	ask  func(s *Store) error
 }
 
-// questions are those that have to be answered within a second, however large the database is.
+// questions returns the queries that have to be answered within a second, however large the database is.
 func questions() []question {
 	one := []string{scaleOp(7)}
 	day := time.Now().Add(48 * time.Hour)
@@ -295,7 +295,7 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used: beside other load the time of the wall says little.
+// processorTime returns the CPU time that this process has used: under other load wall time says little.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

@@ -25,7 +25,7 @@ type Session struct {
 // ID is the ULID of the session.
 func (x *Session) ID() string { return x.info.ID }
 
-// Info is what the session was started with; of a resumed one, what the first invocation gave.
+// Info returns what the session was started with; for a resumed one, by its first invocation.
 func (x *Session) Info() record.Session { return x.info }
 
 // write runs do in one transaction that holds the write lock from its first statement, and syncs it to the
@@ -87,7 +87,7 @@ func (s *Store) Start(ctx context.Context, info record.Session, plan []record.It
 	return x, nil
 }
 
-// claim takes the lock that says that a session is alive.
+// claim takes the lock that marks a session as alive.
 func (s *Store) claim(session int64) error {
 	ok, err := s.live.claim(session)
 	if err == nil && !ok {
@@ -349,7 +349,7 @@ func (x *Session) AddDifferences(ctx context.Context, differences []record.Diffe
 	})
 }
 
-// Finish ends the session: complete says that nothing of the plan is missing for want of time; otherwise it
+// Finish ends the session: complete means that nothing of the plan is missing for lack of time; otherwise it
 // can be resumed. As for every other write, a context that is cancelled stops it: a run that was stopped
 // finishes under one that is not.
 func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {

@@ -68,8 +68,8 @@ func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdif
 	return side, s.explain("read "+name, err)
 }
 
-// chosen is what a selection asks for: a condition on run AS r with its values, the index that answers it
-// where the planner would take another, and what it is in words.
+// chosen is a selection as SQL: a condition on run AS r with its values, the index for it if the planner
+// would take another, and a description.
 type chosen struct {
 	where string
 	args  []any
@@ -255,8 +255,8 @@ func (t *timeRow) read() (resultdiff.Time, error) {
 	return t.time, nil
 }
 
-// addTimes gives the entries of a side their times that can be used, with the noise that was measured beside
-// them. ids are the places of the entries by the number of their run.
+// addTimes adds the usable times to the entries of a side, with the noise measured with them. ids maps the
+// number of a run to the index of its entry.
 func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, from chosen) error {
 	rows, err := q.Query(
 		"SELECT r.run_id, "+timeColumns+from.newest("JOIN timing t ON t.run_id = r.run_id")+
@@ -282,7 +282,7 @@ func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, from chosen) 
 	return rows.Err()
 }
 
-// SessionID is the ULID of the session that a selection names: the beginning of one, or how many back.
+// SessionID returns the ULID of the session that a selection names: by a prefix, or by how many back.
 func (s *Store) SessionID(ctx context.Context, sel Selection) (string, error) {
 	tx, err := s.read(ctx)
 	if err != nil {

@@ -98,12 +98,12 @@ func place(order []string, name string) int {
 	return len(order)
 }
 
-// Units says how a name of a column tells its unit.
+// Units explains how the name of a column gives its unit.
 const Units = `Units stand in the names: _ns nanoseconds, _bytes, _mhz, _w watts, _c degrees Celsius;
 _utc is UTC text, _json JSON, *_ulid an ID. ulp_max and ulp_mean are units in the last place, headroom a
 ratio. A number that may be NaN or infinite has a column *_class beside it (nan, inf, -inf, finite).`
 
-// Describe is the text of the schema for a person.
+// Describe returns the schema as text for a person.
 func Describe(tables []Table) string {
 	var text strings.Builder
 	for _, t := range tables {

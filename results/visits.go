@@ -53,8 +53,8 @@ func (s *Store) Visits(ctx context.Context, f Filter) ([]resultdiff.Visit, error
 // visitKey is an implementation in a session.
 type visitKey struct{ session, impl string }
 
-// selectVisits counts the runs of each implementation in each session. What a run became is told by the
-// newest run before it of the same implementation on the same case.
+// selectVisits counts the runs of each implementation in each session. Changes are relative to the newest
+// earlier run of the same implementation on the same case.
 func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[visitKey]int, error) {
 	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), max(flags),
 		sum(weight = 'good'), sum(weight = 'neutral'), sum(weight = 'bad'),

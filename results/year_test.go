@@ -70,7 +70,7 @@ func publishedRecords(t *testing.T, file, impl string) []record.Record {
 	return all
 }
 
-// month is what is special about a session of the recorded year; the zero value is as the month before.
+// month holds the parameters of one session of the recorded year.
 type month struct {
 	source string
 	wrong  bool

@@ -344,7 +344,7 @@ const (
 	besideOthers = 4
 	// mostKept is the number of bytes of shared memory that a worker may keep between two jobs while others
 	// judge in parallel: fresh pages cost more than all else that a large job does on the host. The number of
-	// workers is such that each has five times as much.
+	// workers is limited so that each has five times as much.
 	mostKept = 1 << 30
 )
 

@@ -56,11 +56,11 @@ type operator struct {
 	Permits          []string          `json:"permits"`
 	Require          []string          `json:"require"`
 	Distributions    []string          `json:"distributions"`
-	// Autocast is what torch.autocast does with torch's own operator of the kind, by device.
+	// Autocast maps a device to what torch.autocast does with torch's own operator of the kind.
 	Autocast map[string]string `json:"autocast"`
 }
 
-// Operators gives every operator of the catalogue as a JSON array.
+// Operators returns every operator of the catalogue as a JSON array.
 func Operators() (text string, err error) {
 	defer guard("Operators", &err)()
 	enter("Operators")

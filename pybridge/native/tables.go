@@ -100,8 +100,8 @@ func readDifferences(lines string) ([]record.Difference, error) {
 	return differences, nil
 }
 
-// CompareTable prints records and differences, one JSON object a line, as `triad compare` does. Exit and
-// reason are what triad ended with, database is where the records are.
+// CompareTable prints records and differences, one JSON object a line, as `triad compare` does. It takes
+// triad's exit code with its reason, and the path of the database with the records.
 func CompareTable(lines, differences string, exit int, reason, database string) (text string, err error) {
 	defer guard("CompareTable", &err)()
 	enter("CompareTable")

@@ -50,7 +50,7 @@ func TestPackage(t *testing.T) {
 			testCommand(t, other, buildWheel(t, other))
 		})
 	}
-	// Two at a time: one after another the tests, and beside them the documents, which wait for downloads and
+	// Two in parallel: the tests, one after another, and the documents, which wait for downloads and
 	// compilers.
 	t.Run("tests", func(t *testing.T) {
 		t.Parallel()
@@ -146,7 +146,7 @@ func (p *installed) runTests(t *testing.T) {
 	}
 }
 
-// driver reports whether a GPU's driver shows itself, as Linux has it or as Windows lends it.
+// driver reports whether a GPU driver is visible, that of Linux or that of Windows (WSL).
 func driver() bool {
 	for _, device := range []string{"/dev/nvidiactl", "/dev/dxg"} {
 		if _, err := os.Stat(device); err == nil {

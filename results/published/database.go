@@ -15,7 +15,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// databaseData is where database.sh leaves what go test printed, a file a part.
+// databaseData is the folder where database.sh leaves the output of go test, one file per part.
 const databaseData = "results/published/database"
 
 // measuredPart is one of its files.
@@ -42,7 +42,7 @@ func readDatabase(folder string) (map[string]measuredPart, error) {
 	return all, nil
 }
 
-// processors are how many a benchmark ran on, at the end of its name.
+// processors matches the number of processors at the end of a benchmark's name.
 var processors = regexp.MustCompile(`-\d+$`)
 
 // readPart reads one file. Attributes count only where their test passed.
@@ -158,7 +158,7 @@ func (p measuredPart) between(prefix, unit string, factor float64) string {
 	return fmt.Sprintf("%.0f to %.0f ms", slices.Min(ms), slices.Max(ms))
 }
 
-// rate is how many results a second a benchmark recorded.
+// rate returns how many results per second a benchmark recorded.
 func (p measuredPart) rate(name string) string {
 	values, there := p.bench[name]
 	if !there || !(values["results/s"] > 0) {

@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 )
 
-// data is where the published JSON lies, pages are where its tables stand; both below the root of the
+// data is the folder of the published JSON, pages are the files with its tables; both below the root of the
 // sources.
 const data = "results/published/h200"
 

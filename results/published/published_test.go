@@ -56,13 +56,13 @@ func TestTablesAreThoseOfTheJSON(t *testing.T) {
 	}
 }
 
-// measured is what a time, a rate or a clock looks like.
+// measured matches a time, a rate or a clock.
 var measured = regexp.MustCompile(`\d[\d.,]*\s?(ns|us|ms|TB/s|GB/s|TFLOP/s|MHz)\b`)
 
 // settings are numbers with a unit that were chosen and not measured.
 var settings = []string{"at least 0.5 ms", "turns of 2 ms"}
 
-// No time of a GPU is written by hand: not beside the tables of docs/performance.md, and not in the README.
+// No GPU time is written by hand: neither outside the tables of docs/performance.md nor in the README.
 func TestNoTimeOfAGPUByHand(t *testing.T) {
 	_, page := here(t)
 	text := page("docs/performance.md")
@@ -84,8 +84,8 @@ func TestNoTimeOfAGPUByHand(t *testing.T) {
 	}
 }
 
-// What is published keeps what is promised of it: each command that timed has rulers of its own and an
-// implementation beside itself for each case and regime, no ratio beyond a tenth lacks a word, and row
+// The published sessions keep their promises: each command that timed has rulers of its own and an
+// implementation compared with itself for each case and regime, no ratio beyond a tenth lacks a word, and row
 // operators are compared element by element.
 func TestPublishedSessionsAreWhole(t *testing.T) {
 	p, _ := here(t)
@@ -172,8 +172,8 @@ func TestComparisonsAreOfWhatIsPublished(t *testing.T) {
 	}
 }
 
-// A row compares what one command timed; another clock, and a forward within the call, stand beside the time.
-// Loads have a table of their own.
+// A row compares what one command timed; another clock, and a forward within the call, are noted next to the
+// time. Loads have a table of their own.
 func TestRowsAreOfOneCommand(t *testing.T) {
 	records := []record{
 		made("1", "1", "cuda/vec", 1000, 1980, "cold"), made("2", "1", "triton/row", 1100, 1605, "cold"),
@@ -202,8 +202,8 @@ func TestRowsAreOfOneCommand(t *testing.T) {
 	}
 }
 
-// A backward that was timed with its forward stands in a row of its own, beside the others' sums of a forward
-// and a backward of the same command.
+// A backward that was timed with its forward has a row of its own, next to the others' sums of a forward and
+// a backward of the same command.
 func TestPairStandsBesideSums(t *testing.T) {
 	one := func(pass, impl string, ns float64, from *string) record {
 		r := made(pass+impl, "1", impl, ns, 1900, "cold")
@@ -268,7 +268,7 @@ func TestProblemsAreFound(t *testing.T) {
 	}
 }
 
-// What is taken from a machine names no folder of it, and tells a library's kernels once.
+// Data taken from a machine names none of its folders, and lists a library's kernels once.
 func TestTake(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "h200")
 	line := `{"op":"softmax","backend":"cuda","source":"s",` +
@@ -340,7 +340,8 @@ func TestTakeOfOnePass(t *testing.T) {
 	}
 }
 
-// The ladder has a row for each rung of gemm in fp32, slowest first, and both layouts of b beside each other.
+// The ladder has a row for each rung of gemm in fp32, slowest first, and both layouts of b next to each
+// other.
 func TestLadder(t *testing.T) {
 	rung := func(impl, layout string, ns float64) record {
 		r := made(impl+layout, "1", impl, ns, 1980, "cold")

@@ -11,8 +11,8 @@ import (
 	"triad/internal/catalog"
 )
 
-// stub is a triad that writes down how it is called. It is interrupted where the file "slow" lies beside it,
-// and exports a line.
+// stub is a fake triad that logs its arguments and exports a line. It is interrupted if the file "slow" is
+// next to it.
 const stub = `#!/bin/sh
 here=$(dirname "$0")
 case "$*" in
@@ -126,7 +126,7 @@ func TestRecordWithoutOthers(t *testing.T) {
 	}
 }
 
-// Without time nothing begins; what is no step is refused; without arguments the steps are told.
+// Without time nothing begins; an unknown step is refused; without arguments the steps are listed.
 func TestRecordSaysWhatItDoes(t *testing.T) {
 	folder := t.TempDir()
 	session := filepath.Join(folder, "session")

@@ -13,7 +13,7 @@ import (
 	"triad/internal/report"
 )
 
-// clocksDiffer is how far two clocks may lie apart, as a share, in rows that are compared without a word.
+// clocksDiffer is the largest difference of two clocks, as a share, that a table does not note.
 const clocksDiffer = 0.01
 
 // family is a column of a table: the fastest of its implementations stands there.
@@ -64,7 +64,7 @@ var (
 	matrices  = []family{hopper, ampere, triton, cublas, cublasLt, eager}
 )
 
-// group is what was timed of one case in one regime by one command: what may stand in one row.
+// group holds the timings of one case in one regime by one command: the candidates for one row.
 type group struct {
 	op, pass, dtype, shape, regime string
 	session, started               string
@@ -88,8 +88,8 @@ func (r row) clock() float64 {
 	return *r.ClockMHz
 }
 
-// direction is the pass of a timing. A backward whose forward ran within the call is a pass of its own;
-// before records told, every backward of torch's autograd was timed so.
+// direction returns the pass of a timing. A backward whose forward ran within the call is a pass of its own;
+// before records held this, every backward of torch's autograd was timed so.
 func direction(r record, t timing) string {
 	told := t.Backward != nil
 	if told && *t.Backward == pair ||
@@ -100,13 +100,13 @@ func direction(r record, t timing) string {
 	return r.Pass
 }
 
-// ofAny reports whether an implementation is of one of these families.
+// ofAny reports whether an implementation belongs to one of these families.
 func ofAny(impl string, families ...family) bool {
 	return slices.ContainsFunc(families, func(f family) bool { return f.has(impl) })
 }
 
-// groups gathers the timings that can be used. Of several commands that timed a case in a regime one counts,
-// as a whole: that with most implementations, then the latest.
+// groups gathers the usable timings. Of several commands that timed a case in a regime only one counts, as a
+// whole: the one with the most implementations, then the latest.
 func groups(records []record) []group {
 	type key struct{ of, pass, regime, session string }
 	found := map[key]*group{}
@@ -145,8 +145,8 @@ func groups(records []record) []group {
 	return all
 }
 
-// addSums sets, beside a forward with its backward that was timed as one, the sum of the two where a family
-// was timed in both apart.
+// addSums adds rows to a group whose backwards were timed with their forwards: for each family that was only
+// timed in both passes separately, the sum of the two.
 func (g *group) addSums(all []group) {
 	if g.pass != pair {
 		return
@@ -177,7 +177,7 @@ func (g *group) addSums(all []group) {
 	}
 }
 
-// order are the sizes of a case, by which rows are sorted.
+// order returns the sizes of a case, by which rows are sorted.
 func order(r record) []int64 {
 	var all []int64
 	for _, name := range slices.Sorted(maps.Keys(r.Dims)) {
@@ -186,7 +186,7 @@ func order(r record) []int64 {
 	return all
 }
 
-// shape is a case in few words.
+// shape describes a case in few words.
 func shape(r record) string {
 	d := r.Dims
 	switch r.Op {
@@ -218,7 +218,7 @@ func shape(r record) string {
 	return strings.Join(words, ", ") + dtypeOf(r)
 }
 
-// product is the shape of a product of matrices.
+// product describes the shape of a matrix product.
 func product(d map[string]int64) string {
 	if d["m"] == d["n"] && d["n"] == d["k"] {
 		return fmt.Sprintf("%d cubed", d["m"])
@@ -234,7 +234,7 @@ func dtypeOf(r record) string {
 	words := ", " + r.DType
 	o, err := catalog.Get(r.Op)
 	if err != nil {
-		return words // an operator that is no more
+		return words // an operator that no longer exists
 	}
 	for _, a := range o.Spec.Attributes {
 		v := r.Attributes[a.Name]
@@ -252,7 +252,7 @@ func dtypeOf(r record) string {
 	return words
 }
 
-// best is the fastest of a family; false where none was timed.
+// best returns the fastest of a family; false if none was timed.
 func (g group) best(f family) (row, bool) {
 	var best row
 	for _, r := range g.rows {
@@ -263,13 +263,13 @@ func (g group) best(f family) (row, bool) {
 	return best, best.impl != ""
 }
 
-// differ reports whether two clocks are known and lie apart.
+// differ reports whether two clocks are known and differ.
 func differ(a, b row) bool {
 	return a.clock() > 0 && b.clock() > 0 && math.Abs(a.clock()/b.clock()-1) > clocksDiffer
 }
 
-// cell is what stands in a table of one implementation: its time or its rate, with its clock where that
-// differs from the row's first, and * where the host's time is in it.
+// cell returns the text of an implementation in a table: its time or its rate, with its clock if that differs
+// from the row's first, and * if it includes the host's time.
 func (g group) cell(f family, first row) string {
 	r, there := g.best(f)
 	if !there {
@@ -437,7 +437,7 @@ func underLoad(all []group, s published) []string {
 	return out
 }
 
-// comparisonOf is what a session said of a record beside the fastest.
+// comparisonOf returns a session's comparison of a record with the fastest.
 func (p published) comparisonOf(id, run, regime string) (comparison, bool) {
 	for _, s := range p.sessions {
 		if s.ID != id {
