@@ -185,7 +185,7 @@ func mergeAttached(ctx context.Context, conn *sql.Conn) (m Merged, err error) {
 	return m, tx.Commit()
 }
 
-// MergePatience is how long a merge waits for another writer.
+// MergePatience limits the wait of a merge for another writer.
 const MergePatience = time.Minute
 
 // mergeStep copies the rows of a table that are not there yet, o in the other database.

@@ -75,8 +75,8 @@ func Query(ctx context.Context, path, statement string, params map[string]any, l
 	return queryUntil(ctx, path, statement, params, l)
 }
 
-// overrun is how long a statement may take to notice its deadline. SQLite checks it between the steps of its
-// program, and a call of one function is one step, however long it takes.
+// overrun is the time that a statement may take to notice its deadline. SQLite checks it between the steps of
+// its program, and a call of one function is one step, however long it takes.
 const overrun = 250 * time.Millisecond
 
 // queryUntil runs a statement until its deadline. One that does not notice it is abandoned with its

@@ -27,7 +27,7 @@ func init() {
 	}})
 }
 
-// aheadOfClock is how much the clock of another machine may be ahead.
+// aheadOfClock is the time that the clock of another machine may be ahead.
 const aheadOfClock = 24 * time.Hour
 
 // newestID returns the largest ID that a row may have at a time. IDs rise, and one from the far future would

@@ -44,7 +44,7 @@ type Round struct {
 	Clock       float64 // mean clock of the multiprocessors while it ran; 0: not known
 }
 
-// clockDrift is how far, as a share, the ratio of two clocks in a round may deviate from its median.
+// clockDrift is the largest deviation, as a share, of the ratio of two clocks in a round from its median.
 const clockDrift = 0.01
 
 // LeastRounds is the number of rounds that a word needs: below 8, an interval of 99 % does not exist.

@@ -39,7 +39,7 @@ type Command struct {
 	Ended func()     // called once, when the worker has ended or could not be started; nil: nobody asks
 }
 
-// logBytes is how many bytes of a worker's output are kept for error reports.
+// logBytes is the number of bytes of a worker's output that are kept for error reports.
 const logBytes = 8 << 10
 
 // process is one running worker: a child in a process group of its own with a socket and shared memory.

@@ -142,7 +142,7 @@ const (
 	// stoppedEvery is the interval at which a worker that has not answered is checked for having been
 	// stopped.
 	stoppedEvery = 2 * time.Second
-	// lastWords is how long the reply of an ended worker may take through the socket.
+	// lastWords is the time that the reply of an ended worker may take through the socket.
 	lastWords = 200 * time.Millisecond
 )
 

@@ -57,7 +57,7 @@ type timing struct {
 	Backward *string `json:"backward"`
 }
 
-// pair is what a timed backward starts from if its forward runs within the call, and the pass under which a
+// pair names the start of a timed backward whose forward runs within the call, and the pass under which a
 // table lists it.
 const pair = "forward+backward"
 
