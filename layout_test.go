@@ -24,7 +24,7 @@ var roomFiles = map[string]string{
 	"cuda":    "cuda/kernels/OP.cu", "triton": "triton/OP.py",
 }
 
-// operatorNames are the names of the folders with a spec.
+// operatorNames returns the names of the folders with a spec.
 func operatorNames(t *testing.T) []string {
 	t.Helper()
 	specs, err := filepath.Glob("internal/catalog/*/*.toml")

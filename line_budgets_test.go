@@ -218,7 +218,7 @@ var (
 	registersAt = regexp.MustCompile(`(?m)^var _ = (\w+)\.Register\(`)
 )
 
-// familyOf is the family that a Go file registers its operator with; "" for none.
+// familyOf returns the family that a Go file registers its operator with; "" for none.
 func familyOf(text string) string {
 	if found := registersAt.FindStringSubmatch(text); found != nil && found[1] != "truth" {
 		return found[1]
@@ -296,7 +296,7 @@ print(json.dumps(found))
 	return lines
 }
 
-// tableOf is the table of costs, in Markdown.
+// tableOf returns the table of costs, in Markdown.
 func tableOf(costs map[string]cost) string {
 	var b strings.Builder
 	b.WriteString("| operator | family | spec | truth | Python | together | of | CUDA | rungs | each |\n" +

@@ -137,7 +137,7 @@ func literalsOfPython(t *testing.T, files []string) map[string][]string {
 	return all
 }
 
-// literals gives the string literals of every Go, Python and TOML file of the repository, by file.
+// literals returns the string literals of every Go, Python and TOML file of the repository, by file.
 func literals(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := exec.Command(need.Tool(t, "git"), "ls-files", "-co", "--exclude-standard", "*.go", "*.py",

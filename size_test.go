@@ -119,7 +119,7 @@ func sourceFiles(t *testing.T, endings ...string) []string {
 	return files
 }
 
-// goFunctions gives the lines of each function in a file, by "file name".
+// goFunctions returns the lines of each function in a file, by "file name".
 func goFunctions(t *testing.T, file string, text []byte) map[string]int {
 	t.Helper()
 	set := token.NewFileSet()
@@ -148,7 +148,7 @@ for file in sys.argv[1:]:
 print(json.dumps(lines))
 `
 
-// pythonFunctions gives the lines of each function in files, by "file name", as Python's own parser counts
+// pythonFunctions returns the lines of each function in files, by "file name", as Python's own parser counts
 // them.
 func pythonFunctions(t *testing.T, files []string) map[string]int {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 	"triad/internal/worker"
 )
 
-// Backend is the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two
+// Backend returns the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two
 // processes, side by side; on a GPU torch.compile's have a third: while they compile, the others of torch go
 // on. Where the caller sets Spread, what is judged is compiled in so many processes. cacheDir holds the
 // unpacked Python files and the caches of Triton and Inductor.

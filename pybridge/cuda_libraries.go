@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// CUDALibraries are the folders of NVIDIA's libraries, cuBLAS among them, that torch brings in the
+// CUDALibraries returns the folders of NVIDIA's libraries, cuBLAS among them, that torch brings in the
 // environment of the interpreter that Find chooses; none where there is none.
 func (e *Environment) CUDALibraries(ctx context.Context) []string {
 	i, err := e.Find(ctx)

@@ -52,7 +52,7 @@ case "$*" in
 esac
 `
 
-// fakeEnvironment is an Environment on a machine whose only python3 is the fake one.
+// fakeEnvironment returns an Environment on a machine whose only python3 is the fake one.
 func fakeEnvironment(t *testing.T) (*Environment, *bytes.Buffer) {
 	t.Helper()
 	folder := t.TempDir()

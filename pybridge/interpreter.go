@@ -127,7 +127,7 @@ func atLeast(version string, want ...int) bool {
 	return true
 }
 
-// candidates are the interpreters that may already have what is needed, in the order of preference.
+// candidates returns the interpreters that may already have what is needed, in the order of preference.
 func candidates(getenv func(string) string) [][2]string {
 	var found [][2]string
 	if venv := getenv("VIRTUAL_ENV"); venv != "" {

@@ -9,8 +9,9 @@ import (
 	"triad/internal/worker"
 )
 
-// OwnBackend is the adapter for a Python file of the user's own: folder holds the operator file, <op>.py,
-// that calls it. It runs in a process of its own, which parent forks; nil: which imports torch itself.
+// OwnBackend returns the adapter for a Python file of the user's own: folder holds the operator file,
+// <op>.py, that calls it. It runs in a process of its own, which parent forks; nil: which imports torch
+// itself.
 func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 	parent *Parent,
 ) *worker.Adapter {

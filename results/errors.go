@@ -27,7 +27,7 @@ var (
 // or asks for more than the limits allow.
 type StatementError struct{ Message string }
 
-// Error is a sentence that says what to type instead.
+// Error returns a sentence that says what to type instead.
 func (e *StatementError) Error() string { return "query: " + e.Message }
 
 // statementf makes a StatementError.

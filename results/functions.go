@@ -8,7 +8,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// registerFunctions gives a connection the functions that questions about measurements need and that SQLite
+// registerFunctions adds to a connection the functions that queries about measurements need and that SQLite
 // is built without: they come with the connection, not with a build tag. NULL and what is no number give
 // NULL, and so does a NaN, as SQLite's own functions do.
 func registerFunctions(conn *sqlite3.SQLiteConn) error {
@@ -85,7 +85,7 @@ func apply2(f func(a, b float64) float64, x, y any) any {
 	return orNaN(f(a, b))
 }
 
-// orNaN is a result that SQL can hold: NULL for NaN.
+// orNaN returns a result that SQL can hold: NULL for NaN.
 func orNaN(v float64) any {
 	if math.IsNaN(v) {
 		return nil
@@ -119,7 +119,7 @@ func (s *sampleOne) Step(x any) error {
 	return nil
 }
 
-// Done gives the result, NULL where there was no number.
+// Done returns the result, NULL where there was no number.
 func (s *sampleOne) Done() (any, error) {
 	*s.kept -= len(s.values)
 	if len(s.values) == 0 {
@@ -146,7 +146,7 @@ func (s *samplePercentile) Step(x, p any) error {
 	return s.sampleOne.Step(x)
 }
 
-// Done gives the percentile, NULL where there was no number.
+// Done returns the percentile, NULL where there was no number.
 func (s *samplePercentile) Done() (any, error) {
 	s.finish = func(x []float64) float64 { return quantile(x, s.p/100) }
 	return s.sampleOne.Done()
@@ -154,7 +154,7 @@ func (s *samplePercentile) Done() (any, error) {
 
 func median(values []float64) float64 { return quantile(values, 0.5) }
 
-// quantile is the value at a fraction of the sorted numbers, linear between neighbours.
+// quantile returns the value at a fraction of the sorted numbers, linear between neighbours.
 func quantile(values []float64, fraction float64) float64 {
 	slices.Sort(values)
 	at := fraction * float64(len(values)-1)

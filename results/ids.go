@@ -42,9 +42,9 @@ func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	return following(last)
 }
 
-// latestReading is the latest time that a clock showed while something was recorded. A session that has an
-// end recorded no run after it, so that only the runs of the others are read. A text that is no time counts
-// for nothing.
+// latestReading returns the latest time that a clock showed while something was recorded. A session that has
+// an end recorded no run after it, so that only the runs of the others are read. A text that is no time
+// counts for nothing.
 func latestReading(tx *sql.Tx) (time.Time, error) {
 	var seconds sql.NullInt64
 	err := tx.QueryRow(`SELECT max(unixepoch(time)) FROM (
@@ -55,7 +55,7 @@ func latestReading(tx *sql.Tx) (time.Time, error) {
 	return time.Unix(seconds.Int64, 0), err
 }
 
-// following is the ULID after last: its random part one higher, with a carry into its time.
+// following returns the ULID after last: its random part one higher, with a carry into its time.
 func following(last ulid.ULID) (string, error) {
 	for i := len(last) - 1; i >= 0; i-- {
 		last[i]++

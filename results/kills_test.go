@@ -72,7 +72,7 @@ func (d *command) resumed(t *testing.T, path string) *exec.Cmd {
 	return d.run(path, "--resume")
 }
 
-// outcomes are the results in a database: case, implementation, seed and status, sorted.
+// outcomes returns the results in a database: case, implementation, seed and status, sorted.
 func outcomes(t *testing.T, path string) []string {
 	t.Helper()
 	return rowsOf(
@@ -155,7 +155,7 @@ func withoutStatus(lines []string) []string {
 	return cut
 }
 
-// descendants are the processes below one, parents first.
+// descendants returns the processes below one, parents first.
 func descendants(parent int) []int {
 	children := map[int][]int{}
 	entries, _ := os.ReadDir("/proc")

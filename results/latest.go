@@ -6,7 +6,7 @@ import (
 	"triad/internal/record"
 )
 
-// newestOf is a query of the newest of some runs, which a query gives with all columns of run: of each
+// newestOf returns a query of the newest of some runs, which a query gives with all columns of run: of each
 // implementation, by its name, on each case and device. A run that reached no device, whose build failed for
 // example, is among them until there is a newer one. It is the definition of what is latest, which the
 // triggers of the table newest follow.
@@ -18,7 +18,7 @@ func newestOf(runs string) string {
 		WHERE device <> '' OR run_ulid = newest_ulid`
 }
 
-// Latest gives the newest ended run of each implementation on each case and device among those that the
+// Latest returns the newest ended run of each implementation on each case and device among those that the
 // filter asks for (see newestOf), in the order in which they ran. Of more than the filter's limit it gives
 // the bad ones and then the newest; total says how many there are.
 func (s *Store) Latest(ctx context.Context, f Filter) (records []record.Record, total int, err error) {

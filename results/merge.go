@@ -198,7 +198,7 @@ type mergeStep struct {
 	order string
 }
 
-// statement is the SQL of a step. Rows are matched by what is the same in every database: hashes, ULIDs,
+// statement returns the SQL of a step. Rows are matched by what is the same in every database: hashes, ULIDs,
 // names. A row that is there stays; anything else that is wrong with one ends the merge.
 func (m mergeStep) statement(q querier) (string, error) {
 	columns, err := column[string](q, "SELECT name FROM pragma_table_info(?)", m.table)

@@ -16,7 +16,7 @@ import (
 	"triad/internal/record"
 )
 
-// contents is everything that a database holds, without the numbers that each gives its rows itself.
+// contents returns everything that a database holds, without the numbers that each gives its rows itself.
 func contents(t *testing.T, path string) string {
 	t.Helper()
 	s := openTest(t, path, Options{})
@@ -83,7 +83,7 @@ func shard(t *testing.T, path, commit string, from int) {
 	}
 }
 
-// merged is a new database with others merged into it in this order.
+// merged returns a new database with others merged into it in this order.
 func merged(t *testing.T, others ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "all.db")

@@ -36,8 +36,8 @@ func (s *Store) Progress(ctx context.Context, id string) (p record.Progress, err
 	return p, s.explain("read the progress of "+id, err)
 }
 
-// stateNow is the state of a session as it was recorded, but that one whose process is gone does not run: who
-// writes to the database next records that.
+// stateNow returns the state of a session as it was recorded, but that one whose process is gone does not
+// run: who writes to the database next records that.
 func (s *Store) stateNow(session int64, recorded string) string {
 	if recorded != "running" {
 		return recorded

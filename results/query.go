@@ -167,7 +167,7 @@ func collect(ctx context.Context, conn *sql.Conn, statement string, params []any
 	return a, rows.Err()
 }
 
-// weight is roughly the memory of a value in bytes.
+// weight returns roughly the memory of a value in bytes.
 func weight(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -214,7 +214,7 @@ func refusal(ctx context.Context, path string, l Limits, err error) error {
 	return statementf("%s", text)
 }
 
-// names are the views and the tables; none where they cannot be read.
+// names returns the views and the tables; none where they cannot be read.
 func names(ctx context.Context) []string {
 	tables, _ := Schema(context.WithoutCancel(ctx))
 	all := make([]string, len(tables))
@@ -230,7 +230,7 @@ type typedConnector struct {
 	limits Limits
 }
 
-// Driver is the driver without the hook; database/sql asks for it.
+// Driver returns the driver without the hook; database/sql asks for it.
 func (c typedConnector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
 
 // Connect opens a connection and shuts it in; the authorizer comes last, because it would refuse the settings

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is this binary in a role.
+// process returns this binary in a role.
 func process(name string, arguments ...string) *exec.Cmd {
 	text, _ := json.Marshal(arguments)
 	cmd := exec.Command(os.Args[0])

@@ -46,7 +46,7 @@ func asNobody() error {
 	return syscall.Setuid(65534)
 }
 
-// readOnlyFolder is a copy of a database in a folder that only root may write to.
+// readOnlyFolder returns a copy of a database in a folder that only root may write to.
 func readOnlyFolder(t *testing.T, database string) (path string) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "triad-read-only")

@@ -63,7 +63,7 @@ func sourceOf(path string, patience time.Duration) (source, error) {
 	return now, nil
 }
 
-// readers are the connections to read with. A store that only reads opens new ones where another file has
+// readers returns the connections to read with. A store that only reads opens new ones where another file has
 // taken the place of its own, or where SQLite would not see that it changed.
 func (s *Store) readers(ctx context.Context) (*sql.DB, error) {
 	if s.writer != nil {

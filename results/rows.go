@@ -27,7 +27,7 @@ func parseUTC(text string) time.Time {
 
 func seedText(seed uint64) string { return strconv.FormatUint(seed, 10) }
 
-// jsonOrNull is v as JSON text, NULL for a nil pointer.
+// jsonOrNull returns v as JSON text, NULL for a nil pointer.
 func jsonOrNull[T any](v *T) (any, error) {
 	if v == nil {
 		return nil, nil
@@ -36,8 +36,8 @@ func jsonOrNull[T any](v *T) (any, error) {
 	return string(text), err
 }
 
-// number is a value and its class, the two columns of a number that may be NaN; NULL in both where there is
-// none.
+// number returns a value and its class, the two columns of a number that may be NaN; NULL in both where there
+// is none.
 func number(f *record.Float) (value, class any) {
 	if f == nil {
 		return nil, nil
@@ -64,7 +64,7 @@ func (n numberColumns) read() *record.Float {
 	return new(record.Float(n.value.Float64))
 }
 
-// orZero is the number, 0 where there is none.
+// orZero returns the number, 0 where there is none.
 func (n numberColumns) orZero() record.Float {
 	if f := n.read(); f != nil {
 		return *f
@@ -136,7 +136,7 @@ func sourceKey(r record.Record) string {
 	return r.Source + "+" + hex.EncodeToString(sum[:4])
 }
 
-// sourceIn is the hash of the sources in what sourceKey gave.
+// sourceIn returns the hash of the sources in what sourceKey gave.
 func sourceIn(key string) string {
 	source, _, _ := strings.Cut(key, "+")
 	return source

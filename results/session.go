@@ -22,7 +22,7 @@ type Session struct {
 	info  record.Session
 }
 
-// ID is the ULID of the session.
+// ID returns the ULID of the session.
 func (x *Session) ID() string { return x.info.ID }
 
 // Info returns what the session was started with; for a resumed one, by its first invocation.
@@ -266,7 +266,7 @@ func storable(r record.Record) error {
 	return nil
 }
 
-// runRow is the row that Begin made for the plan's entry, or a new one.
+// runRow returns the row that Begin made for the plan's entry, or a new one.
 func (x *Session) runRow(tx *sql.Tx, plan, caseID int64, item record.Item) (run int64, id string, err error) {
 	err = tx.QueryRow("SELECT run_id, run_ulid FROM run WHERE plan_id = ? AND status IS NULL",
 		plan).Scan(&run, &id)
@@ -286,7 +286,7 @@ func (x *Session) runRow(tx *sql.Tx, plan, caseID int64, item record.Item) (run 
 	return run, id, err
 }
 
-// planned is the plan's entry of an item, made where there is none.
+// planned returns the plan's entry of an item, made where there is none.
 func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseID int64, err error) {
 	if caseID, err = upsertCase(tx, item.Case, dtypes); err != nil {
 		return 0, 0, err
@@ -384,7 +384,7 @@ func (x *Session) end(ctx context.Context, state string, exit int, internalError
 	return err
 }
 
-// missingItems are the entries of a plan that have no result, in the plan's order.
+// missingItems returns the entries of a plan that have no result, in the plan's order.
 func missingItems(tx *sql.Tx, session int64) ([]record.Item, error) {
 	rows, err := tx.Query(
 		`SELECT p.implementation, p.seed, `+caseColumns+` FROM plan p JOIN test_case c USING (case_id)
@@ -447,7 +447,7 @@ func insertSession(tx *sql.Tx, info record.Session) (int64, error) {
 	return done.LastInsertId()
 }
 
-// list is a JSON array of words, [] for none.
+// list returns a JSON array of words, [] for none.
 func list(words []string) string {
 	if words == nil {
 		words = []string{}

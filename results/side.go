@@ -26,7 +26,7 @@ type Selection struct {
 	Impl    []string  // only implementations with these prefixes
 }
 
-// Side gives the newest run of each implementation on each case and device among those selected, without
+// Side returns the newest run of each implementation on each case and device among those selected, without
 // interrupted ones, and their times. It is ErrNotFound where there is none.
 func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdiff.Side, error) {
 	side := resultdiff.Side{Name: name}
@@ -145,9 +145,9 @@ func (s *Store) oneSession(q querier, sel Selection) (record.Session, error) {
 	return loadSession(q, ids[0])
 }
 
-// newest is the FROM of a query on the newest run r of each implementation on each case and device among the
-// runs that fit a condition on run AS r, with its session s, case c and implementation i; join is joined to
-// them. The newest of each source is found in the order of an index, the newest of those by name.
+// newest returns the FROM of a query on the newest run r of each implementation on each case and device among
+// the runs that fit a condition on run AS r, with its session s, case c and implementation i; join is joined
+// to them. The newest of each source is found in the order of an index, the newest of those by name.
 func (c chosen) newest(join string) string {
 	return ` FROM (` + newestOf(`SELECT r.run_id, r.case_id, r.implementation_id, r.device,
 			max(r.run_ulid) AS run_ulid FROM run r `+c.index+` WHERE `+c.where+`

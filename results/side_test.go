@@ -56,7 +56,7 @@ func recordSession(t *testing.T, s *Store, commit, gpu string, all ...*record.Re
 	return x.ID()
 }
 
-// passed is a run that passed and was timed in two rounds of two samples.
+// passed returns a run that passed and was timed in two rounds of two samples.
 func passed(i int, impl string) *record.Record {
 	r := failed(i)
 	r.Impl, r.Status = impl, op.StatusPass

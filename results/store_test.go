@@ -21,7 +21,7 @@ import (
 
 var ctx = context.Background()
 
-// softmaxCase is the i-th of many cases.
+// softmaxCase returns the i-th of many cases.
 func softmaxCase(i int) op.Case {
 	return op.Case{
 		Op: "softmax", Pass: op.Forward, DType: "bf16",
@@ -34,7 +34,7 @@ func softmaxCase(i int) op.Case {
 	}
 }
 
-// failed is a record with every field filled, NaN and infinities among them.
+// failed returns a record with every field filled, NaN and infinities among them.
 func failed(i int) record.Record {
 	return record.Record{
 		Case: softmaxCase(i), DTypes: record.Members[op.DType]{

@@ -77,7 +77,7 @@ func Schema(ctx context.Context) ([]Table, error) {
 	return all, rows.Err()
 }
 
-// emptyDatabase is a database in memory that has the tables of these steps and no rows.
+// emptyDatabase returns a database in memory that has the tables of these steps and no rows.
 func emptyDatabase(ctx context.Context, steps []migration) (*sql.DB, error) {
 	db, err := sql.Open("sqlite3", ":memory:")
 	if err != nil {
@@ -90,7 +90,7 @@ func emptyDatabase(ctx context.Context, steps []migration) (*sql.DB, error) {
 	return db, nil
 }
 
-// place is the index of a name, the length where it is not there.
+// place returns the index of a name, the length where it is not there.
 func place(order []string, name string) int {
 	if i := slices.Index(order, name); i >= 0 {
 		return i

@@ -45,7 +45,7 @@ func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) er
 	})
 }
 
-// oneRow is the error of a write that found no run to belong to.
+// oneRow returns the error of a write that found no run to belong to.
 func oneRow(done sql.Result, err error, run string) error {
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func oneRow(done sql.Result, err error, run string) error {
 	return nil
 }
 
-// optional is a number or NULL. What is stored here is never NaN: a number that is not known is nil.
+// optional returns a number or NULL. What is stored here is never NaN: a number that is not known is nil.
 func optional(f *record.Float) any {
 	if f == nil {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// Visits gives what each session recorded of each implementation that a filter on operators, implementations,
-// dtypes, pass and time asks for, oldest first. A limit above 0 is of sessions: the newest that it fits.
+// Visits summarises, oldest first, the records of each session about each implementation that a filter on
+// operators, implementations, dtypes, pass and time selects. A limit above 0 counts sessions: the newest that
+// it fits.
 func (s *Store) Visits(ctx context.Context, f Filter) ([]resultdiff.Visit, error) {
 	tx, err := s.read(ctx)
 	if err != nil {
@@ -91,7 +92,7 @@ func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[
 	return visits, at, rows.Err()
 }
 
-// addVisitedTimes gives the visits their times that can be used.
+// addVisitedTimes adds the usable times to the visits.
 func addVisitedTimes(
 	q querier,
 	visits []resultdiff.Visit,

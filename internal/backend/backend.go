@@ -12,9 +12,9 @@ import (
 // Backend runs the implementations of operators: a port with an adapter for CUDA and one for Python. Its
 // methods may be called from several goroutines.
 type Backend interface {
-	// Name is the prefix under which the backend is asked for where it is missing: "cuda", "python".
+	// Name returns the prefix under which the backend is requested if it is missing: "cuda", "python".
 	Name() string
-	// Families are the first parts of the names of its implementations: "cuda"; "triton" and "torch".
+	// Families returns the first parts of the names of its implementations: "cuda"; "triton" and "torch".
 	Families() []string
 	// Load lists what the operator's sources hold; it may build them. A *Unavailable says that the toolchain
 	// is not here.
@@ -49,7 +49,7 @@ type Unavailable struct{ Sentence string }
 
 func (u *Unavailable) Error() string { return u.Sentence }
 
-// UnusableCache is the error where something that is needed cannot be kept in a folder of the cache.
+// UnusableCache returns the error for something needed that cannot be kept in a folder of the cache.
 func UnusableCache(what, folder string, err error) error {
 	return &Unavailable{Sentence: fmt.Sprintf("%s cannot be kept in %s (%v): set XDG_CACHE_HOME to a folder "+
 		"that can be written", what, folder, err)}
@@ -63,7 +63,7 @@ type BuildFailure struct {
 
 func (b *BuildFailure) Error() string { return b.Sentence }
 
-// Verdict is the status of what could not be built.
+// Verdict returns the status of what could not be built.
 func (b *BuildFailure) Verdict() op.Status {
 	if b.Status == op.StatusUnknown {
 		return op.StatusBuildFail

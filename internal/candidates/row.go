@@ -35,7 +35,7 @@ func (r *Row) Add(status op.Status, message, run string) {
 	}
 }
 
-// rankOf says how much a status decides.
+// rankOf returns the rank of a status: the highest one decides.
 func rankOf(s op.Status) int {
 	ranks := map[op.Status]int{
 		op.StatusNotUnderstood: 6, op.StatusDifferentContract: 5, op.StatusWarn: 4, op.StatusPass: 3,

@@ -50,7 +50,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
 
-// Errorf is an error at a place.
+// Errorf returns an error at p.
 func (p Place) Errorf(format string, a ...any) *Error { return &Error{p, fmt.Sprintf(format, a...)} }
 
 // Find reads the lines of a text whose comments begin with a sign, // or #. The error is an *Error.
@@ -89,7 +89,7 @@ func behindMarker(line, sign string) (said string, is bool) {
 // MayBeIn reports whether a text may contain declarations.
 func MayBeIn(text string) bool { return strings.Contains(text, marker) }
 
-// Without is a text without what its lines say: who reads the rest of a file is not to find it there.
+// Without returns a text without the contents of its lines, so that they are not read as part of the file.
 func Without(text, sign string) string {
 	if !MayBeIn(text) {
 		return text
@@ -218,7 +218,7 @@ func (p *parser) word() (Word, error) {
 	return w, nil
 }
 
-// Text is the line as a comment that begins with a sign.
+// Text returns the line as a comment that begins with a sign.
 func (l Line) Text(sign string) string {
 	var words []string
 	for _, w := range l.Words {
@@ -244,8 +244,8 @@ func quoted(value string) string {
 	return value
 }
 
-// Above are the lines of a file with this one above a function, the line of which is given, and above what
-// belongs to that. The new one has the indentation and the end of the line below it.
+// Above returns the lines of a file with l inserted above the function at the given line and everything that
+// belongs to the function. The new line has the indentation and the ending of the line below it.
 func (l Line) Above(lines []string, function int, sign string) (all []string, at int, ok bool) {
 	if function < 0 || function >= len(lines) {
 		return nil, 0, false
@@ -264,8 +264,8 @@ func (l Line) Above(lines []string, function int, sign string) (all []string, at
 	return all, at, true
 }
 
-// headOf is the first line of what belongs to a function: its decorators in Python, in C++ the head of its
-// template and what stands before its name.
+// headOf returns the first line of a function, including its decorators in Python, in C++ its template head
+// and everything before its name.
 func headOf(lines []string, function int, python bool) int {
 	head := function
 	for at := function - 1; at >= 0; at-- {

@@ -22,13 +22,13 @@ func cut(page, name string) (before, table, after string, err error) {
 	return before + begin, table, end + after, nil
 }
 
-// Table is the table of a name in a page.
+// Table returns the named table of a page.
 func Table(page, name string) (string, error) {
 	_, table, _, err := cut(page, name)
 	return table, err
 }
 
-// With is a page with another table of a name.
+// With returns a page with the named table replaced.
 func With(page, name, table string) (string, error) {
 	before, _, after, err := cut(page, name)
 	return before + table + after, err
@@ -47,7 +47,7 @@ func Is(t testing.TB, file, name, want string, update bool, how string) {
 	}
 }
 
-// Read is the table of a name in a file.
+// Read returns the named table of a file.
 func Read(t testing.TB, file, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -90,8 +90,8 @@ func find(include rewrite.Include, folder string, folders []string) (path string
 	return "", false
 }
 
-// Hash is the first 32 hexadecimal digits of a SHA-256 of the contents of files and of what they include.
-// folders are those in which headers are looked for too.
+// Hash returns the first 32 hexadecimal digits of a SHA-256 of the contents of files and of what they
+// include. folders are those in which headers are looked for too.
 func Hash(folders []string, paths ...string) string {
 	hash := sha256.New()
 	for _, path := range paths {

@@ -53,7 +53,7 @@ type Power struct {
 // Folder is the shared folder of a run.
 type Folder string
 
-// Part is the database of a shard, from 1.
+// Part returns the database of a shard, from 1.
 func (f Folder) Part(shard int) string { return f.in("part-%d.db", shard) }
 
 func (f Folder) outcome(shard int) string { return f.in("part-%d.json", shard) }
@@ -76,7 +76,7 @@ func (f Folder) Plan() (p Plan, err error) {
 	return p, err
 }
 
-// Outcome says how the task of a shard ended; found is false where none has.
+// Outcome returns the outcome of a shard's task; found is false if none has ended.
 func (f Folder) Outcome(shard int) (o Outcome, found bool, err error) {
 	err = readJSON(f.outcome(shard), &o)
 	if errors.Is(err, fs.ErrNotExist) {

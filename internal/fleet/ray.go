@@ -137,7 +137,7 @@ func (r *Ray) ask(ctx context.Context, request map[string]any, into any) error {
 	return r.answer(ctx, answers, into)
 }
 
-// ended is the error of an engine that is gone, with what it said last.
+// ended returns the error of an engine that has exited, with its last output.
 func (r *Ray) ended() error {
 	r.process.Wait(2 * time.Second) // what it said is whole then
 	return fmt.Errorf("ray's Python has ended: %s", r.said)
@@ -184,7 +184,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the last line.
+// String returns the last line.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

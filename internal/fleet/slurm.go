@@ -139,7 +139,7 @@ func (s *Slurm) ask(ctx context.Context, name string, args ...string) (string, e
 	return out, nil
 }
 
-// indices are shards as sbatch reads them: 1-4,7.
+// indices formats shards for sbatch: 1-4,7.
 func indices(shards []int) string {
 	var words []string
 	for i := 0; i < len(shards); {

@@ -38,8 +38,8 @@ type block struct {
 	from, to int // lines
 }
 
-// check gives a sentence for every block that nothing ran and nobody lets be, and for every function on the
-// list that need not be there.
+// check returns a sentence for every block that was not run and is not excepted, and for every function on
+// the list that need not be there.
 func check(profile, list string) ([]string, error) {
 	files, allowed, err := read(list)
 	if err != nil {
@@ -117,7 +117,7 @@ func read(name string) (files []string, allowed map[string]bool, err error) {
 
 var profileLine = regexp.MustCompile(`^triad/(\S+\.go):(\d+)\.\d+,(\d+)\.\d+ \d+ (\d+)$`)
 
-// blocks are those of a profile; one that is there several times counts as run where any says so.
+// blocks returns the blocks of a profile; a repeated one counts as run if any entry says so.
 func blocks(name string) (map[block]bool, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -139,7 +139,7 @@ func blocks(name string) (map[block]bool, error) {
 	return all, nil
 }
 
-// functionsOf gives for every line the function that it stands in: "read", "runtimeLibrary.Open".
+// functionsOf maps every line to its function: "read", "runtimeLibrary.Open".
 func functionsOf(name string, text []byte) (map[int]string, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, name, text, 0)

@@ -9,8 +9,8 @@ import (
 	"triad/internal/backend"
 )
 
-// Of is the trouble that an error is: one that says so, or one of the system's for want of room. It is nil
-// for any other.
+// Of returns the trouble in an error: a HostTrouble, or a system error for lack of space. It returns nil for
+// any other error.
 func Of(err error) *backend.HostTrouble {
 	var trouble *backend.HostTrouble
 	if errors.As(err, &trouble) {

@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// run gives the numbers of the lines that are too wide, by file of the repository it runs in.
+// run returns the numbers of the lines that are too wide, by file of the current repository.
 func run() (map[string][]int, error) {
 	out, err := subprocess.Run(context.Background(), subprocess.Command{
 		Path: "git", Args: []string{"ls-files", "--cached", "--others", "--exclude-standard", "-z"},
@@ -60,7 +60,7 @@ func run() (map[string][]int, error) {
 	return found, nil
 }
 
-// wideLines gives the numbers of the lines that are too wide, from 1.
+// wideLines returns the numbers of the lines that are too wide, from 1.
 func wideLines(ending, text string) []int {
 	var wide []int
 	code := false
@@ -81,5 +81,5 @@ func wideLines(ending, text string) []int {
 	return wide
 }
 
-// columns is the width of a line.
+// columns returns the width of a line.
 func columns(line string) int { return utf8.RuneCountInString(line) + 3*strings.Count(line, "\t") }

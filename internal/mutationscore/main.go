@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// added is the sum of every score in a folder.
+// added returns the sum of every score in a folder.
 func added(folder string) (truthtest.Score, error) {
 	var total truthtest.Score
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))

@@ -31,8 +31,7 @@ func EachWith[I int | int64, S any](n I, memory func() S, work func(own S, i I))
 // a core of their own.
 const run = 1 << 16
 
-// Runs calls work for runs of neighbours that together are all of 0 <= i < n; where they are few, once and
-// for all of them.
+// Runs calls work for runs of neighbours that together cover 0 <= i < n; if n is small, once for all of them.
 func Runs(n int, work func(first, end int)) {
 	if n <= run {
 		work(0, n)
@@ -43,9 +42,8 @@ func Runs(n int, work func(first, end int)) {
 		func(_ struct{}, first, end int64) { work(int(first), int(end)) })
 }
 
-// First gives the least of what find finds in runs of neighbours that together are all of 0 <= i < n, and -1
-// where it finds nothing. find gives the first of its run, or -1. Runs behind one that was found are left
-// out.
+// First returns the smallest index that find finds in runs of neighbours that together cover 0 <= i < n, or
+// -1. find returns the first index of its run, or -1. Runs beyond a found index are skipped.
 func First(n int, find func(first, end int) int) int {
 	var least atomic.Int64
 	least.Store(int64(n))

@@ -47,7 +47,7 @@ type public struct {
 	reading   string  // what reading it showed, in a few words
 }
 
-// extension is that of the file's name, ".cu".
+// extension returns that of the file's name, ".cu".
 func (f *public) extension() string { return path.Ext(f.path) }
 
 // statuses are those of its functions; none where nothing was judged.
@@ -95,7 +95,7 @@ var (
 	repositoryWritten = regexp.MustCompile(`^[\w.-]+/[\w.-]+$`)
 )
 
-// check says what is wrong with an entry.
+// check returns what is wrong with an entry.
 func (f *public) check() error {
 	sum, err := hex.DecodeString(f.sha256)
 	switch {

@@ -44,7 +44,7 @@ func (a asker) isThere(f *public) bool {
 	return hex.EncodeToString(sum[:]) == f.sha256
 }
 
-// ask gives what triad says of a file, the seconds that it took, and what it printed for people.
+// ask returns triad's verdicts on a file, the seconds that it took, and what it printed to stderr.
 func (a asker) ask(ctx context.Context, f *public, flags []string) (
 	given string, seconds float64, said string, err error,
 ) {

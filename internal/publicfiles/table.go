@@ -82,7 +82,7 @@ func tallies(files []*public) (all []*tally) {
 	return all
 }
 
-// page is the table of docs/own-kernels.md.
+// page returns the table of docs/own-kernels.md.
 func page(files []*public) string {
 	var b strings.Builder
 	b.WriteString("| batch | files | callable | judged | with a flag | PASS | NOT_UNDERSTOOD | " +
@@ -104,7 +104,7 @@ func page(files []*public) string {
 	return b.String()
 }
 
-// part is a number and its share of a whole, "3 (75 %)".
+// part returns a number and its share of a whole, "3 (75 %)".
 func part(n, whole int) string {
 	if whole == 0 {
 		return "0"

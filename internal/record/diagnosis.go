@@ -26,7 +26,7 @@ type Finding struct {
 	Text    string `json:"text"` // all of it, with the lines of the source, as `triad check` prints it
 }
 
-// filled has no null where a list is empty.
+// filled returns a copy whose empty lists are not null.
 func (d *Diagnosis) filled() *Diagnosis {
 	if d == nil {
 		return nil

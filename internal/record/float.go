@@ -26,7 +26,7 @@ func (f Float) Class() string {
 	return "finite"
 }
 
-// String is the shortest text that reads back to the same bits (of a NaN: to a NaN).
+// String returns the shortest text that reads back to the same bits (of a NaN: to a NaN).
 func (f Float) String() string {
 	if class := f.Class(); class != "finite" {
 		return class

@@ -219,7 +219,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// explainedJSON has no null where a list is empty.
+// explainedJSON returns a copy whose empty lists are not null.
 func explainedJSON(all []Explanation) []Explanation {
 	all = slices.Clone(all)
 	for i := range all {

@@ -9,8 +9,8 @@ import (
 // FolderWord begins the word of Session.Added that names the folder of an operator of the user's own.
 const FolderWord = "--folder="
 
-// Repeat is the command that runs a record again on bit-identical inputs: inputs depend on case and seed
-// alone, and every part of the case is named. `--full` keeps a level from thinning out what is named.
+// Repeat returns the command that runs a record again on bit-identical inputs: inputs depend on case and seed
+// alone, and every part of the case is named. `--full` prevents a level from thinning out what is named.
 func Repeat(r Record, added []string) string {
 	c := r.Case
 	operator := c.Op

@@ -133,7 +133,7 @@ type sessionObject struct {
 	InternalError string `json:"internal_error"`
 }
 
-// objectOf is the JSON form of a session.
+// objectOf returns the JSON form of a session.
 func objectOf(s Session) sessionObject {
 	o := sessionObject{
 		ID: s.ID, Request: s.Request, Command: orEmpty(s.Command), Version: s.Version, Commit: s.Commit,

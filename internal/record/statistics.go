@@ -65,7 +65,7 @@ type Slope struct {
 	Allowance Float `json:"allowance"`
 }
 
-// filled has no null where a list is empty.
+// filled returns a copy whose empty lists are not null.
 func (s *Statistics) filled() *Statistics {
 	if s == nil {
 		return nil

@@ -29,7 +29,7 @@ type Change struct {
 	Times   []Ratio
 }
 
-// Of is the entry that names implementation and case.
+// Of returns the entry that names implementation and case.
 func (c Change) Of() *Entry {
 	if c.B != nil {
 		return c.B
@@ -37,7 +37,7 @@ func (c Change) Of() *Entry {
 	return c.A
 }
 
-// Impl is the name of the implementation.
+// Impl returns the name of the implementation.
 func (c Change) Impl() string { return c.Of().Impl }
 
 // Options say how times are compared.

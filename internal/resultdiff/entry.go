@@ -58,8 +58,8 @@ type key struct{ caseKey, impl, device string }
 
 func (e *Entry) key() key { return key{e.CaseKey, e.Impl, e.Device} }
 
-// match gives the entries of b those of a that they are compared with, by their places: the one of the same
-// key. Where a case has one entry of an implementation left on either side, these are compared too: the sides
+// match maps the indices of the entries of b to the entries of a that they are compared with: those of the
+// same key. If a case has one entry of an implementation left on each side, these are compared too: the sides
 // ran on different devices, or one reached none.
 func match(a, b Side) map[int]*Entry {
 	byKey, alone := map[key]int{}, map[key][]int{}
@@ -90,7 +90,7 @@ func match(a, b Side) map[int]*Entry {
 	return found
 }
 
-// SourceChange says what changed of an implementation between two entries: its source, or the flags of a
+// SourceChange returns what changed in an implementation between two entries: its source, or the flags of a
 // user's file; "" for neither.
 func SourceChange(a, b *Entry) string {
 	switch {
@@ -141,7 +141,7 @@ func appendCause(all []string, name string, a, b []string) []string {
 	return append(all, name+" "+listed(a)+" -> "+listed(b))
 }
 
-// values are the different values of a fact on one side, sorted.
+// values returns the different values of a fact on one side, sorted.
 func values(s Side, of func(*Conditions) string) []string {
 	found := map[string]bool{}
 	for _, e := range s.Entries {
@@ -164,7 +164,7 @@ func listed(all []string) string {
 	return words
 }
 
-// short is the beginning of a hash, enough for a person.
+// short returns the beginning of a hash, enough for a person.
 func short(hash string) string { return hash[:min(len(hash), 12)] }
 
 // Sources lists the implementations whose sources differ between the sides, each "op/name".

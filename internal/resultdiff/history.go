@@ -48,8 +48,8 @@ type RatioOfCase struct {
 
 func (r RatioOfCase) different() bool { return r.Word == Slower || r.Word == Faster }
 
-// Histories gives each implementation's sessions, oldest first, as steps: those that brought nothing new are
-// counted at the one before them, the newest apart. visits are in the order of time.
+// Histories returns each implementation's sessions, oldest first, as steps: those without news are counted at
+// the step before them, except the newest. visits are in the order of time.
 func Histories(visits []Visit) map[string][]Step {
 	all := map[string][]Step{}
 	last := map[string]*Visit{}
@@ -84,7 +84,7 @@ type timedIn struct {
 	time  Time
 }
 
-// decide gives the ratios of one implementation their words.
+// decide sets the words of the ratios of one implementation.
 func decide(steps []Step) {
 	var judged []*Ratio
 	for i := range steps {

@@ -155,7 +155,7 @@ func incomparable(x, y *Entry, a, b Time) string {
 	return ""
 }
 
-// word says what the numbers mean.
+// word returns the verdict that follows from the numbers.
 func (r *Ratio) word() Word {
 	if !r.apart && !r.enough {
 		return Ambiguous

@@ -12,7 +12,7 @@ import (
 // ImportList is the generated file that links the truth of every operator.
 const ImportList = "internal/truth/all/all.go"
 
-// Checkout gives the root of the checkout of triad that folder lies in. Elsewhere the error is an
+// Checkout returns the root of the checkout of triad that folder lies in. If there is none the error is an
 // *op.UsageError.
 func Checkout(folder string) (string, error) {
 	folder, err := filepath.Abs(folder)

@@ -35,7 +35,7 @@ func Families() []string {
 	return names
 }
 
-// Files gives the files of a new operator of a family, by their paths in the repository, in the template's
+// Files returns the files of a new operator of a family, by their paths in the repository, in the template's
 // order. An unknown family is an *op.UsageError.
 func Files(name, family string) ([]txtar.File, error) {
 	if !slices.Contains(Families(), family) {

@@ -11,7 +11,7 @@ import (
 	"triad/internal/op"
 )
 
-// checkout is a folder that has what Create needs of a checkout, with one operator.
+// checkout returns a folder that has what Create needs of a checkout, with one operator.
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

@@ -24,7 +24,7 @@ type stampedTree struct {
 	run         []string // those whose kernels run
 }
 
-// operatorOf is the name of the operator that a family's template is made.
+// operatorOf returns the name of the operator that a family's template is made.
 func operatorOf(family string) string { return "made_up_" + family }
 
 // command runs a command in a folder of the copy, and fails the test where the command fails.
@@ -48,7 +48,7 @@ func (s *stampedTree) test(t *testing.T, args ...string) {
 	s.command(t, ".", append([]string{"go", "test", "-vet=off", "-timeout", "60m"}, args...)...)
 }
 
-// subtests is a -run pattern of the operators' subtests of some tests.
+// subtests returns a -run pattern of the operators' subtests of some tests.
 func (s *stampedTree) subtests(tests string) string {
 	return "^(" + tests + ")$/^(" + strings.Join(s.operators, "|") + ")$"
 }
@@ -85,7 +85,7 @@ func stamp(t *testing.T) *stampedTree {
 	return s
 }
 
-// copysFolder is an empty folder for the copy: the same one each time, unless another run is in it. Go
+// copysFolder returns an empty folder for the copy: the same one each time, unless another run is in it. Go
 // compiles a package anew where it lies in another folder, and that of all of them takes minutes.
 func copysFolder(t *testing.T) string {
 	t.Helper()
@@ -245,7 +245,7 @@ unittest.main(module=sys.argv[1], argv=sys.argv[:1])
 	}
 }
 
-// interpreter is the Python that triad would use.
+// interpreter returns the Python that triad would use.
 func interpreter(t *testing.T) string {
 	t.Helper()
 	e := &pybridge.Environment{Files: triad.Files, DataDir: need.DataDir(t), Offline: true}

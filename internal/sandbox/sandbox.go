@@ -71,14 +71,14 @@ func Find(ctx context.Context) (*Sandbox, error) {
 	return s, nil
 }
 
-// missing is the error of a machine without a sandbox.
+// missing returns the error for a machine without a sandbox.
 func missing(why string) error {
 	return &backend.Unavailable{Sentence: "files of a folder, a pattern or a list run in a sandbox, and " +
 		why + ", or trust the files with --no-sandbox"}
 }
 
-// Wrap gives the command that runs a program in a sandbox. Its open descriptors and its environment are those
-// that the command is started with.
+// Wrap returns the command that runs a program in a sandbox. The program inherits the open descriptors and
+// the environment of the command.
 func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 	all := []string{
 		"--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
@@ -121,7 +121,7 @@ const Home = "/tmp/home"
 // user's file.
 const limitsName = "TRIAD_SANDBOX"
 
-// Environment are the variables that a worker in a sandbox gets last.
+// Environment returns the variables that a worker in a sandbox gets last.
 func Environment() []string {
 	return []string{
 		"HOME=" + Home, "TMPDIR=/tmp", "XDG_CACHE_HOME=" + Home + "/.cache", "PYTHONDONTWRITEBYTECODE=1",

@@ -26,8 +26,8 @@ type Work struct {
 // longer, whatever the product. An H200's fp32 units, the slowest, do 15 while it copies a byte.
 const littleArithmetic = 8
 
-// Floor is the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing. NaN
-// where one that may be the larger was not measured: half of a roofline is none.
+// Floor returns the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing.
+// It is NaN if one that may be the larger was not measured.
 func (r Rulers) Floor(w Work) float64 {
 	product := r.Products[w.Product]
 	if w.Bytes > 0 && r.Copy <= 0 || product <= 0 && w.FLOPs > littleArithmetic*w.Bytes {
@@ -46,8 +46,8 @@ func floorOf(move, compute float64) float64 {
 	return math.NaN()
 }
 
-// move is the time to move the bytes, in ns: as much as is both read and written goes at the rate of a copy,
-// the rest at that of reading or writing alone.
+// move returns the time to move the bytes, in ns: as much as is both read and written goes at the rate of a
+// copy, the rest at that of reading or writing alone.
 func (r Rulers) move(w Work) float64 {
 	total := float64(w.BytesRead + w.BytesWritten)
 	if r.Copy <= 0 || total <= 0 {

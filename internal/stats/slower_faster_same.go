@@ -103,7 +103,7 @@ func Apart(a, b []Round) bool {
 	return shared >= ApartRounds
 }
 
-// Noise is the bar that an A/A comparison sets: how far from 1 its interval reaches.
+// Noise returns the bar that an A/A comparison sets: the largest distance of its interval from 1.
 func (c Comparison) Noise() float64 {
 	if len(c.Ratios) == 0 {
 		return 0
@@ -111,9 +111,9 @@ func (c Comparison) Noise() float64 {
 	return math.Max(math.Abs(c.High-1), math.Abs(1-c.Low))
 }
 
-// ratios gives the ratio of every common round, less those in which one clock moved alone: a card that slowed
-// down for one of the two says nothing about them. Where that would leave too few rounds to speak of, all
-// stay.
+// ratios returns the ratio of every common round, except those in which one clock moved alone: a card that
+// slowed down for one of the two says nothing about them. If fewer than LeastRounds would remain, all are
+// kept.
 func ratios(a, b []Round) (kept []float64, dropped int) {
 	var all, clocks []float64
 	for i := range min(len(a), len(b)) {

@@ -47,14 +47,14 @@ func Summarise(samples []float64) Summary {
 	return s
 }
 
-// interval is the distribution-free interval of the median with at least the given confidence.
+// interval returns the distribution-free interval of the median with at least the given confidence.
 func interval(samples []float64, confidence float64) (low, high float64) {
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(samples),
 		&benchmath.DefaultThresholds), confidence)
 	return s.Lo, s.Hi
 }
 
-// Median is the middle sample, or the mean of the two middle ones; NaN where there is none.
+// Median returns the middle sample, or the mean of the two middle ones; NaN where there is none.
 func Median(samples []float64) float64 {
 	if len(samples) == 0 {
 		return math.NaN()
@@ -74,8 +74,8 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
 }
 
-// Settled is the stop rule: there are at least least samples, and the interval of their median is no wider on
-// each side than the given share of it.
+// Settled returns the stop rule: there are at least least samples, and the interval of their median is no
+// wider on each side than the given share of it.
 func Settled(samples []float64, least int, halfWidth float64) bool {
 	return len(samples) >= max(least, LeastSamples) && Summarise(samples).HalfWidth <= halfWidth
 }

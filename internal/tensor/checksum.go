@@ -12,7 +12,7 @@ import (
 // its checksum is computed. It is a multiple of every element's size, so that a poison repeats in step.
 const sumPiece = 1 << 20
 
-// Checksum is the crc32 (IEEE) of some bytes, computed on all cores where they are many.
+// Checksum returns the crc32 (IEEE) of some bytes, computed on all cores where they are many.
 func Checksum(b []byte) uint32 {
 	return inPieces(len(b), func(first, end int) uint32 { return crc32.ChecksumIEEE(b[first:end]) })
 }

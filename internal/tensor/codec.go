@@ -30,7 +30,7 @@ var (
 // tensor is one: they are packed two a byte, and Decode gives the byte. See DecodeE2M1.
 var FormatE2M1 = Format{P: 2, EMin: 0, Max: 6}
 
-// encode gives the code of x, rounded once to nearest even. The bits of an fp64 are those of the narrow
+// encode returns the code of x, rounded once to nearest even. The bits of an fp64 are those of the narrow
 // format with more of everything, so adding half of what is dropped carries into the exponent as it should.
 func (n narrow) encode(x float64) uint64 {
 	bits := math.Float64bits(x)
@@ -56,7 +56,7 @@ func (n narrow) encode(x float64) uint64 {
 	return sign | code
 }
 
-// decode gives the value of a code, exactly.
+// decode returns the value of a code, exactly.
 func (n narrow) decode(code uint64) float64 {
 	sign := 1.0
 	if code>>(n.bits-1)&1 == 1 {
@@ -92,8 +92,8 @@ var (
 	tableE5M2 = sync.OnceValue(narrowE5M2.table)
 )
 
-// Decode gives the values of len(b)/d.Size() elements, little endian. Every value is exact, int64 beyond 2^53
-// apart, which rounds to nearest. Bytes of an unfinished element are left out; an unknown dtype has no
+// Decode returns the values of len(b)/d.Size() elements, little endian. Every value is exact, int64 beyond
+// 2^53 apart, which rounds to nearest. Bytes of an unfinished element are left out; an unknown dtype has no
 // elements.
 func Decode(d op.DType, b []byte) []float64 {
 	if d.Size() == 0 {
@@ -235,9 +235,9 @@ func encodeIntegers(b []byte, d op.DType, values []float64) {
 	}
 }
 
-// OverflowCode is the element, little endian, that a finite number beyond the range of d becomes: infinity,
-// the NaN code for e4m3, the largest finite number where the contract saturates; nil for a dtype that is no
-// float.
+// OverflowCode returns the element, little endian, that a finite number beyond the range of d becomes:
+// infinity, the NaN code for e4m3, the largest finite number where the contract saturates; nil for a dtype
+// that is no float.
 func OverflowCode(d op.DType, negative, saturate bool) []byte {
 	f, ok := FormatOf(d)
 	if !ok {
@@ -253,7 +253,7 @@ func OverflowCode(d op.DType, negative, saturate bool) []byte {
 	return Encode(d, []float64{x})
 }
 
-// DecodeE2M1 gives the values of n fp4 elements packed two a byte, the first in the low half.
+// DecodeE2M1 returns the values of n fp4 elements packed two a byte, the first in the low half.
 func DecodeE2M1(packed []byte, n int) []float64 {
 	values := make([]float64, n)
 	for i := range values {

@@ -19,7 +19,7 @@ const (
 	mostKept  = 1 << 28 // two tensors of 2^27 elements: 2 GB
 )
 
-// Lend gives working memory for n values, whatever it holds. Who is done with it may give it back.
+// Lend returns working memory for n values, whatever it holds. Who is done with it may give it back.
 func Lend(n int) []float64 {
 	if n < leastLent {
 		return make([]float64, n)

@@ -22,7 +22,7 @@ type Tensor struct {
 	Data   []byte
 }
 
-// Elements is the number of elements of the view.
+// Elements returns the number of elements of the view.
 func (t Tensor) Elements() int64 {
 	n := int64(1)
 	for _, s := range t.Shape {
@@ -31,7 +31,7 @@ func (t Tensor) Elements() int64 {
 	return n
 }
 
-// Contiguous gives the row-major strides of a shape, in elements.
+// Contiguous returns the row-major strides of a shape, in elements.
 func Contiguous(shape []int64) []int64 {
 	stride := make([]int64, len(shape))
 	n := int64(1)
@@ -63,7 +63,7 @@ func (t Tensor) IsContiguous() bool {
 	return true
 }
 
-// Float64s gives the values of the view in logical row-major order, each exact. The view must lie within
+// Float64s returns the values of the view in logical row-major order, each exact. The view must lie within
 // Data: see Check.
 func (t Tensor) Float64s() []float64 {
 	values := make([]float64, t.Elements())

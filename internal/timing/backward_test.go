@@ -12,7 +12,7 @@ import (
 	"triad/internal/record"
 )
 
-// backwards is a GPU whose implementations are backwards that start from what is said of each.
+// backwards returns a GPU whose implementations are backwards that start from what is said of each.
 func backwards(t *testing.T, ns map[string]float64, from map[string]string) *gpu {
 	g := newGPU(t, 0.003, ns)
 	g.kind.Pass = op.Backward

@@ -29,7 +29,7 @@ func (c *timedCase) best(timings map[*timedImpl]*record.Timing, pairs bool) *tim
 	return nil
 }
 
-// compare gives the ratio of every implementation to the fastest, and that of one to itself; SLOWER, FASTER
+// compare returns the ratio of every implementation to the fastest, and that of one to itself; SLOWER, FASTER
 // and SAME follow from the ratios of the rounds: see stats.Compare. A time that is UNSTABLE because it left
 // the rounds early can be used: it lies apart from the fastest.
 func (c *timedCase) compare(timings map[*timedImpl]*record.Timing) []record.Comparison {

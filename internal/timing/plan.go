@@ -18,7 +18,7 @@ const (
 	Sustained   Load = "sustained" // each turn follows seconds of the same call: clock and power have settled
 )
 
-// String is the name that is stored: "cold", "warm burst".
+// String returns the name that is stored: "cold", "warm burst".
 func (r Regime) String() string {
 	name := "warm"
 	if r.Cold {

@@ -134,7 +134,7 @@ func (c *timedCase) takesPart(k *timedImpl) bool {
 	return !c.enoughSharedRounds(k) && f.far <= mostFarBehind*c.Plan.Budget
 }
 
-// round gives every implementation that takes part one turn.
+// round gives one turn to every implementation that takes part.
 func (c *timedCase) round(ctx context.Context) error {
 	far, takesPart := make([]bool, len(c.impls)), make([]bool, len(c.impls))
 	for i, k := range c.impls { // once per round: between two turns the card would wait for it

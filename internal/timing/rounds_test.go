@@ -16,7 +16,7 @@ import (
 // secondPlan has a budget that slow calls use up.
 var secondPlan = timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 40, Budget: time.Second}
 
-// inRegime is a plan for another load.
+// inRegime returns a plan for another load.
 func inRegime(p timing.Plan, load timing.Load) timing.Plan {
 	p.Regimes = []timing.Regime{{Cold: true, Load: load}}
 	return p

@@ -57,7 +57,8 @@ func (t *Timer) MeasureRulers(ctx context.Context, wanted, others []backend.Back
 	return all, t.Recorder.AppendRulers(all)
 }
 
-// products are the matrix products that dtypes are measured with: always that of bf16, which wakes the card.
+// products returns the matrix products that dtypes are measured with: always that of bf16, which wakes the
+// card.
 func products(dtypes []string) []string {
 	names := []string{backend.RulerBF16}
 	for _, d := range dtypes {

@@ -234,8 +234,8 @@ func (a *Adapter) loadOnce(ctx context.Context, s *slot, operator string) (backe
 	return reply, nil
 }
 
-// start gives the slot a fresh worker, which an operator, if any, is to be loaded in. On a GPU that was left
-// in doubt it has to prove that the device still computes.
+// start puts a fresh worker into the slot, in which an operator, if any, is to be loaded. On a GPU that was
+// left in doubt the worker has to prove that the device still computes.
 func (a *Adapter) start(ctx context.Context, s *slot, operator string) error {
 	if gone := a.isGone(); gone != "" {
 		return &backend.Unavailable{Sentence: gone}

@@ -22,8 +22,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// fakeEnvironment is the whole environment of a fake worker. Where coverage is counted it says where to, or
-// the worker would print that nobody does.
+// fakeEnvironment returns the whole environment of a fake worker. Where coverage is counted it says where to,
+// or the worker would print that nobody does.
 func fakeEnvironment(mode string) []string {
 	return []string{"FAKE_WORKER=" + mode, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
 }

@@ -28,8 +28,8 @@ var DefaultLimits = Limits{
 	Readings: 30 * time.Second, Cases: 60 * time.Second,
 }
 
-// OfOwn are the limits of a file of the user's own where nobody asked for others: one that hangs is what a
-// learner meets, and waits for.
+// OfOwn returns the limits of a file of the user's own where nobody asked for others: one that hangs is what
+// a learner meets, and waits for.
 func (l Limits) OfOwn() Limits {
 	if l.FirstCPU == DefaultLimits.FirstCPU {
 		l.FirstCPU = 60 * time.Second
@@ -59,7 +59,7 @@ func LimitNames() []string {
 	return names
 }
 
-// Value is the limit called name.
+// Value returns the limit called name.
 func (l Limits) Value(name string) time.Duration {
 	if p := l.byName()[name]; p != nil {
 		return *p
@@ -83,8 +83,8 @@ func (l *Limits) Set(text string) error {
 	return nil
 }
 
-// call is the deadline of the next call of an implementation whose earlier calls of this size (see pastCalls)
-// took these times.
+// call returns the deadline of the next call of an implementation whose earlier calls of this size (see
+// pastCalls) took these times.
 func (l Limits) call(earlier []time.Duration, gpu bool) time.Duration {
 	if len(earlier) == 0 {
 		if gpu {
@@ -110,9 +110,9 @@ type pastCall struct {
 // pastCalls are the calls of one implementation and pass.
 type pastCalls []pastCall
 
-// saying gives the times of those calls that say something about one of so many bytes: on a GPU all of them,
-// on a CPU, where time grows with the work, those that had at least half as much. Where none has, the next
-// call counts as a first one.
+// saying returns the times of those calls that say something about one of so many bytes: on a GPU all of
+// them, on a CPU, where time grows with the work, those that had at least half as much. Where none has, the
+// next call counts as a first one.
 func (p pastCalls) saying(bytes int64, gpu bool) []time.Duration {
 	var times []time.Duration
 	for _, c := range p {

@@ -60,7 +60,7 @@ var distributions = map[string]func(d *drawing, x []float64){
 	"balanced":     (*drawing).balanced,
 }
 
-// draw gives the values of a tensor.
+// draw returns the values of a tensor.
 func (d *drawing) draw(distribution string) ([]float64, error) {
 	fill, ok := distributions[distribution]
 	if !ok {
@@ -111,8 +111,8 @@ func eachElement(x []float64, s *stream, change func(s *stream, first uint64, pa
 	parallel.Runs(len(x), func(first, end int) { change(s.clone(), uint64(first), x[first:end]) })
 }
 
-// start is a random number by which the kinds of rows are rotated, so that small tensors see another kind in
-// another case.
+// start returns a random number by which the kinds of rows are rotated, so that small tensors see another
+// kind in another case.
 func (d *drawing) start(n uint64) int64 { return d.random("start").below(0, n) }
 
 // scaled: rows of N(0,1) times 1e-3, 1e-2, 20 and 60 in turn.

@@ -53,7 +53,8 @@ var (
 	}
 )
 
-// normalQuantile is the number that a standard normal variable stays below with probability p, 0 < p < 1.
+// normalQuantile returns the number that a standard normal variable stays below with probability p, 0 < p <
+// 1.
 func normalQuantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {
@@ -122,7 +123,7 @@ const (
 // largestAngle bounds what sineCosine takes.
 const largestAngle = 1 << 20
 
-// sineCosine gives both of an angle in radians, |x| < largestAngle, to about 1e-16.
+// sineCosine returns both of an angle in radians, |x| < largestAngle, to about 1e-16.
 func sineCosine(x float64) (sine, cosine float64) {
 	n := math.RoundToEven(x / 1.57079632679489661923)
 	r := x - float64(n*halfPiHigh) - float64(n*halfPiMid) - float64(n*halfPiLow)

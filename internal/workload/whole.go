@@ -49,8 +49,8 @@ func (d *drawing) small(x []float64, s *stream) {
 	})
 }
 
-// mostExact is the largest integer up to which a 16-bit dtype has all; for others it is that of fp16, so that
-// fp32 still has every sum.
+// mostExact returns the largest integer up to which a 16-bit dtype has all; for others it is that of fp16, so
+// that fp32 still has every sum.
 func (d *drawing) mostExact() int64 {
 	if d.dtype == op.BF16 {
 		return 1 << 8
@@ -58,8 +58,8 @@ func (d *drawing) mostExact() int64 {
 	return 1 << 11
 }
 
-// tie is an odd number behind mostExact, that is halfway between two numbers of the dtype, of which the one
-// nearer to 0 is even: what rounds halves away from 0, or up, makes the other of it.
+// tie returns an odd number behind mostExact, that is halfway between two numbers of the dtype, of which the
+// one nearer to 0 is even: what rounds halves away from 0, or up, makes the other of it.
 func (d *drawing) tie() int64 {
 	n := d.mostExact()
 	return n + 1 + 4*d.random("tie").below(0, uint64(n/4))

@@ -141,7 +141,7 @@ func (m *maker) drawFor(t op.TensorType) error {
 	return nil
 }
 
-// largest is the largest finite magnitude.
+// largest returns the largest finite magnitude.
 func largest(x []float64) float64 {
 	var mu sync.Mutex
 	most := 0.0
@@ -159,7 +159,7 @@ func largest(x []float64) float64 {
 	return most
 }
 
-// draw gives the values of an input by its rule, or of an upstream gradient by the case's.
+// draw returns the values of an input by its rule, or of an upstream gradient by the case's.
 func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float64, error) {
 	kind := fill.Kind
 	rows, cols := rowsAndCols(s.shape)
@@ -280,8 +280,8 @@ func declaresInfinity(distribution string) bool {
 	return distribution == "non_finite" || distribution == "neg_inf_mask"
 }
 
-// layout is the layout of a tensor: the case's for those it applies to, save that of an upstream gradient
-// which lies in a way of its own.
+// layout returns the layout of a tensor: the case's for those it applies to, save that of an upstream
+// gradient which lies in a way of its own.
 func (m *maker) layout(t op.TensorType) string {
 	own := slices.Contains(m.spec.UpstreamLayouts(), m.c.Upstream)
 	if s := m.drawn[t.Name]; own && s != nil && s.upstream {
@@ -304,7 +304,7 @@ func (m *maker) layout(t op.TensorType) string {
 	return "contiguous"
 }
 
-// alone is the input that begins at an odd place while the others do not: each dtype has another one, of
+// alone returns the input that begins at an odd place while the others do not: each dtype has another one, of
 // those that hold something in the case. The first dtype has the last input: a kernel that looks at one
 // address looks at the first one's.
 func (m *maker) alone() string {

@@ -51,7 +51,7 @@ type tensorType struct {
 	Optional bool     `json:"optional"`
 }
 
-// Expand gives the cases of an operator: options is a JSON object {"level", "dtypes", "passes", "dims",
+// Expand returns the cases of an operator: options is a JSON object {"level", "dtypes", "passes", "dims",
 // "attributes", "device", ...}, and the result {"cases", "skipped"}.
 func Expand(name, options string) (text string, err error) {
 	defer guard("Expand", &err)()

@@ -54,7 +54,7 @@ func kinded(err error) error {
 
 func usagef(format string, a ...any) error { return &op.UsageError{Message: fmt.Sprintf(format, a...)} }
 
-// asJSON is the text of a result.
+// asJSON returns the text of a result.
 func asJSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return string(text), err

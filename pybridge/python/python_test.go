@@ -200,7 +200,7 @@ func buildWheel(t testing.TB, python string) string {
 	return wheels[0]
 }
 
-// chattyGo is a go that says on stderr what the real one says there on an empty module cache.
+// chattyGo returns a go that says on stderr what the real one says there on an empty module cache.
 func chattyGo(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")
@@ -227,7 +227,7 @@ func environment(t testing.TB) string {
 	return filepath.Join(venv, "bin", "python")
 }
 
-// toBuildWith is a Python of this machine that can build the package.
+// toBuildWith returns a Python of this machine that can build the package.
 func toBuildWith(t testing.TB) string {
 	t.Helper()
 	if !need.SetUp() {

@@ -15,7 +15,7 @@ import (
 // rowOperators are judged whole at every bench point.
 var rowOperators = []string{"softmax", "layernorm", "swiglu", "rope"}
 
-// tables are all that is generated, by the name of its place.
+// tables returns all that is generated, by the name of its place.
 func tables(p published) map[string][]string {
 	all := groups(p.records)
 	rows := cold(all, rowOperators...)
@@ -42,7 +42,7 @@ func tables(p published) map[string][]string {
 	}
 }
 
-// others are the groups of the operators that have no table of their own, timed cold and in turns.
+// others returns the groups of the operators that have no table of their own, timed cold and in turns.
 func others(all []group) []group {
 	own := append([]string{"flash_attention", "fp8_gemm", "gemm"}, rowOperators...)
 	return slices.DeleteFunc(slices.Clone(all),

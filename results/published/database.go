@@ -131,8 +131,8 @@ func databaseTable(all map[string]measuredPart) []string {
 	return out
 }
 
-// spread is the least and the most that benchmarks with a prefix took, of the wall and of processor time,
-// which other load moves little.
+// spread returns the least and the most that benchmarks with a prefix took, of the wall and of processor
+// time, which other load moves little.
 func (p measuredPart) spread(prefix string) string {
 	wall, processor := p.between(prefix, "sec/op", 1000), p.between(prefix, "cpu-ms/op", 1)
 	if processor != "" {
@@ -141,7 +141,7 @@ func (p measuredPart) spread(prefix string) string {
 	return wall
 }
 
-// between are the least and the most of a unit, times a factor, as ms; nothing where it was not measured.
+// between returns the least and the most of a unit, times a factor, as ms; nothing where it was not measured.
 func (p measuredPart) between(prefix, unit string, factor float64) string {
 	var ms []float64
 	for name, values := range p.bench {
@@ -168,7 +168,7 @@ func (p measuredPart) rate(name string) string {
 		math.Floor(values["results/cpu-s"]))
 }
 
-// words are the attributes of a test, each before its words; nothing where it did not pass.
+// words returns the attributes of a test, each before its words; nothing where it did not pass.
 func (p measuredPart) words(test string, named ...string) string {
 	counts, passed := p.counts[test]
 	if !passed {

@@ -171,7 +171,7 @@ func plain(p published) string {
 	return strings.Join(words, ", ")
 }
 
-// large are the verdicts on the cases of more than 2^31 elements.
+// large returns the verdicts on the cases of more than 2^31 elements.
 func large(p published) string {
 	var words []string
 	for _, r := range p.records {

@@ -63,8 +63,8 @@ func run(args []string) error {
 	return nil
 }
 
-// sources is the root of the sources: the folder above this one, or above the working directory, that holds
-// go.mod.
+// sources returns the root of the sources: the folder above this one, or above the working directory, that
+// holds go.mod.
 func sources() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

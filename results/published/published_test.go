@@ -142,7 +142,7 @@ func problems(records []record, sessions map[string]session) []string {
 	return all
 }
 
-// made is a record of softmax with one timing.
+// made returns a record of softmax with one timing.
 func made(id, session, impl string, ns, clock float64, regime string) record {
 	r := record{
 		ID: id, Session: session, Op: "softmax", Pass: "backward", DType: "bf16",

@@ -308,7 +308,7 @@ type share struct {
 	optional bool
 }
 
-// timesTable is a table of the cold times of groups; what no group has is no column.
+// timesTable returns a table of the cold times of groups; what no group has is no column.
 func timesTable(all []group, families []family, shares ...share) []string {
 	families = slices.DeleteFunc(slices.Clone(families), func(f family) bool {
 		return !slices.ContainsFunc(all, func(g group) bool { _, there := g.best(f); return there })
@@ -351,7 +351,7 @@ func timesTable(all []group, families []family, shares ...share) []string {
 	return out
 }
 
-// roofline is the share of what the rulers of the same command allow.
+// roofline returns the share of what the rulers of the same command allow.
 func roofline(_ group, first row) string {
 	if first.Roofline == nil {
 		return ""
@@ -359,13 +359,13 @@ func roofline(_ group, first row) string {
 	return fmt.Sprintf("%.0f %%", *first.Roofline*100)
 }
 
-// ofVendor is the share of the vendor's rate: at the same sizes, in the same command, with a word where the
-// clocks differ.
+// ofVendor returns the share of the vendor's rate: at the same sizes, in the same command, with a word where
+// the clocks differ.
 func ofVendor(g group, first row) string {
 	return ofRate(g, first, vendorOf(g))
 }
 
-// ofVendorFast is the same of products that are summed in the tensor cores alone.
+// ofVendorFast returns the same of products that are summed in the tensor cores alone.
 func ofVendorFast(g group, _ row) string {
 	first, there := g.best(hopperFast)
 	if !there {
@@ -396,13 +396,13 @@ func vendorOf(g group) family {
 	return cudnn
 }
 
-// cold are the groups of operators, timed cold and in turns.
+// cold returns the groups of operators, timed cold and in turns.
 func cold(all []group, ops ...string) []group {
 	return slices.DeleteFunc(slices.Clone(all),
 		func(g group) bool { return g.regime != "cold" || !slices.Contains(ops, g.op) })
 }
 
-// underLoad is the table of what was timed after rests, or after seconds of the same call: clocks there
+// underLoad returns the table of what was timed after rests, or after seconds of the same call: clocks there
 // follow from power, and every row shows its own.
 func underLoad(all []group, s published) []string {
 	out := []string{
@@ -452,7 +452,7 @@ func (p published) comparisonOf(id, run, regime string) (comparison, bool) {
 	return comparison{}, false
 }
 
-// ratioWords is a ratio as triad prints it.
+// ratioWords returns a ratio as triad prints it.
 func ratioWords(c comparison) string {
 	if c.Ratio >= 10 {
 		return fmt.Sprintf("%.0f x", c.Ratio)

@@ -122,7 +122,7 @@ type user struct {
 // elements of the suite's input.
 const elements = 8
 
-// job is a call of the implementation that behaves so, launched under each poison.
+// job returns a call of the implementation that behaves so, launched under each poison.
 func (u *user) job(b Behaviour) backend.Job {
 	x := tensor.New("x", op.FP32, []int64{elements})
 	values := make([]float64, elements)

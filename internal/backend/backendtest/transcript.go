@@ -92,7 +92,7 @@ func (s Subject) wire(t *testing.T) {
 	}
 }
 
-// plain is a transcript with the fields that vary replaced by their kind, and all fields in order.
+// plain returns a transcript with the fields that vary replaced by their kind, and all fields in order.
 func plain(transcript string) (string, error) {
 	var out strings.Builder
 	for line := range strings.Lines(transcript) {
@@ -145,7 +145,7 @@ func kind(v any) string {
 	return fmt.Sprint("(", v, ")")
 }
 
-// differences says where two transcripts differ, line by line.
+// differences lists where two transcripts differ, line by line.
 func differences(want, got string) []string {
 	w, g := strings.Split(strings.TrimSpace(want), "\n"), strings.Split(strings.TrimSpace(got), "\n")
 	var all []string

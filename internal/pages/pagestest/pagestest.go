@@ -64,7 +64,7 @@ type measured struct {
 	Comparisons []record.Comparison `json:"comparisons"`
 }
 
-// Database is the file of a database with all published sessions of a folder.
+// Database returns the file of a database with all published sessions of a folder.
 func Database(t testing.TB, folder string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "published.db")
