@@ -8,7 +8,7 @@ import (
 )
 
 // MannWhitney returns the two-sided p-value of the hypothesis that two samples come from one distribution; 1
-// where one of them is empty.
+// if one of them is empty.
 func MannWhitney(a, b []float64) float64 {
 	if len(a) == 0 || len(b) == 0 {
 		return 1
@@ -44,8 +44,8 @@ func Holm(p []float64) []float64 {
 	return out
 }
 
-// MedianInterval returns the distribution-free interval of the median with at least the given confidence; of
-// too few samples for one the smallest and the largest, NaN of none.
+// MedianInterval returns the distribution-free interval of the median with at least the given confidence; for
+// too few samples the smallest and the largest one, for none NaN.
 func MedianInterval(samples []float64, confidence float64) (low, high float64) {
 	if len(samples) == 0 {
 		return math.NaN(), math.NaN()
@@ -57,8 +57,8 @@ func MedianInterval(samples []float64, confidence float64) (low, high float64) {
 	return interval(sorted, confidence)
 }
 
-// RoundMedians returns the medians of the samples of each round, in the order of the rounds; of samples that
-// know no rounds, the samples. Samples of a round stand together.
+// RoundMedians returns the median of the samples of each round, in the order of the rounds; without rounds,
+// the samples themselves. Samples of a round must be adjacent.
 func RoundMedians(samples []float64, rounds []int) []float64 {
 	if len(rounds) != len(samples) {
 		return samples

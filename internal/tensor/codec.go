@@ -92,8 +92,8 @@ var (
 	tableE5M2 = sync.OnceValue(narrowE5M2.table)
 )
 
-// Decode returns the values of len(b)/d.Size() elements, little endian. Every value is exact, int64 beyond
-// 2^53 apart, which rounds to nearest. Bytes of an unfinished element are left out; an unknown dtype has no
+// Decode returns the values of len(b)/d.Size() elements, little endian. Every value is exact except int64
+// beyond 2^53, which rounds to nearest. Bytes of an unfinished element are left out; an unknown dtype has no
 // elements.
 func Decode(d op.DType, b []byte) []float64 {
 	if d.Size() == 0 {
@@ -104,7 +104,7 @@ func Decode(d op.DType, b []byte) []float64 {
 	return values
 }
 
-// DecodeInto is Decode into the caller's slice: as many elements as values is long, of which b holds at least
+// DecodeInto is Decode into the caller's slice: it decodes len(values) elements, and b must hold at least
 // that many.
 func DecodeInto(values []float64, d op.DType, b []byte) {
 	b = b[:int64(len(values))*d.Size()]
@@ -166,9 +166,9 @@ func decodeIntegers(values []float64, d op.DType, b []byte) {
 	}
 }
 
-// Encode rounds every value once, straight from fp64, to the nearest value of d, ties to even, and gives the
-// elements little endian. Beyond the largest number that is infinity, NaN for e4m3, the nearest bound for an
-// integer; NaN becomes the quiet NaN of d, 0 in an integer. Use Round first where a contract saturates. An
+// Encode rounds every value once, straight from fp64, to the nearest value of d, ties to even, and returns
+// the elements little endian. Beyond the largest number that is infinity, NaN for e4m3, the nearest bound for
+// an integer; NaN becomes the quiet NaN of d, 0 in an integer. Use Round first if a contract saturates. An
 // unknown dtype gives no bytes.
 func Encode(d op.DType, values []float64) []byte {
 	b := make([]byte, int64(len(values))*d.Size())
@@ -176,7 +176,7 @@ func Encode(d op.DType, values []float64) []byte {
 	return b
 }
 
-// EncodeInto is Encode into the caller's bytes, of which there are at least len(values)*d.Size().
+// EncodeInto is Encode into the caller's bytes, which must be at least len(values)*d.Size() long.
 func EncodeInto(b []byte, d op.DType, values []float64) {
 	switch d {
 	case op.FP64:
@@ -236,8 +236,8 @@ func encodeIntegers(b []byte, d op.DType, values []float64) {
 }
 
 // OverflowCode returns the element, little endian, that a finite number beyond the range of d becomes:
-// infinity, the NaN code for e4m3, the largest finite number where the contract saturates; nil for a dtype
-// that is no float.
+// infinity, the NaN code for e4m3, the largest finite number if the contract saturates; nil for a dtype that
+// is no float.
 func OverflowCode(d op.DType, negative, saturate bool) []byte {
 	f, ok := FormatOf(d)
 	if !ok {
@@ -263,7 +263,7 @@ func DecodeE2M1(packed []byte, n int) []float64 {
 }
 
 // EncodeE2M1 rounds every value once to the nearest fp4 number, ties to even, and packs two a byte, the first
-// in the low half. The format has neither infinity nor NaN: what lies beyond 6, and NaN, becomes 6 with its
+// in the low half. The format has neither infinity nor NaN: values beyond 6, and NaN, become 6 with their
 // sign.
 func EncodeE2M1(values []float64) []byte {
 	packed := make([]byte, (len(values)+1)/2)

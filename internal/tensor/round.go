@@ -33,9 +33,9 @@ func FormatOf(d op.DType) (Format, bool) {
 	return formats[d], true
 }
 
-// Round is x rounded to the format once, straight from fp64, ties to even. Beyond the overflow threshold it
-// gives the infinity of x's sign, or the largest finite number where the contract saturates; for e4m3 the
-// infinity stands for its NaN overflow code. NaN and infinities stay what they are.
+// Round returns x rounded to the format once, straight from fp64, ties to even. Beyond the overflow threshold
+// it returns the infinity of x's sign, or the largest finite number if the contract saturates; for e4m3 the
+// infinity stands for its NaN overflow code. NaN and infinities are unchanged.
 func (f Format) Round(x float64, saturate bool) float64 {
 	if f.P >= 53 || x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return x
@@ -100,7 +100,7 @@ func (f Format) ULP(x float64) float64 {
 	return power(e)
 }
 
-// power is 2^e for a normal fp64.
+// power returns 2^e for a normal fp64.
 func power(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
 // U returns the unit roundoff of the format: half the distance between 1 and the next number.

@@ -71,14 +71,14 @@ func (t Tensor) Float64s() []float64 {
 	return values
 }
 
-// LentFloat64s is Float64s in working memory: see Lend.
+// LentFloat64s is Float64s into working memory: see Lend.
 func (t Tensor) LentFloat64s() []float64 {
 	values := Lend(int(t.Elements()))
 	t.decode(values)
 	return values
 }
 
-// decode sets values, as many as the view has elements, to them.
+// decode sets values, of which there are as many as elements, to the elements of the view.
 func (t Tensor) decode(values []float64) {
 	if len(values) == 0 {
 		return
@@ -94,8 +94,8 @@ func (t Tensor) decode(values []float64) {
 	t.walk(func(i, at int64) { values[i] = storage[at] })
 }
 
-// SetFloat64s writes values, in logical row-major order, to the places the view shows, each rounded once.
-// Where places coincide (stride 0) the last one stays.
+// SetFloat64s writes values, in logical row-major order, to the elements of the view, each rounded once. If
+// elements share a place (stride 0), the last value stays.
 func (t Tensor) SetFloat64s(values []float64) {
 	size := t.DType.Size()
 	if t.IsContiguous() {
@@ -127,7 +127,7 @@ func (t Tensor) walk(visit func(position, place int64)) {
 	}
 }
 
-// Check says what is wrong with the view: a missing name or dtype, shape and stride of different length, a
+// Check returns what is wrong with the view: a missing name or dtype, shape and stride of different length, a
 // negative size or stride, more than 2^62 elements, or an element outside Data.
 func (t Tensor) Check() error {
 	size := t.DType.Size()
@@ -159,8 +159,9 @@ func (t Tensor) Check() error {
 	return nil
 }
 
-// DecodeRow gives part of one row of the view, seen as [rows, last dim], exactly: the len(into) elements from
-// column first on. A view without dims is one row of one element. Row and columns must lie within the view.
+// DecodeRow decodes part of one row of the view, seen as [rows, last dim], exactly: the len(into) elements
+// from column first on. A view without dims is one row of one element. Row and columns must lie within the
+// view.
 func (t Tensor) DecodeRow(into []float64, row, first int64) {
 	if len(into) == 0 {
 		return

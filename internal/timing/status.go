@@ -49,7 +49,7 @@ func (k *timedImpl) summarise(
 	return t
 }
 
-// classify gives a timing its status.
+// classify sets the status of a timing.
 func (k *timedImpl) classify(t *record.Timing, r Regime, s stats.Summary, limits stats.Limits, w stats.Work) {
 	if k.backward == record.RetainedGraph {
 		w.Bytes = w.Unavoidable

@@ -77,7 +77,7 @@ func (d *drawing) draw(distribution string) ([]float64, error) {
 	return x, nil
 }
 
-// zeroed is working memory of zeros.
+// zeroed returns working memory of zeros.
 func zeroed(n int64) []float64 {
 	x := tensor.Lend(int(n))
 	parallel.Runs(len(x), func(first, end int) { clear(x[first:end]) })
@@ -111,8 +111,8 @@ func eachElement(x []float64, s *stream, change func(s *stream, first uint64, pa
 	parallel.Runs(len(x), func(first, end int) { change(s.clone(), uint64(first), x[first:end]) })
 }
 
-// start returns a random number by which the kinds of rows are rotated, so that small tensors see another
-// kind in another case.
+// start returns a random number by which the kinds of rows are rotated, so that small tensors get different
+// kinds in different cases.
 func (d *drawing) start(n uint64) int64 { return d.random("start").below(0, n) }
 
 // scaled: rows of N(0,1) times 1e-3, 1e-2, 20 and 60 in turn.

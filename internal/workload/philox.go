@@ -45,7 +45,7 @@ func newStream(seed uint64, caseKey, tensor, purpose string) *stream {
 	return &stream{key: [2]uint32{word(0), word(1)}, high: [2]uint32{word(2), word(3)}}
 }
 
-// clone returns a stream of the same words for another core; nil of nil.
+// clone returns a stream of the same words for another core; nil for nil.
 func (s *stream) clone() *stream {
 	if s == nil {
 		return nil
@@ -74,7 +74,7 @@ func (s *stream) below(i, n uint64) int64 { return int64(uint64(s.word(i)) * n >
 // normal returns the i-th number of the standard normal distribution.
 func (s *stream) normal(i uint64) float64 { return normalQuantile(s.uniform(i)) }
 
-// fillNormal sets x[i] to normal(i), on all cores where x is long.
+// fillNormal sets x[i] to normal(i), on all cores if x is long.
 func (s *stream) fillNormal(x []float64) {
 	eachElement(x, s, func(s *stream, first uint64, part []float64) {
 		for i := range part {

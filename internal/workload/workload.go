@@ -15,10 +15,10 @@ import (
 	"triad/internal/tensor"
 )
 
-// Inputs gives, for a forward, the operator's inputs. For a backward it gives the operator's inputs and then
-// its upstream gradients grad_<output>, from which, with the saved tensors of a forward, the caller assembles
-// what a kernel takes; where the spec declares the backward's tensors itself ([[backward.tensors]], as for
-// operands that are quantised for it) it gives the backward's inputs, complete.
+// Inputs returns, for a forward, the operator's inputs. For a backward it returns the operator's inputs and
+// then its upstream gradients grad_<output>, from which, with the saved tensors of a forward, the caller
+// assembles a kernel's inputs. If the spec declares the backward's tensors itself ([[backward.tensors]], as
+// for operands that are quantised for it), it returns all the backward's inputs.
 func Inputs(spec *op.Spec, c op.Case, seed uint64) ([]tensor.Tensor, error) {
 	m := &maker{
 		spec: spec, c: c, seed: seed, key: c.Key(), drawn: map[string]*source{},
@@ -63,7 +63,7 @@ type maker struct {
 	scales map[string]tensor.Tensor // by name of the scale tensor
 }
 
-// done gives the working memory back: all that was drawn is in tensors by now.
+// done returns the working memory to its pool: all drawn values are in tensors by now.
 func (m *maker) done() {
 	for _, s := range m.drawn {
 		tensor.GiveBack(s.values)
@@ -80,7 +80,7 @@ type source struct {
 	kept     float64 // the largest magnitude that is not scaled
 }
 
-// types lists what Inputs gives.
+// types lists the types of the tensors of Inputs.
 func (m *maker) types() ([]op.TensorType, error) {
 	if m.c.Pass == op.Forward {
 		return m.spec.Inputs(m.c)
@@ -159,7 +159,7 @@ func largest(x []float64) float64 {
 	return most
 }
 
-// draw returns the values of an input by its rule, or of an upstream gradient by the case's.
+// draw returns the values of an input by its rule, or those of an upstream gradient by the case's.
 func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float64, error) {
 	kind := fill.Kind
 	rows, cols := rowsAndCols(s.shape)
@@ -229,7 +229,7 @@ func (m *maker) bitsOfUpstream() bool {
 		})
 }
 
-// rowsAndCols sees a shape as rows of its last dim; a scalar is one row of one column.
+// rowsAndCols views a shape as rows of its last dim; a scalar is one row of one column.
 func rowsAndCols(shape []int64) (rows, cols int64) {
 	rows, cols = 1, 1
 	for i, n := range shape {
@@ -242,7 +242,7 @@ func rowsAndCols(shape []int64) (rows, cols int64) {
 	return rows, cols
 }
 
-// finish rounds what was drawn to the tensor's dtype and lays it out as the case says.
+// finish rounds the drawn values to the tensor's dtype and lays them out as the case says.
 func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	switch fill.Kind {
 	case "scale":
@@ -265,7 +265,7 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	return layOut(t, x, m.layout(t)), nil
 }
 
-// roundAll rounds values to a dtype; what lies beyond its numbers becomes the last of them.
+// roundAll rounds values to a dtype; those beyond its range become its largest number.
 func roundAll(x []float64, d op.DType) {
 	if f, ok := tensor.FormatOf(d); ok {
 		f.RoundAll(x, x, true)
@@ -280,8 +280,8 @@ func declaresInfinity(distribution string) bool {
 	return distribution == "non_finite" || distribution == "neg_inf_mask"
 }
 
-// layout returns the layout of a tensor: the case's for those it applies to, save that of an upstream
-// gradient which lies in a way of its own.
+// layout returns the layout of a tensor: the case's if it applies to the tensor, except for an upstream
+// gradient with a layout of its own.
 func (m *maker) layout(t op.TensorType) string {
 	own := slices.Contains(m.spec.UpstreamLayouts(), m.c.Upstream)
 	if s := m.drawn[t.Name]; own && s != nil && s.upstream {

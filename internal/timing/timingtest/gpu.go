@@ -48,7 +48,7 @@ func (c *Card) Read() timing.Reading {
 	return timing.Reading{ClockMHz: 1900 * c.clock(), PowerW: 500, TemperatureC: 40, Throttle: 4}
 }
 
-// Rest is the rest between turns.
+// Rest counts a rest between turns, and takes its time if TakesTime is set.
 func (c *Card) Rest(_ context.Context, d time.Duration) {
 	c.Rests++
 	if c.TakesTime {
