@@ -19,8 +19,8 @@ func MannWhitney(a, b []float64) float64 {
 	return c.P
 }
 
-// Holm adjusts p-values for how many there are: each may then be compared with the level that all together
-// are to have. The order is kept; no value exceeds 1.
+// Holm adjusts p-values for their number (Holm-Bonferroni): each may then be compared with the level of all
+// together. The order is kept; no value exceeds 1.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {

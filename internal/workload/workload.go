@@ -265,7 +265,8 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	return layOut(t, x, m.layout(t)), nil
 }
 
-// roundAll rounds values to a dtype; those beyond its range become its largest number.
+// roundAll rounds values to a dtype. Those beyond its range become the largest float with their sign, or NaN
+// for an integer dtype.
 func roundAll(x []float64, d op.DType) {
 	if f, ok := tensor.FormatOf(d); ok {
 		f.RoundAll(x, x, true)
@@ -304,9 +305,9 @@ func (m *maker) layout(t op.TensorType) string {
 	return "contiguous"
 }
 
-// alone returns the input that begins at an odd place while the others do not: each dtype has another one, of
-// those that hold something in the case. The first dtype has the last input: a kernel that looks at one
-// address looks at the first one's.
+// alone returns the only input that begins at an odd place: each dtype has another one, among those with
+// elements in the case. The first dtype has the last input: a kernel that checks only one address checks the
+// first input's.
 func (m *maker) alone() string {
 	types, _ := m.types()
 	names := slices.DeleteFunc(m.spec.Laid(m.c.Pass), func(name string) bool {
