@@ -18,9 +18,9 @@ import (
 )
 
 // Backend returns the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two
-// processes, side by side; on a GPU torch.compile's have a third: while they compile, the others of torch go
-// on. Where the caller sets Spread, what is judged is compiled in so many processes. cacheDir holds the
-// unpacked Python files and the caches of Triton and Inductor.
+// parallel processes; on a GPU torch.compile's have a third: while they compile, the others of torch go on.
+// If the caller sets Spread, judged rows are compiled in so many processes. cacheDir holds the unpacked
+// Python files and the caches of Triton and Inductor.
 func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
 	if options.Limits == (worker.Limits{}) {
 		options.Limits = worker.DefaultLimits

@@ -60,7 +60,7 @@ type Environment struct {
 }
 
 // Find returns an interpreter that fits, without making or fetching anything. It returns a
-// *backend.Unavailable where there is none.
+// *backend.Unavailable if there is none.
 func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 	getenv := e.getenv()
 	if path := getenv("TRIAD_PYTHON"); path != "" {
@@ -108,8 +108,8 @@ func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 		strings.Join(misfits, "; ") + "; triad setup makes one"}
 }
 
-// likely returns the Python that Find most likely gives, told without asking any: the one that is named, or
-// the private one, which was made because no other fitted. "" where there is neither.
+// likely returns the Python that Find most likely returns, without probing any: the one that is named, or the
+// private one, which was made because no other fitted; "" if there is neither.
 func (e *Environment) likely() string {
 	if path := e.getenv()("TRIAD_PYTHON"); path != "" {
 		return path
@@ -173,7 +173,7 @@ func (e *Environment) NVCC(ctx context.Context, fetch bool) (string, error) {
 // NVCCFolder returns the environment that NVCC makes, whether it is there or not.
 func (e *Environment) NVCCFolder() (string, error) { return e.dir(nvccParcel) }
 
-// nvccIn returns the path of the compiler inside an environment, "" where it is not there.
+// nvccIn returns the path of the compiler inside an environment, "" if it is not there.
 func nvccIn(dir string) string {
 	found, _ := filepath.Glob(filepath.Join(dir, "lib", "python3*", "site-packages", "nvidia", "cu13",
 		"bin", "nvcc"))
@@ -436,7 +436,7 @@ func (e *Environment) Remove(ctx context.Context) (int64, error) {
 	return freed, nil
 }
 
-// Size returns the number of bytes that the files under dir occupy; 0 where it is not there.
+// Size returns the number of bytes that the files under dir occupy; 0 if it is not there.
 func Size(dir string) int64 {
 	var total int64
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -19,7 +19,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Interpreter is a Python and what is installed in it; a version is "" where the package is missing.
+// Interpreter is a Python and what is installed in it; a version is "" if the package is missing.
 type Interpreter struct {
 	Path string `json:"path"`
 	// where it was found: "TRIAD_PYTHON", "active environment", "python3", "private environment"
@@ -83,7 +83,7 @@ func probe(ctx context.Context, path, source string) (Interpreter, error) {
 	return i, nil
 }
 
-// misfit says why an interpreter cannot be used, "" where it can. The interpreter mode of Triton 3.6 needs
+// misfit returns why an interpreter cannot be used, "" if it can. The interpreter mode of Triton 3.6 needs
 // NumPy below 2.4.
 func (i Interpreter) misfit(gpu bool) string {
 	switch {

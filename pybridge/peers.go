@@ -31,7 +31,7 @@ func (e *Environment) PeersFolder(i Interpreter) (string, error) {
 	return dir + "-" + strings.Join(parts[:min(2, len(parts))], "."), nil
 }
 
-// HavePeers returns the peers' folder for an interpreter, "" where it is not there.
+// HavePeers returns the peers' folder for an interpreter, "" if it is not there.
 func (e *Environment) HavePeers(i Interpreter) string {
 	dir, err := e.PeersFolder(i)
 	if err != nil || !exists(dir) {

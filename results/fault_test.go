@@ -342,8 +342,8 @@ func TestALockThatIsHeldIsWaitedForAndSaid(t *testing.T) {
 	openTest(t, path, Options{})
 }
 
-// A damaged file is either refused, and then left as it is, or (where the damage lies in bytes that mean
-// nothing, or is a value like any other) opened and read without a panic.
+// A damaged file is either refused and left unchanged, or (if the damage lies in meaningless bytes, or is a
+// valid value) opened and read without a panic.
 func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
 	whole, err := os.ReadFile(databaseFor(t, 20))
 	if err != nil {

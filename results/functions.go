@@ -57,7 +57,7 @@ func registerFunctions(conn *sqlite3.SQLiteConn) error {
 	return nil
 }
 
-// asNumber reads a number of SQL; text, blobs and NULL are none.
+// asNumber reads an SQL number; text, blobs and NULL are not numbers.
 func asNumber(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -119,7 +119,7 @@ func (s *sampleOne) Step(x any) error {
 	return nil
 }
 
-// Done returns the result, NULL where there was no number.
+// Done returns the result, NULL if there was no number.
 func (s *sampleOne) Done() (any, error) {
 	*s.kept -= len(s.values)
 	if len(s.values) == 0 {
@@ -146,7 +146,7 @@ func (s *samplePercentile) Step(x, p any) error {
 	return s.sampleOne.Step(x)
 }
 
-// Done returns the percentile, NULL where there was no number.
+// Done returns the percentile, NULL if there was no number.
 func (s *samplePercentile) Done() (any, error) {
 	s.finish = func(x []float64) float64 { return quantile(x, s.p/100) }
 	return s.sampleOne.Done()
@@ -168,7 +168,8 @@ func quantile(values []float64, fraction float64) float64 {
 	return values[low]
 }
 
-// standardDeviation is that of a sample, n - 1 below; 0 for one number. Two passes, so that nothing cancels.
+// standardDeviation returns the standard deviation of a sample (divisor n - 1); 0 for one number. It makes
+// two passes to avoid cancellation.
 func standardDeviation(values []float64) float64 {
 	if len(values) == 1 {
 		return 0

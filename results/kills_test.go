@@ -84,7 +84,7 @@ func outcomes(t *testing.T, path string) []string {
 	)
 }
 
-// rowsOf reads one column of a database as another process would; nothing where there is no database yet.
+// rowsOf reads one column of a database as another process would; nothing if there is no database yet.
 func rowsOf(t *testing.T, path, query string) []string {
 	t.Helper()
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {

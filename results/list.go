@@ -69,7 +69,7 @@ func (f Filter) where() (string, []any) {
 	return strings.Join(conditions, " AND "), args
 }
 
-// cases returns the condition of the filter on test_case, "" where it asks nothing of cases.
+// cases returns the condition of the filter on test_case, "" if it asks nothing of cases.
 func (f Filter) cases() (string, []any) {
 	var conditions []string
 	var args []any
@@ -96,7 +96,7 @@ func (f Filter) cases() (string, []any) {
 	return strings.Join(conditions, " AND "), args
 }
 
-// anyOf returns the condition that a column has one of some values, "" where there are none.
+// anyOf returns the condition that a column has one of some values, "" if there are none.
 func anyOf(column string, values []string) (string, []any) {
 	if len(values) == 0 {
 		return "", nil
@@ -161,7 +161,7 @@ func newestRuns(q querier, where string, args []any, limit int) ([]int64, error)
 		append(slices.Clone(args), limit)...)
 }
 
-// numbers are numbers as a JSON array: a list of any length as one parameter.
+// numbers returns numbers as a JSON array: a list of any length as one parameter.
 func numbers(all []int64) string {
 	if len(all) == 0 {
 		return "[]"

@@ -22,11 +22,11 @@ type Merged struct {
 	Running                  int // runs that had not ended in the other database: left out
 }
 
-// Merge adds what the database at path from holds and this one does not, in one transaction: all of it or
-// nothing. Sessions, runs and cases are known by IDs that are the same everywhere, so that merging in any
-// order and any number of times gives the same. A file that is damaged, not ours, or of a newer program is
-// refused and left as it is. A session that is running there comes as an interrupted one, with the runs that
-// have ended.
+// Merge adds what the database at path from has and this one lacks, in one transaction: all of it or nothing.
+// Sessions, runs and cases are known by IDs that are the same everywhere, so that merging in any order and
+// any number of times gives the same. A file that is damaged, not ours, or of a newer program is refused and
+// left unchanged. A session that is running there is merged as an interrupted one, with the runs that have
+// ended.
 func (s *Store) Merge(ctx context.Context, from string) (Merged, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

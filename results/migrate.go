@@ -115,7 +115,7 @@ func removeOldCopies(path string) error {
 	return err
 }
 
-// apply runs one step, or nothing where the database has it already.
+// apply runs one step, or nothing if the database has it already.
 func apply(ctx context.Context, db *sql.DB, step migration) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -28,13 +28,13 @@ type Options struct {
 	ReadOnly    bool             // never write, never create
 	BusyTimeout time.Duration    // how long to wait for another process's lock; 0: 5 s
 	Now         func() time.Time // the clock; nil: the system's
-	Flag        string           // ends the commands that errors name: " --db FILE"; "" where none is needed
+	Flag        string           // ends the commands that errors name: " --db FILE"; "" if none is needed
 }
 
 // Store is an open database. Its methods may be called from several goroutines.
 type Store struct {
 	path   string
-	writer *sql.DB // one connection; nil where the store is read-only
+	writer *sql.DB // one connection; nil if the store is read-only
 	reader *sql.DB
 	notice string
 	flag   string
@@ -48,8 +48,8 @@ type Store struct {
 	source    source
 }
 
-// Open opens the database at path, creates it (and its folder) where there is none, and brings its schema up
-// to date. A file that is not ours or is damaged is left untouched and is an error. A database of a newer
+// Open opens the database at path, creates it (and its folder) if there is none, and brings its schema up to
+// date. A file that is not ours or is damaged is left untouched and is an error. A database of a newer
 // program is opened read-only; Notice says so.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return open(ctx, path, o, nil)

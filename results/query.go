@@ -119,7 +119,7 @@ func queryUntil(ctx context.Context, path, statement string, params map[string]a
 	return answer, nil
 }
 
-// named are parameters as database/sql takes them.
+// named returns parameters as database/sql takes them.
 func named(params map[string]any) []any {
 	var all []any
 	for name, value := range params {
@@ -214,7 +214,7 @@ func refusal(ctx context.Context, path string, l Limits, err error) error {
 	return statementf("%s", text)
 }
 
-// names returns the views and the tables; none where they cannot be read.
+// names returns the views and the tables; none if they cannot be read.
 func names(ctx context.Context) []string {
 	tables, _ := Schema(context.WithoutCancel(ctx))
 	all := make([]string, len(tables))

@@ -103,8 +103,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// rereadRole reads a database in a folder that it may not write to, and again after each line that it is
-// told.
+// rereadRole reads a database in a folder that it may not write to, and again after each line of input.
 func rereadRole(arguments []string) error {
 	if err := asNobody(); err != nil {
 		return err

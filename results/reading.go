@@ -63,8 +63,8 @@ func sourceOf(path string, patience time.Duration) (source, error) {
 	return now, nil
 }
 
-// readers returns the connections to read with. A store that only reads opens new ones where another file has
-// taken the place of its own, or where SQLite would not see that it changed.
+// readers returns the connections to read with. A read-only store opens new ones if another file has replaced
+// its own, or if SQLite would not notice that it changed.
 func (s *Store) readers(ctx context.Context) (*sql.DB, error) {
 	if s.writer != nil {
 		return s.reader, nil

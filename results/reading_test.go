@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// An endless statement inside a read transaction ends with the context of whoever asked.
+// An endless statement inside a read transaction ends with the context of the caller.
 func TestAContextStopsEveryQuestion(t *testing.T) {
 	path := databaseFor(t, 3)
 	s := openTest(t, path, Options{})

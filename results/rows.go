@@ -36,8 +36,8 @@ func jsonOrNull[T any](v *T) (any, error) {
 	return string(text), err
 }
 
-// number returns a value and its class, the two columns of a number that may be NaN; NULL in both where there
-// is none.
+// number returns a value and its class, the two columns of a number that may be NaN; NULL in both if there is
+// none.
 func number(f *record.Float) (value, class any) {
 	if f == nil {
 		return nil, nil
@@ -64,7 +64,7 @@ func (n numberColumns) read() *record.Float {
 	return new(record.Float(n.value.Float64))
 }
 
-// orZero returns the number, 0 where there is none.
+// orZero returns the number, 0 if there is none.
 func (n numberColumns) orZero() record.Float {
 	if f := n.read(); f != nil {
 		return *f
@@ -281,7 +281,7 @@ func insertVerdicts(tx *sql.Tx, run int64, verdicts []record.Verdict) error {
 	return nil
 }
 
-// elementColumns are index, got, want, low and high with their classes; all NULL where there is no element.
+// elementColumns returns index, got, want, low and high with their classes; all NULL if there is no element.
 func elementColumns(e *record.Element) []any {
 	if e == nil {
 		return make([]any, 9)

@@ -48,9 +48,9 @@ func (s *Store) write(ctx context.Context, verb string, do func(tx *sql.Tx) erro
 	return s.explain(verb, tx.Commit())
 }
 
-// Start writes a new session and all that it is going to run, in one transaction. Started is filled in, and
-// ID where there is none: the parts of one session in several databases have the same. Sessions whose process
-// is gone are marked as interrupted on the way.
+// Start writes a new session and its whole plan in one transaction. It fills in Started, and ID if there is
+// none: the parts of one session in several databases have the same. It also marks sessions whose process is
+// gone as interrupted.
 func (s *Store) Start(ctx context.Context, info record.Session, plan []record.Item) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,8 +97,8 @@ func (s *Store) claim(session int64) error {
 }
 
 // Resume takes over the newest session with this request that ended, or whose process ended, before its plan
-// was done, and says what of the plan is missing, in its order. Where there is none the error is
-// ErrNothingToResume. Of several processes that ask, one gets it.
+// was done, and returns the missing items of the plan, in its order. If there is none the error is
+// ErrNothingToResume. Of several processes that ask, only one gets it.
 func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.Item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,7 +286,7 @@ func (x *Session) runRow(tx *sql.Tx, plan, caseID int64, item record.Item) (run 
 	return run, id, err
 }
 
-// planned returns the plan's entry of an item, made where there is none.
+// planned returns the plan's entry of an item, and creates it if there is none.
 func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseID int64, err error) {
 	if caseID, err = upsertCase(tx, item.Case, dtypes); err != nil {
 		return 0, 0, err

@@ -27,7 +27,7 @@ type Selection struct {
 }
 
 // Side returns the newest run of each implementation on each case and device among those selected, without
-// interrupted ones, and their times. It is ErrNotFound where there is none.
+// interrupted ones, and their times. It is ErrNotFound if there is none.
 func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdiff.Side, error) {
 	side := resultdiff.Side{Name: name}
 	tx, err := s.read(ctx)

@@ -13,7 +13,7 @@ import (
 type Table struct {
 	Name    string
 	View    bool
-	Holds   string // in words; "" where the name says it
+	Holds   string // in words; "" if the name says it
 	Columns []string
 }
 

@@ -111,7 +111,7 @@ func (x *Session) AddComparisons(ctx context.Context, all []record.Comparison) e
 	})
 }
 
-// Rulers are those of a session, by name.
+// Rulers returns the rulers of a session, by name.
 func (s *Store) Rulers(ctx context.Context, session string) ([]record.Ruler, error) {
 	tx, err := s.read(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func floatOf(n sql.NullFloat64) *record.Float {
 	return new(record.Float(n.Float64))
 }
 
-// Comparisons are those of a session, in the order in which its records were made.
+// Comparisons returns the comparisons of a session, in the order in which its records were made.
 func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Comparison, error) {
 	tx, err := s.read(ctx)
 	if err != nil {

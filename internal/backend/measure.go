@@ -92,10 +92,10 @@ const (
 	SlowCallNS = 1_000_000
 )
 
-// What others have left in the L2 cache changes the time of a call: lines of an ordinary priority stay there
-// for as long as those that come after are read and written as evict-first ones. A softmax that does so took
-// 262 us in a process of its own and 275 us for good once 16 MiB had been copied there. So every cold turn
-// follows a copy of OthersL2 times the cache: it is timed as among others, whoever it is timed with.
+// Data of others in the L2 cache changes the time of a call: lines of an ordinary priority stay there for as
+// long as those that come after are read and written as evict-first ones. A softmax that does so took 262 us
+// in a process of its own and 275 us for good once 16 MiB had been copied there. So every cold turn follows a
+// copy of OthersL2 times the cache: it is timed as if among others, whatever it is timed with.
 const OthersL2 = 2
 
 // A call that takes CacheShare times as long as the slowest GPU memory needs for its inputs and outputs gains
@@ -155,7 +155,7 @@ type PrepareReply struct {
 	// what else is to be said of how it is timed, in a sentence
 	Note   string        `json:"note"`
 	Device DevicePhysics `json:"device"`
-	// that one call launches, where the backend can tell
+	// that one call launches, if the backend knows
 	Kernels []LaunchFact `json:"kernels,omitempty"`
 }
 
@@ -202,9 +202,9 @@ type TimeReply struct {
 	SamplesNS []float64 `json:"samples_ns"`
 }
 
-// FinishArgs say where the outputs of the first and the last set go. Where there is one set alone, its
-// outputs are poisoned again with the second launch's poison and the graph is replayed once between the two.
-// Without launches the arm is dropped.
+// FinishArgs locates the outputs of the first and the last set. If there is only one set, its outputs are
+// poisoned again with the second launch's poison and the graph is replayed once between the two. Without
+// launches the arm is dropped.
 type FinishArgs struct {
 	Launches []Launch `json:"launches,omitempty"`
 }

@@ -142,7 +142,7 @@ func (d Doubt) Everywhere() bool {
 type BuildFacts struct {
 	Compiler string       `json:"compiler"`
 	Flags    []string     `json:"flags"`
-	Seconds  float64      `json:"seconds"` // 0 where the cache had it
+	Seconds  float64      `json:"seconds"` // 0 if the cache had it
 	Cached   bool         `json:"cached"`
 	Kernels  []KernelFact `json:"kernels,omitempty"`
 	LogTail  string       `json:"log_tail,omitempty"`
@@ -208,10 +208,10 @@ type Launch struct {
 	Outputs []TensorRef `json:"outputs"`
 }
 
-// Where the emulator puts the buffers of a launch, between what nothing may touch: at the end, aligned to 16,
-// so that less than 16 bytes lie between; at the beginning, at the same address modulo 128. Exact is without
-// a byte between: at the end a buffer may then be aligned to its elements alone, so that only an access out
-// of bounds counts of such a launch, and accepts is not asked: it took the call elsewhere.
+// Where the emulator puts the buffers of a launch relative to the guards that nothing may touch: at the end,
+// aligned to 16, so that the gap is less than 16 bytes; at the beginning, at the same address modulo 128.
+// Exact leaves no gap: at the end a buffer may then be aligned only to its elements, so that such a launch
+// counts only for accesses out of bounds, and accepts is not asked: it accepted the call elsewhere.
 const (
 	PlaceEnd        = ""
 	PlaceBegin      = "begin"

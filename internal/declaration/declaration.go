@@ -18,7 +18,7 @@ import (
 // Open stands in a line for what is still to be filled in.
 const Open = "?"
 
-// example is a line for those who write one that is none.
+// example is shown to users whose line is invalid.
 const example = "softmax(x=input, y=output, rows=M, cols=N)"
 
 // marker follows the sign of a comment.

@@ -1,6 +1,6 @@
-// Package docpage holds tables of documents that are made from data. A table stands between
-// <!-- begin: NAME --> and <!-- end: NAME -->; a test compares it with the data, and writes it where it is
-// told to. It is for tests alone.
+// Package docpage reads and writes tables of documents that are made from data. A table stands between <!--
+// begin: NAME --> and <!-- end: NAME -->; a test compares it with the data, and rewrites it on request. It is
+// for tests only.
 package docpage
 
 import (

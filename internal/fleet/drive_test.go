@@ -49,7 +49,7 @@ func (f *fake) Cancel(_ context.Context, atOnce bool) error {
 	return nil
 }
 
-// driven runs three shards on a fake engine and gives how that ended, the parts merged, and what was told.
+// driven runs three shards on a fake engine and returns how that ended, the merged parts, and the messages.
 func driven(t *testing.T, folder Folder, f *fake, stop context.Context) (Ended, []string, string) {
 	t.Helper()
 	f.tries = map[int]int{}

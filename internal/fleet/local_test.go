@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A case is one shard's, whoever asks how often and at the same time as others.
+// A case belongs to one shard, however many ask, how often, and at the same time.
 func TestACaseIsTakenOnce(t *testing.T) {
 	folder := Folder(filepath.Join(t.TempDir(), "run"))
 	if err := folder.Create(Plan{Session: "01", Shards: 4, Claimed: true}); err != nil {

@@ -38,12 +38,12 @@ type Outcome struct {
 	Stopped  bool   `json:"stopped"`  // it was told to end
 	Part     bool   `json:"part"`     // there is a database
 	Exit     int    `json:"exit"`
-	Reason   string `json:"reason"` // what went wrong, "" where nothing did
+	Reason   string `json:"reason"` // what went wrong, "" if nothing did
 	Host     string `json:"host"`
 	Power    Power  `json:"power"`
 }
 
-// Power counts the cases of a part that can tell right from wrong.
+// Power counts the cases of a part that can distinguish right from wrong.
 type Power struct {
 	Cases   int `json:"cases"`
 	Powered int `json:"powered"`

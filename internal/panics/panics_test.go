@@ -40,7 +40,7 @@ func TestCaught(t *testing.T) {
 	}
 }
 
-// An error that is no panic stays as it is.
+// An error that is no panic is unchanged.
 func TestCaughtLeavesErrors(t *testing.T) {
 	f := func() (err error) {
 		defer Caught(&err, func() string { t.Error("asked what was being done"); return "" })

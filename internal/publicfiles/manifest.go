@@ -39,7 +39,7 @@ const (
 type public struct {
 	batch, repository, path, commit, sha256, operator string
 
-	expected  string  // right, wrong, other; "" where nobody read the file
+	expected  string  // right, wrong, other; "" if nobody read the file
 	given     string  // without a flag: statuses of its functions, joined by +, or one of the words above
 	seconds   float64 // to given; 0: not measured
 	flags     string  // the flags that a second call had
@@ -50,7 +50,7 @@ type public struct {
 // extension returns that of the file's name, ".cu".
 func (f *public) extension() string { return path.Ext(f.path) }
 
-// statuses are those of its functions; none where nothing was judged.
+// statuses are those of its functions; none if nothing was judged.
 func statusesOf(given string) (all []op.Status) {
 	if given == "" || given == refused || given == noFunction || given == noVerdict {
 		return nil

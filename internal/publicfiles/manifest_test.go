@@ -32,7 +32,7 @@ func manifest(t *testing.T) ([]byte, []*public) {
 	return text, files
 }
 
-// The manifest is written as it is read, and names operators that are there, each file once in a batch.
+// The manifest is written as it is read, and names existing operators, and each file once in a batch.
 func TestManifest(t *testing.T) {
 	text, files := manifest(t)
 	var out bytes.Buffer

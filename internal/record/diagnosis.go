@@ -9,7 +9,7 @@ type Diagnosis struct {
 	Distribution string         `json:"distribution"`
 	Status       op.Status      `json:"status"`
 	Message      string         `json:"message"`
-	Advice       string         `json:"advice"`   // "" where nothing is known
+	Advice       string         `json:"advice"`   // "" if nothing is known
 	Repeat       string         `json:"repeat"`   // the command that runs the smallest case again
 	Findings     []Finding      `json:"findings"` // of the emulator
 	Notes        []string       `json:"notes"`    // its other remarks
@@ -19,8 +19,8 @@ type Diagnosis struct {
 type Finding struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
-	Where   *Where `json:"where"` // null where no line is known
-	Other   *Where `json:"other"` // the second access of a race; null where there is none
+	Where   *Where `json:"where"` // null if no line is known
+	Other   *Where `json:"other"` // the second access of a race; null if there is none
 	Meaning string `json:"meaning"`
 	Mending string `json:"mending"`
 	Text    string `json:"text"` // all of it, with the lines of the source, as `triad check` prints it

@@ -19,13 +19,13 @@ type Record struct {
 	Impl    string // "cuda/warp"
 	Backend string // "cuda", "triton", "torch"
 	Variant string // "warp"
-	Device  string // "gpu", "emulator", "interpreter", "cpu"; "" where nothing ran
-	GPU     string // its place on the bus, "00000000:1B:00.0"; "" where none ran it or it is not known
-	Source  string // content hash of the implementation's sources; "" where it could not be loaded
-	Flags   string // that say how a user's file is compiled and called, as they were typed; "" where none do
+	Device  string // "gpu", "emulator", "interpreter", "cpu"; "" if nothing ran
+	GPU     string // its place on the bus, "00000000:1B:00.0"; "" if none ran it or it is not known
+	Source  string // content hash of the implementation's sources; "" if it could not be loaded
+	Flags   string // that say how a user's file is compiled and called, as they were typed; "" if none do
 
 	Status   op.Status
-	Contract string // the contract that the verdict was given under; "" where there is none
+	Contract string // the contract that the verdict was given under; "" if there is none
 	Message  string // one sentence for every status but a plain PASS
 	Outputs  []Verdict
 	Where    *Where
@@ -35,7 +35,7 @@ type Record struct {
 	Launches  int
 	Started   time.Time
 	Wall      time.Duration // of the whole case in the harness, emulation included: never a kernel's time
-	PeakBytes int64         // device memory; 0 where it is not known
+	PeakBytes int64         // device memory; 0 if it is not known
 
 	Timings []Timing // one a regime; the first is the one that tables show
 
@@ -64,15 +64,15 @@ type Verdict struct {
 	// the gate that rejected ("G0", "G1", "G2"), else the last one that was passed
 	Gate      string `json:"gate"`
 	Message   string `json:"message"`    // why, in a sentence; "" for a plain PASS
-	Pattern   string `json:"pattern"`    // what is regular about the wrong elements; "" where nothing is
+	Pattern   string `json:"pattern"`    // what is regular about the wrong elements; "" if nothing is
 	N         int64  `json:"n"`          // elements of the output
 	NCompared int64  `json:"n_compared"` // elements that were compared; n where the output is judged whole
 	// further elements, whose rows' sums under random signs were compared
 	NCovered int64    `json:"n_covered"`
 	NWrong   int64    `json:"n_wrong"`
-	Worst    *Element `json:"worst"` // null where no element was compared
-	// min over the elements of (T + half an ulp) / |y-R|; "inf" where all are equal to the truth, null where
-	// a gate rejects
+	Worst    *Element `json:"worst"` // null if no element was compared
+	// min over the elements of (T + half an ulp) / |y-R|; "inf" if all are equal to the truth, null if a gate
+	// rejects
 	Headroom *Float `json:"headroom"`
 	// largest distance from the truth in units in the last place of the output's dtype
 	ULPMax  *Float `json:"ulp_max"`
@@ -87,7 +87,7 @@ type Verdict struct {
 	RelationsPlanned int        `json:"relations_planned"`
 	Relations        []Relation `json:"relations"` // those that were evaluated
 
-	// null where no value was judged, and in verdicts from before they were kept
+	// null if no value was judged, and in verdicts from before they were kept
 	Statistics *Statistics `json:"statistics"`
 }
 
@@ -99,8 +99,8 @@ type Relation struct {
 	N         int64   `json:"n"` // comparisons planned
 	NCompared int64   `json:"n_compared"`
 	NWrong    int64   `json:"n_wrong"`
-	Message   string  `json:"message"` // why it does not hold, in a sentence; "" where it does
-	Worst     *Broken `json:"worst"`   // the comparison furthest from holding; null where none failed
+	Message   string  `json:"message"` // why it does not hold, in a sentence; "" if it does
+	Worst     *Broken `json:"worst"`   // the comparison furthest from holding; null if none failed
 }
 
 // Broken is a comparison that does not hold: what was found, and what would have been accepted.
@@ -133,7 +133,7 @@ type Where struct {
 type Build struct {
 	Compiler string   `json:"compiler"`
 	Flags    []string `json:"flags"`
-	Seconds  float64  `json:"seconds"` // 0 where the cache had it
+	Seconds  float64  `json:"seconds"` // 0 if the cache had it
 	Cached   bool     `json:"cached"`
 	Kernels  []Kernel `json:"kernels,omitempty"`
 }

@@ -25,7 +25,7 @@ type Session struct {
 	Request   string   // canonical text of what was asked: a session is resumed by the same request only
 	Command   []string // the arguments as typed, without the program's name
 	Version   string   // of triad
-	Commit    string   // of the source tree, "" where it is not known
+	Commit    string   // of the source tree, "" if it is not known
 	Level     string   // "quick", "default", "full"
 	Seed      uint64
 	Added     []string // files given with --add
@@ -48,7 +48,7 @@ type Machine struct {
 	CPU            string `json:"cpu"`
 	Cores          int    `json:"cores"`
 	MemoryBytes    int64  `json:"memory_bytes"`
-	GPU            string `json:"gpu"` // "" where there is none
+	GPU            string `json:"gpu"` // "" if there is none
 	GPUMemoryBytes int64  `json:"gpu_memory_bytes"`
 	GPUDriver      string `json:"gpu_driver"`
 }
@@ -87,9 +87,9 @@ type Difference struct {
 	Bitwise bool    `json:"bitwise"` // every bit is equal
 	// elements whose values differ: NaN equals NaN here, and -0 equals +0
 	NDifferent int64 `json:"n_different"`
-	// "inf" where one is NaN or infinite and the other is not; null where nothing was compared
+	// "inf" if one is NaN or infinite and the other is not; null if nothing was compared
 	ULPMax *Float     `json:"ulp_max"`
-	Worst  *Disparity `json:"worst"` // null where no values differ
+	Worst  *Disparity `json:"worst"` // null if no values differ
 }
 
 // Disparity is the element in which two outputs lie furthest apart.
@@ -202,5 +202,5 @@ func orEmpty[T any](list []T) []T {
 type Progress struct {
 	State               string // "running", "complete" or "interrupted"
 	Planned, Ended, Bad int    // runs
-	At                  string // what runs now, in words; "" where that is not known
+	At                  string // what runs now, in words; "" if that is not known
 }

@@ -22,7 +22,7 @@ type Statistics struct {
 	NBlocks int      `json:"n_blocks"` // blocks that G4 looked at
 	Blocks  []Block  `json:"blocks"`   // of these at most 8, those closest to their limits first
 	Slope   *Slope   `json:"slope"`    // null where G5 is not asked
-	Map     *Map     `json:"map"`      // null where no element was rejected
+	Map     *Map     `json:"map"`      // null if no element was rejected
 }
 
 // Map locates the errors of a rejected output: a grid of cells, row by row, over the output viewed as [rows,

@@ -4,7 +4,7 @@ import "triad/internal/op"
 
 // Timing is the timing of one record in one regime. Times are ns per call.
 type Timing struct {
-	// "cold" or "warm"; then " burst" or " sustained" where it was not interleaved: "cold sustained"
+	// "cold" or "warm"; then " burst" or " sustained" if it was not interleaved: "cold sustained"
 	Regime string `json:"regime"`
 	// PASS where the time can be used; UNSTABLE, IMPOSSIBLE, or what the timed calls came to
 	Status   op.Status `json:"status"`
@@ -18,15 +18,15 @@ type Timing struct {
 	P90NS    float64   `json:"p90_ns"`
 	Bytes    int64     `json:"bytes"` // moved and computed at least, by the operator's definition
 	FLOPs    int64     `json:"flops"`
-	// share of what the rulers of the session allow; null where none applies
+	// share of what the rulers of the session allow; null if none applies
 	Roofline *Float `json:"roofline"`
-	// median clock of the multiprocessors while it ran; null where it could not be read
+	// median clock of the multiprocessors while it ran; null if it could not be read
 	ClockMHz *Float `json:"clock_mhz"`
 
 	SamplesNS []float64 `json:"samples_ns"` // all of them, in the order in which they were taken
 	Rounds    []int     `json:"rounds"`     // the round of each sample
 	Positions []int     `json:"positions"`  // its place among the implementations of that round
-	ClocksMHz []float64 `json:"clocks_mhz"` // 0 where it could not be read
+	ClocksMHz []float64 `json:"clocks_mhz"` // 0 if it could not be read
 	Discarded int       `json:"n_discarded"`
 	Because   string    `json:"discarded_because"`
 
@@ -78,8 +78,8 @@ type Ruler struct {
 	SamplesNS      []float64 `json:"samples_ns"`
 }
 
-// Comparison is the ratio of two records that were timed in the same rounds: above 1 A takes longer. Where
-// RunA and RunB are one, the implementation was timed twice, and the ratio shows the noise.
+// Comparison is the ratio of two records that were timed in the same rounds: above 1 A takes longer. If RunA
+// and RunB are equal, the implementation was timed twice, and the ratio shows the noise.
 type Comparison struct {
 	A      string    `json:"a"`
 	B      string    `json:"b"`

@@ -25,7 +25,7 @@ const (
 // Change is one implementation on one case as the two sides have it.
 type Change struct {
 	Outcome Outcome
-	A, B    *Entry // nil where the side has none
+	A, B    *Entry // nil if the side has none
 	Times   []Ratio
 }
 

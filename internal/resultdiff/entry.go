@@ -15,7 +15,7 @@ type Entry struct {
 	Impl       string
 	Run        string // ULID
 	Session    string // ULID
-	Source     string // content hash of the implementation; "" where it could not be loaded
+	Source     string // content hash of the implementation; "" if it could not be loaded
 	Flags      string // of a user's file
 	Device     string
 	Status     op.Status
@@ -26,11 +26,11 @@ type Entry struct {
 
 // Conditions describes the machine and software of a session.
 type Conditions struct {
-	Commit    string // of the source tree, "" where it is not known
+	Commit    string // of the source tree, "" if it is not known
 	Version   string // of triad
 	Machine   record.Machine
 	Toolchain record.Toolchain
-	CopyRate  float64 // bytes per second of the session's ruler "copy"; 0 where it was not measured
+	CopyRate  float64 // bytes per second of the session's ruler "copy"; 0 if it was not measured
 }
 
 // Time is the time of an implementation on its case in one regime.
@@ -40,7 +40,7 @@ type Time struct {
 	Backward string // what a backward starts from
 	MedianNS float64
 	RoundsNS []float64 // median of each round
-	ClockMHz float64   // 0 where it is not known
+	ClockMHz float64   // 0 if it is not known
 	// Noise is that of the session's A/A comparison of this case, as a share; 0 if there was none.
 	Noise float64
 }
@@ -133,7 +133,7 @@ func Causes(a, b Side) []string {
 	return all
 }
 
-// appendCause adds "name old -> new" where the two sides have not the same values.
+// appendCause adds "name old -> new" if the two sides have not the same values.
 func appendCause(all []string, name string, a, b []string) []string {
 	if slices.Equal(a, b) {
 		return all

@@ -13,13 +13,13 @@ type Visit struct {
 	Session            string // ULID
 	Started            time.Time
 	Impl               string
-	Source             string // content hash; "" where it could not be loaded
+	Source             string // content hash; "" if it could not be loaded
 	Flags              string // of a user's file
 	Conditions         *Conditions
 	Good, Neutral, Bad int
 	// against the newest earlier run of the implementation on the same case
 	BecameWrong, BecameRight int
-	Headroom                 *record.Float // the least of all outputs; nil where none was judged
+	Headroom                 *record.Float // the least of all outputs; nil if none was judged
 	Times                    []TimeOfCase
 }
 

@@ -48,7 +48,7 @@ type Ratio struct {
 	// P is of a two-sided Mann-Whitney test over the rounds' medians, adjusted by Holm over the whole diff.
 	P    float64
 	Word Word
-	Why  string // why the two are incomparable, "" where they are not
+	Why  string // why the two are incomparable, "" if they are not
 
 	band     float64
 	distance float64 // of the medians, as the difference of their logarithms

@@ -52,9 +52,9 @@ func Files(name, family string) ([]txtar.File, error) {
 	return archive.Files, nil
 }
 
-// Create makes the room of an operator in the checkout at root and adds it to the list of imports. It gives
-// the paths of the new files, relative to root. Where anything of the operator is there already it changes
-// nothing and the error is an *op.UsageError.
+// Create makes the room of an operator in the checkout at root and adds it to the list of imports. It returns
+// the paths of the new files, relative to root. If anything of the operator exists already it changes nothing
+// and the error is an *op.UsageError.
 func Create(root, name, family string) ([]string, error) {
 	if err := checkName(name); err != nil {
 		return nil, err

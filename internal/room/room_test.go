@@ -107,7 +107,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// Where not everything can be written, nothing of it stays.
+// If not everything can be written, nothing is left behind.
 func TestCreateLeavesNothingHalf(t *testing.T) {
 	root := checkout(t)
 	if err := os.WriteFile(filepath.Join(root, "cuda"), nil, 0o644); err != nil { // in the place of a folder

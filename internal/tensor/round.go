@@ -7,7 +7,7 @@ import (
 )
 
 // Format is a binary floating-point format: P significant bits, normal numbers from 2^EMin, largest finite
-// number Max. Where Infinity is false (e4m3) overflow has no code but NaN.
+// number Max. If Infinity is false (e4m3), the only code for overflow is NaN.
 type Format struct {
 	P, EMin  int
 	Max      float64

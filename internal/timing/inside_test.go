@@ -79,7 +79,7 @@ func TestRestEndsWithTheRun(t *testing.T) {
 	(&Timer{}).rest(ctx, time.Hour)
 }
 
-// What does not stay in the L2 cache is measured against all rulers, and against none where one is missing.
+// What does not stay in the L2 cache is measured against all rulers, and against none if one is missing.
 func TestLimitsOfWhatWasMeasured(t *testing.T) {
 	all := stats.Rulers{Copy: 4.1e12, Read: 4.5e12, Write: 4.6e12}
 	for _, c := range []struct {

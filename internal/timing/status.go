@@ -78,7 +78,7 @@ func (k *timedImpl) classify(t *record.Timing, r Regime, s stats.Summary, limits
 	}
 }
 
-// known returns the median of what could be read, nil where nothing could.
+// known returns the median of what could be read, nil if nothing could.
 func known(values []float64) *record.Float {
 	var all []float64
 	for _, v := range values {

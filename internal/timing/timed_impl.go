@@ -17,7 +17,7 @@ import (
 type timedImpl struct {
 	Impl
 	job    backend.Job
-	arm    backend.Arm // nil where it could not be prepared, and after it failed
+	arm    backend.Arm // nil if it could not be prepared, and after it failed
 	aaTwin bool        // the second arm of an A/A comparison: it is in no table
 
 	samples, clocks      []float64 // one a sample

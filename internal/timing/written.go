@@ -14,7 +14,7 @@ import (
 
 // finish frees every arm and judges what the timed calls wrote.
 func (c *timedCase) finish(ctx context.Context) error {
-	var group panics.Group // nothing is timed any more: workers copy side by side
+	var group panics.Group // nothing is timed any more: workers copy in parallel
 	failures := make([]error, len(c.impls))
 	for i, k := range c.impls {
 		if k.arm != nil {

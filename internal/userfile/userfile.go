@@ -1,6 +1,6 @@
-// Package userfile opens the files that a user names, and those that such a file names in turn. Whoever wrote
-// them may not be trusted: a pipe or a device is never opened, no more than a bounded number of bytes is
-// read, and what another file names is read only where it lies in folders that were given, links resolved.
+// Package userfile opens the files that a user names, and those that such a file names in turn. Their authors
+// need not be trusted: a pipe or a device is never opened, only a bounded number of bytes is read, and a file
+// that another file names is read only if it lies in given folders, links resolved.
 package userfile
 
 import (
@@ -154,7 +154,7 @@ func Tree(path string) string {
 }
 
 func isShared(folder string) bool {
-	home, _ := os.UserHomeDir() // "" where there is none
+	home, _ := os.UserHomeDir() // "" if there is none
 	parent := filepath.Dir(folder)
 	return parent == "/" || folder == home || folder == filepath.Clean(os.TempDir())
 }

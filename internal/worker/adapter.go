@@ -18,13 +18,13 @@ import (
 
 // Adapter is a backend whose implementations run in worker processes. Slot says which worker an
 // implementation runs in: those of one slot share a process and wait for each other, those of different slots
-// run side by side.
+// run in parallel.
 type Adapter struct {
 	BackendName string
 	FamilyNames []string
 	// families that need not be here: their absence is reported only if they are asked for by name
 	Optional []string
-	// may prepare the toolchain; *backend.Unavailable where there is none
+	// may prepare the toolchain; *backend.Unavailable if there is none
 	Command func(ctx context.Context) (Command, error)
 	Slot    func(implementation string) string
 	// what a load request names for an operator; nil: the operator itself

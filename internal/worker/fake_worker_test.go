@@ -22,8 +22,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// fakeEnvironment returns the whole environment of a fake worker. Where coverage is counted it says where to,
-// or the worker would print that nobody does.
+// fakeEnvironment returns the whole environment of a fake worker. If coverage is counted it names the folder
+// for it, or the worker would print a warning that it is not set.
 func fakeEnvironment(mode string) []string {
 	return []string{"FAKE_WORKER=" + mode, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
 }
@@ -97,7 +97,7 @@ func fakeWorker(mode string) {
 	}
 }
 
-// loads does in place of a load what the mode says, and reports whether the load is answered after it.
+// loads performs the mode's action in place of a load, and reports whether the load is answered after it.
 func loads(mode string, r backend.Request, reply func(int64, any)) bool {
 	switch mode {
 	case "hangs while loading":

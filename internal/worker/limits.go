@@ -12,7 +12,7 @@ type Limits struct {
 	Build    time.Duration // load: compiling a library, importing an operator file
 	Import   time.Duration // from the start of the process to its hello
 	First    time.Duration // the first call of an implementation: it may compile
-	FirstCPU time.Duration // the same where there is no GPU
+	FirstCPU time.Duration // the same if there is no GPU
 	// later calls: ten times the median (on a CPU: the longest) plus one second, and at least this
 	CallLeast time.Duration
 	Stall     time.Duration // in the emulator: how long no block of a kernel may finish
@@ -110,8 +110,8 @@ type pastCall struct {
 // pastCalls are the calls of one implementation and pass.
 type pastCalls []pastCall
 
-// saying returns the times of those calls that say something about one of so many bytes: on a GPU all of
-// them, on a CPU, where time grows with the work, those that had at least half as much. Where none has, the
+// saying returns the times of the calls that are comparable with one of so many bytes: on a GPU all of them;
+// on a CPU, where time grows with the work, those with at least half as many bytes. If there are none, the
 // next call counts as a first one.
 func (p pastCalls) saying(bytes int64, gpu bool) []time.Duration {
 	var times []time.Duration

@@ -21,7 +21,7 @@ type Reserve struct {
 type order struct {
 	command Command
 	options Options
-	ready   chan *worker // gets one worker, or nil where it did not start; nil: none is under way
+	ready   chan *worker // gets one worker, or nil if it did not start; nil: none is under way
 }
 
 // open gives a worker that was kept ready for a command, else starts one. The command is remembered for

@@ -73,7 +73,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// runSix runs six jobs side by side, each of an implementation of its own.
+// runSix runs six jobs in parallel, each of an implementation of its own.
 func runSix(t *testing.T, a *Adapter) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -89,7 +89,7 @@ func runSix(t *testing.T, a *Adapter) {
 	group.Wait()
 }
 
-// Workers that jobs are spread over are started side by side when the first is.
+// Workers that jobs are spread over are started in parallel when the first is.
 func TestSpreadWorkersStartTogether(t *testing.T) {
 	a := fakeAdapter(t, "plain", nil)
 	a.Spread, a.Slots = 3, []string{"one", "two"}
@@ -109,7 +109,7 @@ func TestSpreadWorkersStartTogether(t *testing.T) {
 	}
 }
 
-// Where few jobs are to come, no more workers are started ahead; jobs beyond them start theirs.
+// If few jobs are expected, only as many workers are started ahead; further jobs start theirs.
 func TestSpreadStartsNoMoreThanItsJobs(t *testing.T) {
 	a := fakeAdapter(t, "plain", nil)
 	a.Spread, a.Slots = 3, []string{"one", "two"}

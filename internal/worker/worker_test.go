@@ -88,7 +88,7 @@ func TestAnExceptionCostsNoWorker(t *testing.T) {
 	}
 }
 
-// A toolchain that could not be asked because the run was told to end is not missing.
+// A toolchain that could not be asked because the run was cancelled is not missing.
 func TestCommandBrokenOff(t *testing.T) {
 	a := fakeAdapter(t, "works", nil)
 	ctx, cancel := context.WithCancel(t.Context())

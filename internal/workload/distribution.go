@@ -278,7 +278,7 @@ func (d *drawing) sparse(x []float64) {
 	d.thin(x)
 }
 
-// thin leaves one element of 100 as it is; the others become zero.
+// thin keeps one element of 100; the others become zero.
 func (d *drawing) thin(x []float64) {
 	eachElement(x, d.random("sparse"), func(s *stream, first uint64, part []float64) {
 		for i := range part {

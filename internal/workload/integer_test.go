@@ -221,7 +221,7 @@ func TestOffsetsAndClasses(t *testing.T) {
 	}
 }
 
-// Where nothing is to be ignored every target is a class, under each distribution.
+// Without an ignored class every target is a class, under each distribution.
 func TestClassesOfWhichNoneIsIgnored(t *testing.T) {
 	s, err := op.Load("indexed.toml", []byte(indexSpec))
 	if err != nil {

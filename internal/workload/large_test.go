@@ -30,8 +30,8 @@ var largeShapes = map[string]map[string]int64{
 	"flash_attention": {"batch": 1, "heads_q": 6, "heads_kv": 2, "seq_q": 190, "seq_kv": 601, "head_dim": 64},
 }
 
-// TestGoldenHashesOfLargeCases: whoever draws them, and however many at once, the bits of large inputs are
-// those in testdata/large.txt, of every kind of data and of upstream gradient.
+// TestGoldenHashesOfLargeCases: the bits of large inputs are those in testdata/large.txt, for every kind of
+// data and of upstream gradient, however many are drawn at once.
 func TestGoldenHashesOfLargeCases(t *testing.T) {
 	const file = "testdata/large.txt"
 	found := map[string]string{}

@@ -247,7 +247,7 @@ func TestAddendIsNotFinite(t *testing.T) {
 	}
 }
 
-// Where rows stand alone non_finite has rows of one NaN or infinity, rows of many, and rows of NaN.
+// If rows are independent, non_finite has rows with one NaN or infinity, rows with many, and rows of NaN.
 func TestNonFiniteRows(t *testing.T) {
 	at := slices.IndexFunc(catalog.All(),
 		func(o *catalog.Operator) bool { return o.Spec.Check.NonFinite == "rows" && len(o.Spec.Dims) == 2 })

@@ -33,7 +33,7 @@ func guard(name string, err *error) func() {
 	}
 }
 
-// enter is the first statement after guard: it is where a provoked panic happens.
+// enter is the first statement after guard. Tests provoke their panic in it.
 func enter(name string) {
 	if p := provoked.Load(); p != nil && *p == name && provoked.CompareAndSwap(p, nil) {
 		panic("provoked in " + name)

@@ -26,10 +26,10 @@ var documents = []string{"pybridge/python/tests/notebook.py", inline}
 
 const inline = "pybridge/python/tests/inline.py"
 
-// TestPackage builds the package by pip, once since that takes a minute, installs it into a clean virtual
-// environment, as a user would, and runs its tests there. What else a wheel has to be, and the documents, are
-// not in the fast tier. Where a Python with torch is here, the environment
-// sees its packages, and the PyTorch operators and the notebook are tested too.
+// TestPackage builds the package by pip, only once since that takes a minute, installs it into a clean
+// virtual environment, as a user would, and runs its tests there. The other checks of a wheel, and the
+// documents, are not in the fast tier. If there is a Python with torch, the environment sees its packages,
+// and the PyTorch operators and the notebook are tested too.
 func TestPackage(t *testing.T) {
 	p := &installed{whole: t}
 	t.Run("wheel", func(t *testing.T) {
@@ -102,7 +102,7 @@ func (l lasting) TempDir() string { return l.whole.TempDir() }
 
 func (p *installed) make(t *testing.T) {
 	t.Helper()
-	toBuildWith(t) // skips this case where there is none
+	toBuildWith(t) // skips this case if there is none
 	p.once.Do(func() {
 		here := lasting{t, p.whole}
 		p.python = environment(here)
@@ -156,8 +156,8 @@ func driver() bool {
 	return false
 }
 
-// testWheel: it installs where there is no Go and no compiler, with the program inside, and a Python that it
-// is not for refuses it.
+// testWheel checks that the wheel installs without Go and a compiler, contains the program, and is refused by
+// a Python that it is not for.
 func testWheel(t *testing.T, wheel string) {
 	clean := environment(t)
 	nothing := "PATH=" + t.TempDir()
@@ -246,7 +246,7 @@ func toBuildWith(t testing.TB) string {
 	return python
 }
 
-// torchHere says why an environment has no torch; "" where it has.
+// torchHere says why an environment has no torch; "" if it has.
 type torchHere string
 
 // needed is for tests that want torch.

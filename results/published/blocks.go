@@ -341,7 +341,7 @@ func verdicts(records []record) []string {
 	return append(out, line("together", total))
 }
 
-// decode reads a figure; what is not there leaves the target as it is.
+// decode reads a figure; a missing one leaves the target unchanged.
 func (p published) decode(name string, into any) bool {
 	text, there := p.figures[name]
 	return there && json.Unmarshal(text, into) == nil

@@ -141,7 +141,7 @@ func (p measuredPart) spread(prefix string) string {
 	return wall
 }
 
-// between returns the least and the most of a unit, times a factor, as ms; nothing where it was not measured.
+// between returns the least and the most of a unit, times a factor, as ms; nothing if it was not measured.
 func (p measuredPart) between(prefix, unit string, factor float64) string {
 	var ms []float64
 	for name, values := range p.bench {
@@ -168,7 +168,7 @@ func (p measuredPart) rate(name string) string {
 		math.Floor(values["results/cpu-s"]))
 }
 
-// words returns the attributes of a test, each before its words; nothing where it did not pass.
+// words returns the attributes of a test, each before its words; nothing if it did not pass.
 func (p measuredPart) words(test string, named ...string) string {
 	counts, passed := p.counts[test]
 	if !passed {

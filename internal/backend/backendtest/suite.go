@@ -111,7 +111,7 @@ func (s Subject) loads(t *testing.T, b backend.Backend) []backend.Implementation
 	return reply.Implementations
 }
 
-// user is whoever asks the backend.
+// user is a caller of the backend.
 type user struct {
 	Subject
 	t       *testing.T
@@ -139,7 +139,7 @@ func (u *user) job(b Behaviour) backend.Job {
 	}
 }
 
-// run runs the job of a behaviour; ok is false where the subject has no such implementation.
+// run runs the job of a behaviour; ok is false if the subject has no such implementation.
 func (u *user) run(t *testing.T, b Behaviour) (got backend.Outcome, ok bool) {
 	t.Helper()
 	if why := u.Without[b]; why != "" {

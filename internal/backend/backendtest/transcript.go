@@ -42,8 +42,8 @@ func (r *record) String() string {
 
 var goodbye = regexp.MustCompile(`^> {"id":\d+,"do":"bye"}\n$`)
 
-// wire compares what a short session says on the wire with the golden transcript: a load, a right call, one
-// that is declined where there is one.
+// wire compares the transcript of a short session with the golden one: a load, a right call, and a declined
+// one if the subject has it.
 func (s Subject) wire(t *testing.T) {
 	var lines record
 	b := s.New(t, patience, &lines)
