@@ -25,7 +25,7 @@ never) touch "$PLAYED.waits"; sleep 60 & wait ;;
 esac
 `
 
-// ciRun is .ci/run with that make. TMPDIR is where its folder goes.
+// ciRun returns the command .ci/run with playMake as make. Its folder is made in temporary (TMPDIR).
 func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd, played string) {
 	t.Helper()
 	tools := t.TempDir()

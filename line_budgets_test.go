@@ -114,7 +114,7 @@ func readOverBudget(t *testing.T) (together, each map[string]int) {
 	return together, each
 }
 
-// againstBudgets says which operators are above their budgets and not listed, or listed without need.
+// againstBudgets lists the operators that are above their budgets and not listed, or listed without need.
 func againstBudgets(costs map[string]cost, total, rungs map[string]int) []string {
 	var wrong []string
 	judge := func(name, what string, lines, most int, listed map[string]int) {
@@ -309,8 +309,8 @@ func tableOf(costs map[string]cost) string {
 	return b.String()
 }
 
-// againstTable says where a table is not what is there: an operator that is missing or gone, another
-// family, or a figure that is off by more than a twentieth and more than 10 lines.
+// againstTable lists where a table differs from the costs: an operator that is missing or gone, another
+// family, or a figure that is off by more than 5 % and more than 10 lines.
 func againstTable(table string, costs map[string]cost) []string {
 	read := func(table string) map[string][]string {
 		rows := map[string][]string{}

@@ -203,7 +203,7 @@ func readNames(text string) (map[string]int, error) {
 	return listed, nil
 }
 
-// namesAgainst says what differs from the list.
+// namesAgainst lists the differences from the list.
 func namesAgainst(found, listed map[string]int) []string {
 	var wrong []string
 	for _, file := range slices.Sorted(maps.Keys(found)) {

@@ -83,7 +83,7 @@ func TestSizesBite(t *testing.T) {
 	}
 }
 
-// tooLarge has a sentence for each name that has more lines than most.
+// tooLarge returns a sentence for each name that has more lines than most.
 func tooLarge(lines map[string]int, most int, advice string) []string {
 	var found []string
 	for name, n := range lines {

@@ -50,8 +50,8 @@ type Environment struct {
 	// Consent is asked before anything is fetched, with a sentence that says what, how much and where. Nil:
 	// yes.
 	Consent func(ctx context.Context, question string) bool
-	// Interruptible gives a context that also ends what is fetched, and what ends its use; nil: ctx alone
-	// ends it.
+	// Interruptible returns a context that may also end a fetch, and a function that ends its use; nil: only
+	// ctx ends it.
 	Interruptible func(ctx context.Context) (context.Context, func())
 	Log           io.Writer // progress for a person
 	Getenv        func(string) string
@@ -122,8 +122,8 @@ func (e *Environment) likely() string {
 	return path
 }
 
-// Ensure is Find, and makes the private environment where nothing fits. Two at once wait for each other and
-// do the work once.
+// Ensure is Find, and makes the private environment if nothing fits. Two concurrent processes wait for each
+// other and do the work once.
 func (e *Environment) Ensure(ctx context.Context) (Interpreter, error) {
 	i, err := e.Find(ctx)
 	var missing *backend.Unavailable
@@ -315,7 +315,7 @@ func (e *Environment) checkSpace(p parcel) error {
 	return nil
 }
 
-// install makes a virtual environment in dir and installs the pinned, hashed requirements, by uv where it is
+// install makes a virtual environment in dir and installs the pinned, hashed requirements, by uv if it is
 // there.
 func (e *Environment) install(ctx context.Context, p parcel, python, dir string) error {
 	scratch, requirements, err := e.writeRequirements(p)

@@ -40,7 +40,7 @@ func (e *Environment) HavePeers(i Interpreter) string {
 	return dir
 }
 
-// Peers makes the peers' folder for an interpreter where it is missing. wheels is a folder of wheels to take
+// Peers makes the peers' folder for an interpreter if it is missing. wheels is a folder of wheels to take
 // them from, "" for the package index.
 func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (string, error) {
 	dir, err := e.PeersFolder(i)

@@ -77,7 +77,7 @@ func explain(verb, path string, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, path, err)
 }
 
-// damagedDatabase says that a file is damaged, how that shows, and what can be done.
+// damagedDatabase returns an error that a file is damaged, with the symptom and the remedy.
 func damagedDatabase(verb, path, how string) error {
 	return fmt.Errorf("%s %s: %w: %s. Nothing was written; keep the file, save what can be read with "+
 		"`sqlite3 %s .recover`, "+

@@ -9,10 +9,10 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// nextID makes an ID for a row of table that sorts after every ID there, also when the clock went backwards:
-// the newest run is the one that was recorded last. IDs later than any clock of the database can have made
-// them are left out, since those that follow would be as late. Call it inside the transaction that inserts
-// the row.
+// nextID returns an ID for a new row of table that sorts after every ID there, even if the clock went
+// backwards: the newest run is the one that was recorded last. IDs later than any clock of the database can
+// have made them are ignored, since the following ones would be as late. Call it inside the transaction that
+// inserts the row.
 func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	var newest sql.NullString
 	if err := tx.QueryRow("SELECT max(" + column + ") FROM " + table).Scan(&newest); err != nil {

@@ -14,7 +14,7 @@ import (
 	"triad/internal/record"
 )
 
-// Filter says which records are wanted; a zero field asks nothing.
+// Filter selects records; a zero field does not restrict.
 type Filter struct {
 	Session string      // ULID
 	Case    string      // key of a case

@@ -308,8 +308,8 @@ func ofTwoRuns(table, order string) mergeStep {
 	}
 }
 
-// machinesOfParts gives a session that is running here, and whose parts ran elsewhere, machine and toolchain
-// of the part that brings its first runs.
+// machinesOfParts sets the machine and toolchain of a session that is running here, and whose parts ran
+// elsewhere, to those of the part that brings its first runs.
 const machinesOfParts = `UPDATE session SET machine_id = m.machine_id, toolchain_id = t.toolchain_id
 	FROM other.session o JOIN other.machine om ON om.machine_id = o.machine_id
 	JOIN machine m ON m.content_hash = om.content_hash
@@ -319,7 +319,7 @@ const machinesOfParts = `UPDATE session SET machine_id = m.machine_id, toolchain
 	AND NOT EXISTS (SELECT 1 FROM plan p WHERE p.session_id = session.session_id)
 	AND EXISTS (SELECT 1 FROM other.plan p WHERE p.session_id = o.session_id)`
 
-// endSessions gives sessions that were not done when they were merged before the end that they came to since.
+// endSessions sets the end of sessions that were merged before they were complete and have since ended.
 const endSessions = `UPDATE session SET state = o.state, ended_utc = o.ended_utc, exit_code = o.exit_code,
 	internal_error = o.internal_error FROM other.session o
 	WHERE o.session_ulid = session.session_ulid AND o.state = 'complete' AND session.state = 'interrupted'`

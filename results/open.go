@@ -120,7 +120,7 @@ type emptyFile struct{}
 func (emptyFile) Error() string        { return "the file is empty" }
 func (emptyFile) Is(target error) bool { return target == os.ErrNotExist }
 
-// missing says why there is nothing to read at a path.
+// missing returns why there is nothing to read at a path.
 func missing(path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return emptyFile{}

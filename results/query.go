@@ -167,7 +167,7 @@ func collect(ctx context.Context, conn *sql.Conn, statement string, params []any
 	return a, rows.Err()
 }
 
-// weight returns roughly the memory of a value in bytes.
+// weight estimates the memory of a value in bytes.
 func weight(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -178,7 +178,7 @@ func weight(v any) int {
 	return 16
 }
 
-// refusal says in words of ours what stopped a statement.
+// refusal returns what stopped a statement, in our words.
 func refusal(ctx context.Context, path string, l Limits, err error) error {
 	var code sqlite3.Error
 	if ctx.Err() != nil {

@@ -38,7 +38,7 @@ func readOnlyRole(arguments []string) error {
 	return nil
 }
 
-// asNobody gives up what root may do.
+// asNobody drops the privileges of root.
 func asNobody() error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -39,8 +39,8 @@ func (r reading) QueryRow(query string, args ...any) *sql.Row {
 // Rollback ends the transaction.
 func (r reading) Rollback() error { return r.tx.Rollback() }
 
-// source says which file connections read, and how. Of a file in a folder that cannot be written to SQLite
-// sees no change (immutable), so that its size and time belong to it.
+// source identifies the file that connections read, and how. SQLite notices no change of a file in a
+// read-only folder (immutable), so its size and time are included.
 type source struct {
 	dsn          string
 	device, node uint64

@@ -15,7 +15,7 @@ import (
 	"triad/internal/stats"
 )
 
-// Selection says which runs stand on a side of a comparison; the zero value takes all.
+// Selection selects the runs of a side of a comparison; the zero value selects all.
 type Selection struct {
 	Session string    // ULID or the beginning of one
 	Last    int       // the newest session but Last-1; 0: not asked
@@ -27,7 +27,7 @@ type Selection struct {
 }
 
 // Side returns the newest run of each implementation on each case and device among those selected, without
-// interrupted ones, and their times. It is ErrNotFound if there is none.
+// interrupted ones, and their times. The error is ErrNotFound if there is none.
 func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdiff.Side, error) {
 	side := resultdiff.Side{Name: name}
 	tx, err := s.read(ctx)

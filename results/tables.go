@@ -17,7 +17,7 @@ type Table struct {
 	Columns []string
 }
 
-// holds says what the names do not.
+// holds describes what the names do not say.
 var holds = map[string]string{
 	"latest":  "the newest run of each implementation on each case and device",
 	"history": "every run that ended, newest last by run_ulid",

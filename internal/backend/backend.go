@@ -16,8 +16,8 @@ type Backend interface {
 	Name() string
 	// Families returns the first parts of the names of its implementations: "cuda"; "triton" and "torch".
 	Families() []string
-	// Load lists what the operator's sources hold; it may build them. A *Unavailable says that the toolchain
-	// is not here.
+	// Load lists what the operator's sources hold; it may build them. It returns a *Unavailable if the
+	// toolchain is missing.
 	Load(ctx context.Context, operator string) (LoadReply, HelloReply, error)
 	// Run executes one job. A kernel that fails is an Outcome; an error means that the harness failed.
 	Run(ctx context.Context, job Job) (Outcome, error)
@@ -28,7 +28,7 @@ type Backend interface {
 	Close() error
 }
 
-// As finds in a backend, or in what it stands around, something that not every backend can do.
+// As finds an optional capability in a backend, or in the backends that it wraps.
 func As[T any](b Backend) (T, bool) {
 	for {
 		if found, ok := b.(T); ok {
@@ -43,7 +43,7 @@ func As[T any](b Backend) (T, bool) {
 	}
 }
 
-// Unavailable is the error of a backend whose toolchain is not here; Sentence says what is missing and how to
+// Unavailable is the error of a backend whose toolchain is missing; Sentence says what is missing and how to
 // get it.
 type Unavailable struct{ Sentence string }
 
@@ -71,8 +71,8 @@ func (b *BuildFailure) Verdict() op.Status {
 	return b.Status
 }
 
-// HostTrouble is the error of something that this machine did, and no kernel: a process that was killed from
-// outside, or a full disk. What it kept from running is neither right nor wrong, and stays open.
+// HostTrouble is an error that this machine caused and no kernel: a process that was killed from outside, or
+// a full disk. What it kept from running is neither right nor wrong, and stays open.
 type HostTrouble struct{ Sentence, Log string }
 
 func (h *HostTrouble) Error() string { return h.Sentence }
@@ -86,8 +86,8 @@ type Job struct {
 	Inputs         []tensor.Tensor
 	Outputs        []op.TensorType
 	Launches       []LaunchPlan
-	// SizesAlone asks torch.compile for a function of these sizes alone, as a call is timed: what is judged
-	// is then what is timed, and compiled once.
+	// SizesAlone asks torch.compile for a function of these sizes alone, as for timed calls: the judged
+	// function is then the timed one, and is compiled once.
 	SizesAlone bool
 	Words      []int64 // how a function of a user's CUDA file is called: see RunArgs
 }
@@ -113,7 +113,7 @@ type Outcome struct {
 	Usual time.Duration
 }
 
-// Learned adds what a launch said of the implementation, however it ended.
+// Learned adds what a launch reported about the implementation, however it ended.
 func (o *Outcome) Learned(l LaunchReply) {
 	o.Calls = append(o.Calls, l.Calls...)
 	if len(l.Configurations) > len(o.Configurations) {
@@ -121,8 +121,8 @@ func (o *Outcome) Learned(l LaunchReply) {
 	}
 }
 
-// ChangedItsMind makes a decline that came after a launch of the same call what it is: what was taken once
-// may not be declined then, by what the first launch saw.
+// ChangedItsMind turns a decline after an earlier launch of the same call into a failure: a call that was
+// accepted once may not be declined later.
 func (o *Outcome) ChangedItsMind() {
 	if o.Status == op.StatusUnsupported {
 		o.Status, o.Sentence = op.StatusFail,

@@ -133,7 +133,7 @@ func SetsOfSlow(sets int, tookNS, bytes int64) int {
 	return min(sets, int(max(2, MostReplayNS/max(tookNS, 1))))
 }
 
-// PrepareReply says what was prepared.
+// PrepareReply describes what was prepared.
 type PrepareReply struct {
 	Status  op.Status `json:"status,omitempty"` // empty where the arm can be timed
 	Message string    `json:"message,omitempty"`

@@ -50,7 +50,7 @@ type HelloArgs struct {
 	MemoryBytes int64 `json:"memory_bytes"`
 }
 
-// HelloReply says what a worker is.
+// HelloReply describes a worker.
 type HelloReply struct {
 	Protocol int               `json:"protocol"`
 	Device   string            `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
@@ -74,7 +74,7 @@ type LoadReply struct {
 	Build           *BuildFacts      `json:"build,omitempty"`
 }
 
-// LoadFailure says which implementations (a prefix such as "cuda" or "triton") could not be loaded, and why:
+// LoadFailure names implementations (a prefix such as "cuda" or "triton") that could not be loaded, and why:
 // the first message of the compiler or the interpreter, with file and line.
 type LoadFailure struct {
 	Implementation string `json:"implementation"`
@@ -257,8 +257,8 @@ type LaunchReply struct {
 	Configurations []string `json:"configurations,omitempty"`
 }
 
-// OutputRef says what came back for one output: Present is false for an optional output that was not given.
-// DType, Shape and Stride are those of the tensor the implementation made.
+// OutputRef describes what was returned for one output: Present is false for an optional output that was not
+// given. DType, Shape and Stride are those of the tensor the implementation made.
 type OutputRef struct {
 	Name    string  `json:"name"`
 	Present bool    `json:"present"`

@@ -42,7 +42,7 @@ type Line struct {
 	Words    []Word
 }
 
-// Error says what is wrong with a line, and where.
+// Error is the error of an invalid line, with its place.
 type Error struct {
 	Place
 	Message string

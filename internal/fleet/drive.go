@@ -64,8 +64,8 @@ type drive struct {
 	said    time.Time // when the engine's silence was told
 }
 
-// Run hands over the shards that are not complete, merges parts as they come, and returns when all have ended
-// or the stop has. A shard whose task fails or is lost is queued again once.
+// Run submits the shards that are not complete, merges parts as they arrive, and returns when all have ended,
+// or when Stop is done. A shard whose task fails or is lost is queued again once.
 func (d *Driver) Run(ctx context.Context) (ended Ended, err error) {
 	if d.Every == 0 {
 		d.Every = 4 * time.Second

@@ -50,7 +50,7 @@ type public struct {
 // extension returns that of the file's name, ".cu".
 func (f *public) extension() string { return path.Ext(f.path) }
 
-// statuses are those of its functions; none if nothing was judged.
+// statusesOf returns the statuses of its functions; none if nothing was judged.
 func statusesOf(given string) (all []op.Status) {
 	if given == "" || given == refused || given == noFunction || given == noVerdict {
 		return nil

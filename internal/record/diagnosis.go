@@ -2,8 +2,8 @@ package record
 
 import "triad/internal/op"
 
-// Diagnosis says why a run of a user's file is wrong: the smallest case found that is wrong too, what usually
-// causes such a fault, and what the emulator reports of that case when it watches every access.
+// Diagnosis explains why a run of a user's file is wrong: the smallest case found that is wrong too, what
+// usually causes such a fault, and what the emulator reports of that case when it watches every access.
 type Diagnosis struct {
 	Dims         Members[int64] `json:"dims"` // of the smallest case found
 	Distribution string         `json:"distribution"`

@@ -70,8 +70,8 @@ func contentHash(v any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Difference says how far two implementations lie apart in one output of one case. A and B are the names,
-// RunA and RunB the IDs of their records; A sorts before B.
+// Difference is the distance of two implementations in one output of one case. A and B are the names, RunA
+// and RunB the IDs of their records; A sorts before B.
 type Difference struct {
 	Session string  `json:"session"`
 	CaseKey string  `json:"case"`

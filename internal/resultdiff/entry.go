@@ -133,7 +133,7 @@ func Causes(a, b Side) []string {
 	return all
 }
 
-// appendCause adds "name old -> new" if the two sides have not the same values.
+// appendCause adds "name old -> new" if the values of the two sides differ.
 func appendCause(all []string, name string, a, b []string) []string {
 	if slices.Equal(a, b) {
 		return all

@@ -87,7 +87,7 @@ func compareTimes(all []Change, o Options) {
 	adjust(judged)
 }
 
-// adjust makes the p-values of ratios those of all together, and gives each its word.
+// adjust adjusts the p-values of ratios for their number, and sets their words.
 func adjust(judged []*Ratio) {
 	p := make([]float64, len(judged))
 	for i, r := range judged {

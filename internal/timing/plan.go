@@ -30,8 +30,8 @@ func (r Regime) String() string {
 	return name
 }
 
-// Plan says how what passed is timed. Every case and regime gets rounds until the interval of every median is
-// narrow, its Budget is spent on those near the fastest, or Rounds are done.
+// Plan is the protocol for timing what passed. Every case and regime gets rounds until the interval of every
+// median is narrow, its Budget is spent on those near the fastest, or Rounds are done.
 type Plan struct {
 	Regimes []Regime
 	Rounds  int // at most

@@ -36,7 +36,7 @@ func IsRegular(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Folders are those within which files are read, without links.
+// Folders are the folders within which files are read, links resolved.
 type Folders []string
 
 // Within returns the existing folders with their links resolved.

@@ -169,7 +169,7 @@ func (a *Adapter) Started() time.Duration {
 const mostLoads = 2
 
 // load makes sure that the slot has a live worker that has loaded the operator. A worker that this machine
-// ends says nothing about the operator: the next one tries again.
+// ends proves nothing about the operator: the next one tries again.
 func (a *Adapter) load(ctx context.Context, s *slot, operator string) (reply backend.LoadReply, err error) {
 	for range mostLoads {
 		reply, err = a.loadOnce(ctx, s, operator)

@@ -24,8 +24,8 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Command says how to start a worker. Env is its whole environment; Dir its working directory, a fresh
-// temporary folder where empty.
+// Command describes how to start a worker. Env is its whole environment; Dir its working directory, a fresh
+// temporary folder if empty.
 type Command struct {
 	Path string
 	Args []string
@@ -240,7 +240,7 @@ func (p *process) end() (reaped bool) {
 // colours are the sequences with which compilers colour their messages.
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// withoutControls makes text safe to print: what a worker says comes from the code that is judged, and an
+// withoutControls makes text safe to print: a worker's output comes from the code that is judged, and an
 // escape sequence could wipe its own verdict off the screen. Colours go; line ends and tabs stay.
 func withoutControls(text string) string {
 	text = colours.ReplaceAllString(text, "")
@@ -252,8 +252,7 @@ func withoutControls(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-// printable makes a sentence of what a worker said: one line, since a line of its own could look like one of
-// the report's.
+// printable turns a worker's output into one line, since a separate line could look like one of the report's.
 func printable(text string) string {
 	var lines []string
 	for line := range strings.Lines(withoutControls(text)) {

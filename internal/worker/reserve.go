@@ -24,7 +24,7 @@ type order struct {
 	ready   chan *worker // gets one worker, or nil if it did not start; nil: none is under way
 }
 
-// open gives a worker that was kept ready for a command, else starts one. The command is remembered for
+// open returns a worker that was kept ready for a command, else starts one. It remembers the command for
 // Refill.
 func (r *Reserve) open(ctx context.Context, c Command, o Options) (*worker, error) {
 	if r == nil {
@@ -48,7 +48,7 @@ func (r *Reserve) open(ctx context.Context, c Command, o Options) (*worker, erro
 				return w, nil
 			}
 		case <-ctx.Done():
-			panics.Go(func() { discard(ready) }, func(error) {}) // nobody waits for what is thrown away
+			panics.Go(func() { discard(ready) }, func(error) {}) // nobody waits for a discarded worker
 			return nil, ctx.Err()
 		}
 	}

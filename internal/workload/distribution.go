@@ -29,7 +29,7 @@ type drawing struct {
 	manyNonFinite, withZeros bool
 }
 
-// role says what a tensor is to the logits of a softmax.
+// role is the part of a tensor in the logits of a softmax.
 type role uint8
 
 const (

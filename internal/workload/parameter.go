@@ -147,7 +147,7 @@ func (m *maker) limit() error {
 		m.c.Distribution)
 }
 
-// keep says up to which magnitude extreme inputs are not scaled.
+// keep sets the magnitude up to which extreme inputs are not scaled.
 func (m *maker) keep(magnitude float64) {
 	if m.kept = magnitude; m.c.Distribution != "extremes" {
 		return

@@ -55,5 +55,5 @@ func arrays(dtype string, from, to uintptr, n int) (op.DType, error) {
 	return d, nil
 }
 
-// address makes a pointer of an address that Python gave. It points outside Go's heap.
+// address converts an address from Python into a pointer. It points outside Go's heap.
 func address(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

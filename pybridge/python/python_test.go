@@ -185,7 +185,7 @@ func testWheel(t *testing.T, wheel string) {
 	}
 }
 
-// buildWheel makes a release for one Python, with a go that is chatty, and gives the path of its wheel.
+// buildWheel makes a release for one Python, with a chatty go, and returns the path of its wheel.
 func buildWheel(t testing.TB, python string) string {
 	t.Helper()
 	dist := filepath.Join(t.TempDir(), "dist")
@@ -219,7 +219,7 @@ func BenchmarkOverhead(b *testing.B) {
 	b.Log(output(b, clean, "tests/overhead.py"))
 }
 
-// environment makes a virtual environment in which the package can be built, and gives its Python.
+// environment makes a virtual environment in which the package can be built, and returns its Python.
 func environment(t testing.TB) string {
 	t.Helper()
 	venv := filepath.Join(t.TempDir(), "venv")
@@ -246,10 +246,10 @@ func toBuildWith(t testing.TB) string {
 	return python
 }
 
-// torchHere says why an environment has no torch; "" if it has.
+// torchHere is the reason why an environment has no torch; "" if it has.
 type torchHere string
 
-// needed is for tests that want torch.
+// needed reports torch as missing to a test that needs it.
 func (why torchHere) needed(t testing.TB) {
 	t.Helper()
 	if why != "" {

@@ -71,7 +71,7 @@ func fill(page string, tables map[string][]string) (string, error) {
 // widest is the width of a line of Markdown, in columns.
 const widest = 120
 
-// folded has sentences and items of lists on lines of at most widest columns. Tables stay as they are.
+// folded wraps sentences and list items to at most widest columns. Tables are unchanged.
 func folded(lines []string) []string {
 	var all []string
 	for _, line := range lines {
@@ -160,7 +160,7 @@ func rulers(p published) []string {
 	return out
 }
 
-// goals says which rows reach what was aimed at, and names those that do not.
+// goals counts the rows that reach each goal, and names those that do not.
 func goals(all []group) []string {
 	var roof, vendor, backward tally
 	for _, g := range cold(all, append([]string{"flash_attention", "fp8_gemm"}, rowOperators...)...) {

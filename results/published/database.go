@@ -83,7 +83,7 @@ func readPart(text []byte) measuredPart {
 	return p
 }
 
-// databaseTable says what the database of results takes; what was not measured has no line.
+// databaseTable returns the table of the database's measurements; missing measurements have no line.
 func databaseTable(all map[string]measuredPart) []string {
 	out := []string{"| asked | found | goal |", "|---|--:|--:|"}
 	add := func(asked, found, goal string) {
@@ -131,8 +131,8 @@ func databaseTable(all map[string]measuredPart) []string {
 	return out
 }
 
-// spread returns the least and the most that benchmarks with a prefix took, of the wall and of processor
-// time, which other load moves little.
+// spread returns the shortest and the longest of the benchmarks with a prefix, in wall time and in CPU time,
+// which other load affects little.
 func (p measuredPart) spread(prefix string) string {
 	wall, processor := p.between(prefix, "sec/op", 1000), p.between(prefix, "cpu-ms/op", 1)
 	if processor != "" {

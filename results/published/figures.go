@@ -10,7 +10,7 @@ import (
 	"triad/internal/report"
 )
 
-// figureTable says what the figures found, one line each; what was not measured has no line.
+// figureTable returns the table of the figures' results, one line each; missing ones have no line.
 func figureTable(p published) []string {
 	out := []string{"| asked | found |", "|---|---|"}
 	add := func(asked, found string) {

@@ -98,7 +98,7 @@ func TestPublishedSessionsAreWhole(t *testing.T) {
 	}
 }
 
-// problems says what is wrong with sessions. Records of before sessions were published are left out.
+// problems lists what is wrong with sessions. Records from before sessions were published are left out.
 func problems(records []record, sessions map[string]session) []string {
 	var all []string
 	say := func(words ...string) {
