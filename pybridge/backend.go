@@ -183,7 +183,7 @@ func unpack(files fs.FS, cacheDir string) (string, error) {
 		}
 	}
 	if err := os.Rename(partial, root); err != nil && !holds(root, content) {
-		// where it exists another process was first, with the same content
+		// if it exists, another process was first, with the same content
 		return "", backend.UnusableCache("Python files", cacheDir, err)
 	}
 	return root, nil

@@ -40,15 +40,15 @@ var (
 	nvccParcel = parcel{"the CUDA compiler", "requirements-cuda.txt", "nvcc-", 180_000_000, 320_000_000}
 )
 
-// Environment finds the Python that the workers run in, and makes a private one where none fits.
+// Environment finds the Python that the workers run in, and makes a private one if none fits.
 type Environment struct {
 	Files   fs.FS  // requirements.txt, pybridge/*.py, triton/*.py
 	DataDir string // holds the private environment: DataDir/python-<hash of requirements.txt>
 	Offline bool   // never fetch
 	Look    bool   // find what is here and make nothing, although nobody forbids it
 	GPU     bool
-	// Consent is asked before anything is fetched, with a sentence that says what, how much and where. Nil:
-	// yes.
+	// Consent is asked before anything is fetched, with a sentence that says what, how much and where to.
+	// Nil: yes.
 	Consent func(ctx context.Context, question string) bool
 	// Interruptible returns a context that may also end a fetch, and a function that ends its use; nil: only
 	// ctx ends it.
@@ -149,8 +149,8 @@ func (e *Environment) pythonWhole(ctx context.Context, dir string) bool {
 	return err == nil && i.misfit(e.GPU) == ""
 }
 
-// NVCC returns the path of the nvcc of requirements-cuda.txt in an environment of its own, and makes that
-// where it is missing and fetch says so.
+// NVCC returns the path of the nvcc of requirements-cuda.txt in an environment of its own, and makes it if it
+// is missing and fetch is set.
 func (e *Environment) NVCC(ctx context.Context, fetch bool) (string, error) {
 	dir, err := e.dir(nvccParcel)
 	if err != nil {
@@ -374,8 +374,7 @@ func runStep(ctx context.Context, p parcel, step []string, log io.Writer) error 
 	return nil
 }
 
-// milestones passes on what a person wants to know of an installation: what is being fetched, where it is
-// large, and that it is being unpacked.
+// milestones reports the steps of an installation: each large file that is being fetched, and the unpacking.
 type milestones struct {
 	log  io.Writer
 	line []byte

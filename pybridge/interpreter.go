@@ -33,7 +33,7 @@ type Interpreter struct {
 }
 
 // probeScript prints what is installed without importing it: importing torch takes seconds. The first folder
-// with a package says its version in a name, where it is there once and as pip installs it. Of all else
+// with a package has its version in a name, if it is there once and as pip installs it. Otherwise
 // importlib.metadata is asked, whose import takes longer than the rest.
 const probeScript = `
 import os, sys

@@ -181,7 +181,7 @@ func descendants(parent int) []int {
 }
 
 // kill ends a driver with SIGKILL: alone, with all its children, or a child first. It reports whether the
-// driver may have seen a child die. A child goes first only where the plan is recorded: before that, a worker
+// driver may have seen a child die. A child goes first only once the plan is recorded: before that, a worker
 // that ends changes the plan itself.
 func kill(cmd *exec.Cmd, random *rand.Rand, planned bool) (childFirst bool) {
 	below := descendants(cmd.Process.Pid)

@@ -146,9 +146,9 @@ func (s *Store) List(ctx context.Context, f Filter) (records []record.Record, to
 	return records, total, s.explain("list runs", err)
 }
 
-// newestRuns returns the newest runs that fit a condition on run AS r. They are looked for among the newest
-// of all first, in the order of an index; where too few of those fit, what is asked for is rare, and sorting
-// all that fit is cheaper than going on.
+// newestRuns returns the newest runs that fit a condition on run AS r. They are first searched among the
+// newest of all, in the order of an index; if too few of those fit, they are rare, and sorting all that fit
+// is cheaper than going on.
 func newestRuns(q querier, where string, args []any, limit int) ([]int64, error) {
 	const amongNewest = 20_000
 	ids, err := column[int64](q, "SELECT r.run_id FROM run r INDEXED BY run_listed WHERE r.run_ulid > "+

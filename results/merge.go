@@ -246,7 +246,7 @@ func joinRun(column, as string) string {
 }
 
 // mergeSteps are in the order of the references between tables. A run whose entry of the plan has a run here,
-// as where one session was resumed twice, is left out with all that belongs to it.
+// as when one session was resumed twice, is left out with all that belongs to it.
 var mergeSteps = []mergeStep{
 	{table: "machine", own: "machine_id"},
 	{table: "toolchain", own: "toolchain_id"},

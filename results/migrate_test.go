@@ -90,8 +90,8 @@ func migrateRole(arguments []string) error {
 	return s.Close()
 }
 
-// A database of every schema there was is brought to this one and answers alike; also where the power went
-// in the middle of that, and it is opened again.
+// A database of every earlier schema is migrated to this one and answers alike, also if the power was cut in
+// between and it is opened again.
 func TestEverySchemaMigratesAlsoWhenCut(t *testing.T) {
 	steps, err := migrations(schemaFiles)
 	if err != nil {

@@ -128,7 +128,7 @@ func missing(path string) error {
 	return os.ErrNotExist
 }
 
-// openWriter opens the one connection that writes, creating file and schema where they are missing.
+// openWriter opens the one connection that writes, creating file and schema if they are missing.
 func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
 		return fmt.Errorf("make the folder of the database: %w: %s", err, elsewhere)

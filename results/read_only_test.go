@@ -15,8 +15,8 @@ import (
 	"triad/internal/record"
 )
 
-// readOnlyRole opens a database in a folder that it may not write to, as another user where this one may
-// write everywhere.
+// readOnlyRole opens a database in a folder that it may not write to, as another user if this one may write
+// everywhere.
 func readOnlyRole(arguments []string) error {
 	if err := asNobody(); err != nil {
 		return err

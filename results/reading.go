@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// reading is a transaction that only reads. Each of its statements is stopped where the context ends.
+// reading is a transaction that only reads. Each of its statements is stopped when the context ends.
 type reading struct {
 	ctx context.Context
 	tx  *sql.Tx

@@ -85,7 +85,7 @@ func TestAKilledSessionIsInterrupted(t *testing.T) {
 	}
 }
 
-// A store that only reads sees the file that took the place of its own, and says where it is gone.
+// A read-only store sees the file that replaced its own, and reports if it is gone.
 func TestAReplacedFileIsReadAnew(t *testing.T) {
 	path, other := databaseFor(t, 3), databaseFor(t, 5)
 	s := openTest(t, path, Options{ReadOnly: true})

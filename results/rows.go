@@ -126,8 +126,8 @@ func upsertToolchain(tx *sql.Tx, t record.Toolchain) (id int64, err error) {
 	return id, tx.QueryRow("SELECT toolchain_id FROM toolchain WHERE content_hash = ?", t.Hash()).Scan(&id)
 }
 
-// sourceKey distinguishes the sources of an implementation in the database: their hash and, where flags
-// were given, a + and a hash of those.
+// sourceKey distinguishes the sources of an implementation in the database: their hash and, if flags were
+// given, a + and a hash of those.
 func sourceKey(r record.Record) string {
 	if r.Flags == "" {
 		return r.Source

@@ -198,7 +198,7 @@ func selectEntries(q querier, side *resultdiff.Side, from chosen) (map[int64]int
 	return ids, rows.Err()
 }
 
-// loadConditions reads where and with what a session ran.
+// loadConditions reads the machine and software of a session.
 func loadConditions(q querier, ulid string) (*resultdiff.Conditions, error) {
 	ids, err := column[int64](q, "SELECT session_id FROM session WHERE session_ulid = ?", ulid)
 	if err != nil || len(ids) != 1 {

@@ -403,7 +403,7 @@ func TestOneOfManyGetsTheInterruptedSession(t *testing.T) {
 	}
 }
 
-// IDs rise within a process and from one to the next, also where the clock of the next is years behind.
+// IDs rise within a process and from one to the next, even if the clock of the next is years behind.
 func TestIDsRiseThoughTheClockGoesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	clock := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

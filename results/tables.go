@@ -90,7 +90,7 @@ func emptyDatabase(ctx context.Context, steps []migration) (*sql.DB, error) {
 	return db, nil
 }
 
-// place returns the index of a name, the length where it is not there.
+// place returns the index of a name, or the length if it is missing.
 func place(order []string, name string) int {
 	if i := slices.Index(order, name); i >= 0 {
 		return i

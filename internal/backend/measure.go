@@ -73,7 +73,7 @@ type PrepareArgs struct {
 
 // The least rotation: as many bytes as this many times the L2 cache. The bytes of all sets are capped, and so
 // is their number. Inputs, or outputs, that are less than one part in SmallPart of a call's bytes do not
-// count: where a sum reads a gigabyte, it does not matter where its one number lies.
+// count: if a sum reads a gigabyte, the place of its one number does not matter.
 const (
 	RotatedL2    = 2
 	SmallPart    = 64
@@ -138,7 +138,7 @@ type PrepareReply struct {
 	Status  op.Status `json:"status,omitempty"` // empty where the arm can be timed
 	Message string    `json:"message,omitempty"`
 	Fatal   bool      `json:"fatal,omitempty"`
-	// "graph"; where it cannot be captured "events", the host's time then included, or "kernels": the time of
+	// "graph"; if it cannot be captured "events", which includes the host's time, or "kernels": the time of
 	// the kernels that it launches, one by one
 	Mode       string `json:"mode"`
 	ModeReason string `json:"mode_reason"` // why it cannot be captured
@@ -186,7 +186,7 @@ type DevicePhysics struct {
 }
 
 // TimeArgs ask for samples: the mean time of a call in one replay each. SettleNS of untimed replays come
-// first, then, where Others asks for it, a copy by the driver of OthersL2 times the L2 cache, then Discard.
+// first, then, if Others is set, a copy by the driver of OthersL2 times the L2 cache, then Discard.
 type TimeArgs struct {
 	SettleNS int64 `json:"settle_ns,omitempty"`
 	Others   bool  `json:"others,omitempty"`

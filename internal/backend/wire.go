@@ -36,8 +36,8 @@ type Request struct {
 	Measure *MeasureArgs `json:"measure,omitempty"`
 }
 
-// Reply is one JSON line from a worker; ID is that of its request. Error is set where the harness failed;
-// what a kernel did wrong is an outcome inside the result.
+// Reply is one JSON line from a worker; ID is that of its request. Error is set if the harness failed; a
+// kernel's fault is an outcome inside the result.
 type Reply struct {
 	ID     int64           `json:"id"`
 	Error  string          `json:"error,omitempty"`
@@ -78,7 +78,7 @@ type LoadReply struct {
 // the first message of the compiler or the interpreter, with file and line.
 type LoadFailure struct {
 	Implementation string `json:"implementation"`
-	// BUILD_FAIL or UNAVAILABLE; INTERRUPTED where this machine was in trouble: nothing is known of them
+	// BUILD_FAIL or UNAVAILABLE; INTERRUPTED if this machine was in trouble: nothing is known of them
 	Status  op.Status `json:"status"`
 	Message string    `json:"message"`
 	Log     string    `json:"log,omitempty"`
@@ -121,7 +121,7 @@ type Doubt struct {
 	DType string    // the guess is about the other ones
 	In    []string  // the dtypes that the guess is about; none: each but DType
 	Only  string    // the distribution that the guess is about; "" for each
-	// the output that the guess is about, where that alone is wrong; "" for all
+	// the output that the guess is about, if only that is wrong; "" for all
 	Output string
 	Races  bool // it does not excuse a race
 }
@@ -225,8 +225,8 @@ const OrderReverse = "reverse"
 // OrderRecorded asks which operations of the library the launch calls: see LaunchReply.Calls.
 const OrderRecorded = "recorded"
 
-// OrderConfiguration, with a number behind it, has autotuned kernels take their configuration of that number,
-// modulo how many they have, where other launches take the first: see LaunchReply.Configurations.
+// OrderConfiguration, with a number behind it, makes autotuned kernels take the configuration of that number,
+// modulo how many they have, while other launches take the first: see LaunchReply.Configurations.
 const OrderConfiguration = "configuration "
 
 // RunReply says for each launch that took place what it did. A launch that ended otherwise than "ok" is the
@@ -241,7 +241,7 @@ type RunReply struct {
 
 // LaunchReply is the outcome of one launch.
 type LaunchReply struct {
-	// empty where the call returned plainly; else UNSUPPORTED, OUT_OF_BOUNDS, DIVERGENT, DEADLOCK, OOM, CRASH
+	// empty if the call returned normally; else UNSUPPORTED, OUT_OF_BOUNDS, DIVERGENT, DEADLOCK, OOM, CRASH
 	Status  op.Status     `json:"status,omitempty"`
 	Message string        `json:"message,omitempty"`
 	Where   *Where        `json:"where,omitempty"`
@@ -252,8 +252,8 @@ type LaunchReply struct {
 	Outputs []OutputRef `json:"outputs"`
 	// the operations of torch's dispatcher that an OrderRecorded launch called, "aten.gelu", each once
 	Calls []string `json:"calls,omitempty"`
-	// interpreter only: the configurations of the autotuned kernel that has most of them, in words, where
-	// they differ in what the interpreter sees
+	// interpreter only: the configurations of the autotuned kernel that has most of them, in words, if they
+	// differ for the interpreter
 	Configurations []string `json:"configurations,omitempty"`
 }
 
@@ -266,7 +266,7 @@ type OutputRef struct {
 	Shape   []int64 `json:"shape,omitempty"`
 	Stride  []int64 `json:"stride,omitempty"`
 	CRC32   uint32  `json:"crc32,omitempty"`
-	// where a function returned something that is no plain tensor: what it was
+	// what a function returned, if it is no plain tensor
 	Type string `json:"type,omitempty"`
 }
 

@@ -3,8 +3,8 @@
 //
 //	// triad: softmax(x=input, y=output, rows=M, cols=N)
 //
-// In Python the line begins with #. The package knows the grammar and the place of every word. What the words
-// mean is decided where a function is matched to an operator.
+// In Python the line begins with #. The package knows the grammar and the place of every word. The meaning of
+// the words is decided when a function is matched to an operator.
 package declaration
 
 import (
@@ -227,7 +227,7 @@ func (l Line) Text(sign string) string {
 	return sign + " " + marker + " " + l.Operator + "(" + strings.Join(words, ", ") + ")"
 }
 
-// quoted is a value, in quotes where a comma would end it.
+// quoted returns a value, in quotes if a comma would end it.
 func quoted(value string) string {
 	depth := 0
 	for _, c := range value {

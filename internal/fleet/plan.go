@@ -27,7 +27,7 @@ type Plan struct {
 	// the words of --add, paths from the root of the driver's file system; Many: each is judged for itself
 	Files []string `json:"files,omitempty"`
 	Many  bool     `json:"many,omitempty"`
-	// below which the files lie where a task runs; "": where they lie for the driver
+	// the folder of the files on a task's machine; "": as for the driver
 	Root string `json:"root,omitempty"`
 }
 

@@ -31,7 +31,7 @@ const asks = 2 * time.Minute
 // Submit hands over shards as one array job.
 func (s *Slurm) Submit(ctx context.Context, folder Folder, shards []int) error {
 	script := folder.in("task.sh")
-	// A task has the cores that it was given, also where Slurm does not bind it to them.
+	// A task uses only the cores that it was given, even if Slurm does not bind it to them.
 	text := "#!/bin/sh\n[ -z \"$SLURM_CPUS_PER_TASK\" ] || export GOMAXPROCS=\"$SLURM_CPUS_PER_TASK\"\n" +
 		fmt.Sprintf("exec %s part %s \"$SLURM_ARRAY_TASK_ID\"\n", record.ShellQuote(s.Triad),
 			record.ShellQuote(string(folder)))

@@ -21,7 +21,7 @@ var columns = []string{
 	"with_flags", "reading",
 }
 
-// What a file was given where nothing of it was judged.
+// The outcomes of a file of which nothing was judged.
 const (
 	refused    = "refused"     // one sentence, exit 2
 	noFunction = "no function" // nothing in it can be called from outside

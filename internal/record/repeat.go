@@ -60,7 +60,7 @@ func Repeat(r Record, added []string) string {
 	return strings.Join(words, " ")
 }
 
-// ShellQuote quotes a word for a POSIX shell where it needs it. A # that begins a word begins a comment.
+// ShellQuote quotes a word for a POSIX shell if necessary. A # that begins a word begins a comment.
 func ShellQuote(word string) string {
 	special := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
@@ -72,12 +72,12 @@ func ShellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// FileWord begins a word of a session that judged many files, each for itself: the name of an implementation,
-// "=", and its file.
+// FileWord is the prefix of a word of a session that judged many files separately: the name of an
+// implementation, "=", and its file.
 const FileWord = "file:"
 
-// onlyFile leaves of the words of many files the one of an implementation, and gives the name that it has
-// where its file is added alone.
+// onlyFile keeps, of the words of many files, only that of an implementation, and returns the name that it
+// has when its file is added alone.
 func onlyFile(impl string, added []string) (words []string, alone string) {
 	alone = impl
 	for _, word := range added {

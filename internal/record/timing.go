@@ -6,7 +6,7 @@ import "triad/internal/op"
 type Timing struct {
 	// "cold" or "warm"; then " burst" or " sustained" if it was not interleaved: "cold sustained"
 	Regime string `json:"regime"`
-	// PASS where the time can be used; UNSTABLE, IMPOSSIBLE, or what the timed calls came to
+	// PASS if the time is usable; UNSTABLE, IMPOSSIBLE, or the status of the timed calls
 	Status   op.Status `json:"status"`
 	Message  string    `json:"message"`
 	N        int       `json:"n"`

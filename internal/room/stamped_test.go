@@ -27,7 +27,7 @@ type stampedTree struct {
 // operatorOf returns the name of the operator that a family's template is made.
 func operatorOf(family string) string { return "made_up_" + family }
 
-// command runs a command in a folder of the copy, and fails the test where the command fails.
+// command runs a command in a folder of the copy, and fails the test if the command fails.
 func (s *stampedTree) command(t *testing.T, folder string, command ...string) {
 	t.Helper()
 	start := time.Now()
@@ -86,7 +86,7 @@ func stamp(t *testing.T) *stampedTree {
 }
 
 // copysFolder returns an empty folder for the copy: the same one each time, unless another run is in it. Go
-// compiles a package anew where it lies in another folder, and that of all of them takes minutes.
+// recompiles packages in another folder, which takes minutes for all of them.
 func copysFolder(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

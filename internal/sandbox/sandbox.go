@@ -130,8 +130,8 @@ func Environment() []string {
 	}
 }
 
-// LimitSelf limits what this process and all that it starts may use, where the environment says so: a worker
-// calls it first. pybridge/sandbox.py does the same for Python.
+// LimitSelf limits what this process and its children may use, if the environment says so: a worker calls it
+// first. pybridge/sandbox.py does the same for Python.
 func LimitSelf(getenv func(string) string) error {
 	kinds := map[string]int{
 		"data": unix.RLIMIT_DATA, "fsize": unix.RLIMIT_FSIZE, "nproc": unix.RLIMIT_NPROC,

@@ -15,8 +15,8 @@ type Rulers struct {
 // Work is the minimum work of an operator by its definition, whatever an implementation does beyond it.
 type Work struct {
 	Bytes, FLOPs int64
-	// Of Bytes those that are moved whatever a forward saves: upstream gradients and results. An
-	// implementation that saves what it likes may hold a mask of a bit where the definition has an element.
+	// The part of Bytes that is moved whatever a forward saves: upstream gradients and results. An
+	// implementation that chooses what it saves may save a mask of one bit for an element of the definition.
 	Unavoidable             int64
 	BytesRead, BytesWritten int64  // sizes of inputs and outputs: how Bytes divide into reads and writes
 	Product                 string // whose ruler the FLOPs are measured with

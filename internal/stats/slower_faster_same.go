@@ -57,9 +57,9 @@ const (
 
 // Compare compares two implementations round by round. bar is the noise that an A/A comparison of the same
 // case showed, as a share: no difference below it, nor below LeastEffect, is called one, but noise above
-// MostNoise counts as MostNoise. The word follows from the interval: FASTER or SLOWER where the ratio differs
-// by that much and the interval excludes 1, SAME where the interval lies within the bar, else AMBIGUOUS.
-// Fewer rounds than LeastRounds give a word where the two lie apart, and AMBIGUOUS elsewhere.
+// MostNoise counts as MostNoise. The word follows from the interval: FASTER or SLOWER if the ratio differs by
+// that much and the interval excludes 1, SAME if the interval lies within the bar, else AMBIGUOUS. With fewer
+// rounds than LeastRounds it is AMBIGUOUS unless the two lie apart.
 func Compare(a, b []Round, bar float64) Comparison {
 	c := Comparison{Word: Ambiguous}
 	c.Ratios, c.Dropped = ratios(a, b)

@@ -12,7 +12,7 @@ import (
 	"triad/internal/record"
 )
 
-// backwards returns a GPU whose implementations are backwards that start from what is said of each.
+// backwards returns a GPU whose implementations are backwards, each with the given start.
 func backwards(t *testing.T, ns map[string]float64, from map[string]string) *gpu {
 	g := newGPU(t, 0.003, ns)
 	g.kind.Pass = op.Backward
@@ -21,7 +21,7 @@ func backwards(t *testing.T, ns map[string]float64, from map[string]string) *gpu
 }
 
 // A backward that was timed with its forward is not compared with those that were timed alone: it has no
-// roofline, and a ratio to its like only.
+// roofline, and a ratio only to others of its kind.
 func TestBackwardAlone(t *testing.T) {
 	from := map[string]string{
 		"fast": record.SavedTensors, "slow": record.RetainedGraph,
@@ -82,7 +82,7 @@ func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 	})
 }
 
-// What a worker says of a backward is recorded where it is one of the words that there are.
+// A worker's word for a backward is recorded only if it is a known one.
 func TestBackwardWords(t *testing.T) {
 	for said, want := range map[string]string{
 		"":                   record.SavedTensors,

@@ -28,7 +28,7 @@ func fakeEnvironment(mode string) []string {
 	return []string{"FAKE_WORKER=" + mode, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
 }
 
-// TestMain turns the test binary into a fake worker where FAKE_WORKER names a way to behave.
+// TestMain turns the test binary into a fake worker if FAKE_WORKER names a way to behave.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("FAKE_WORKER"); mode != "" {
 		fakeWorker(mode)
@@ -127,7 +127,7 @@ func die() {
 	time.Sleep(time.Minute)
 }
 
-// leave starts a program in a session of its own. It holds the socket where the worker ends behind it.
+// leave starts a program in a session of its own. It keeps the socket open when the worker ends.
 func leave(mode string, conn *os.File) {
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -194,7 +194,7 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 	}
 }
 
-// answer replies to a run at once, plainly or, where the mode says so, falsely.
+// answer replies to a run at once, correctly or, if the mode says so, wrongly.
 func answer(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
 	switch mode {
 	case "stumbles":

@@ -21,15 +21,15 @@ type Limits struct {
 	Readings, Cases time.Duration
 }
 
-// DefaultLimits are the deadlines where nobody asks for others.
+// DefaultLimits are the default deadlines.
 var DefaultLimits = Limits{
 	Build: 300 * time.Second, Import: 120 * time.Second, First: 60 * time.Second, FirstCPU: 120 * time.Second,
 	CallLeast: 5 * time.Second, Stall: 30 * time.Second,
 	Readings: 30 * time.Second, Cases: 60 * time.Second,
 }
 
-// OfOwn returns the limits of a file of the user's own where nobody asked for others: one that hangs is what
-// a learner meets, and waits for.
+// OfOwn returns the default limits of a user's own file: hangs are common there, and a learner waits for
+// them.
 func (l Limits) OfOwn() Limits {
 	if l.FirstCPU == DefaultLimits.FirstCPU {
 		l.FirstCPU = 60 * time.Second

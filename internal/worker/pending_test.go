@@ -70,7 +70,7 @@ func TestAdapterTellsWhatItDoes(t *testing.T) {
 	}
 }
 
-// A file that does not end when it is imported is not known to be wrong, where somebody says what to do.
+// A file whose import does not end is not known to be wrong if LongLoad gives advice.
 func TestLongLoadIsNoFailure(t *testing.T) {
 	a := fakeAdapter(t, "hangs while loading", func(o *Options) { o.Limits.Build = time.Second })
 	a.LongLoad = "give it longer"

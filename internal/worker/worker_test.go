@@ -318,7 +318,7 @@ func TestGPUInDoubt(t *testing.T) {
 	}
 }
 
-// While a worker runs, no process of the same user may read the driver's memory, where the truth is.
+// While a worker runs, no process of the same user may read the driver's memory, which holds the truth.
 func TestDriverIsUnreadable(t *testing.T) {
 	if _, err := fakeAdapter(t, "works", nil).Run(t.Context(), fakeJob()); err != nil {
 		t.Fatal(err)

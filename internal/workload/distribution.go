@@ -22,7 +22,7 @@ type drawing struct {
 	role       role
 	integer    string   // what integers means
 	about      *float64 // what integers of the normal distribution lie near
-	// the first input's values, where this is another of its shape
+	// the first input's values, if this is another input of its shape
 	beside []float64
 	first  bool // it is the first input
 	// what non_finite means
@@ -88,8 +88,8 @@ func (d *drawing) normal(x []float64) {
 	d.random("normal").fillNormal(x)
 }
 
-// eachRow calls change with every row's index and values, on all cores where they are many: each draws from
-// its own s, which may be nil.
+// eachRow calls change with every row's index and values, on all cores if there are many: each draws from its
+// own s, which may be nil.
 func (d *drawing) eachRow(x []float64, s *stream, change func(s *stream, r int64, row []float64)) {
 	rows := func(s *stream, first, end int64) {
 		for r := first; r < end; r++ {

@@ -2,8 +2,8 @@ package workload
 
 import "math"
 
-// The distributions of this file shape the logits of a softmax: the tensor itself, or, where two inputs make
-// them by their product, the rows of these two, whose logit is scale * sum_d q*k with a scale near 1/sqrt(d).
+// The distributions of this file shape the logits of a softmax: the tensor itself, or, if the logits are a
+// product of two inputs, the rows of these two, whose logit is scale * sum_d q*k with a scale near 1/sqrt(d).
 
 // negInfMask: the first quarter of the rows masked whole, then by turns every third column, all but one, the
 // first half, the whole row.

@@ -95,7 +95,7 @@ func (d *drawing) affine(x []float64, exact bool, centre float64) {
 }
 
 // table fills [positions, pairs] with the cosine or sine of t * 10000^(-2i/d), d = 2 * pairs; those of
-// position 0 where exact.
+// position 0 if exact.
 func (d *drawing) table(x []float64, kind string, exact bool) {
 	const ln10000 = 9.21034037197618273607
 	parallel.Each(d.cols, func(i int64) {
@@ -116,8 +116,8 @@ func (d *drawing) table(x []float64, kind string, exact bool) {
 
 // limit scales what was drawn down by powers of two until every intermediate the spec bounds stays within its
 // range: first an upstream gradient that is huge, then the inputs. Of extreme inputs only what is larger than
-// 1 is scaled, so that the smallest numbers remain; where numbers up to 1 exceed the bounds themselves, as in
-// a product of four matrices in fp16, what is larger than a smaller power of two.
+// 1 is scaled, so that the smallest numbers remain; if numbers up to 1 exceed the bounds themselves, as in a
+// product of four matrices in fp16, what is larger than a smaller power of two.
 func (m *maker) limit() error {
 	if declaresInfinity(m.c.Distribution) {
 		return nil

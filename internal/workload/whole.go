@@ -17,7 +17,7 @@ func (d *drawing) integers(x []float64) {
 	s := d.random("integer")
 	switch d.integer {
 	case "halves":
-		// the unit is the step of 8 bits, or its half is where 0 need not be in the middle of their range
+		// the unit is the step of 8 bits, or half of it if 0 need not be in the middle of their range
 		d.quarters(x, -0.5, 127)
 		return
 	case "one_hot":

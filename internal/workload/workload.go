@@ -297,7 +297,7 @@ func (m *maker) layout(t op.TensorType) string {
 		}
 		return "contiguous"
 	}
-	// vectors are sliced where the operator has nothing else: a kernel of rows takes those alone apart
+	// vectors are sliced if the operator has nothing else: a kernel of rows handles only sliced rows
 	ofRows := slices.Contains(m.spec.Layouts(), "padded") && len(t.Shape) == 1 && m.c.Layout == "sliced"
 	if t.Strided && !ofRows {
 		return m.c.Layout

@@ -213,8 +213,8 @@ func TestDistributionsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// What is added to a result has whole rows of NaN under non_finite: a kernel that reads it where it must not
-// shows, wherever the result is NaN already.
+// An addend has whole rows of NaN under non_finite: a kernel that reads it where it must not is detected,
+// even if parts of the result are NaN already.
 func TestAddendIsNotFinite(t *testing.T) {
 	at := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {
 		return slices.ContainsFunc(o.Spec.InputSpecs,

@@ -14,7 +14,7 @@ import (
 )
 
 // testCommand installs a wheel into a new environment and uses it as its user would: the command compares a
-// kernel where a C++ compiler is all there is, without Go, in a new home.
+// kernel with only a C++ compiler, without Go, in a new home.
 func testCommand(t *testing.T, python, wheel string) {
 	t.Helper()
 	venv := filepath.Join(t.TempDir(), "venv")

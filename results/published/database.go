@@ -45,7 +45,7 @@ func readDatabase(folder string) (map[string]measuredPart, error) {
 // processors matches the number of processors at the end of a benchmark's name.
 var processors = regexp.MustCompile(`-\d+$`)
 
-// readPart reads one file. Attributes count only where their test passed.
+// readPart reads one file. Attributes count only if their test passed.
 func readPart(text []byte) measuredPart {
 	p := measuredPart{
 		facts: map[string]string{}, bench: map[string]map[string]float64{},

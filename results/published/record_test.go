@@ -107,7 +107,7 @@ func TestRecordHasEveryOperator(t *testing.T) {
 	}
 }
 
-// Other people's kernels are left out where triad does not have them, and where nobody wants them.
+// Other people's kernels are left out if triad does not have them, or if they are not wanted.
 func TestRecordWithoutOthers(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "alone"), nil, 0o644); err != nil {

@@ -359,8 +359,8 @@ func roofline(_ group, first row) string {
 	return fmt.Sprintf("%.0f %%", *first.Roofline*100)
 }
 
-// ofVendor returns the share of the vendor's rate: at the same sizes, in the same command, with a word where
-// the clocks differ.
+// ofVendor returns the share of the vendor's rate: at the same sizes, in the same command, with a note if the
+// clocks differ.
 func ofVendor(g group, first row) string {
 	return ofRate(g, first, vendorOf(g))
 }
