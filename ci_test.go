@@ -148,7 +148,7 @@ func TestCIAvoidsALongTMPDIR(t *testing.T) {
 	}
 }
 
-// Who ends .ci/run ends what it started, and finds nothing of it.
+// Ending .ci/run ends what it started and leaves nothing behind.
 func TestCIIsEnded(t *testing.T) {
 	temporary := t.TempDir()
 	cmd, played := ciRun(t, "never", temporary)

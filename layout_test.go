@@ -93,8 +93,8 @@ func TestNoInitFiles(t *testing.T) {
 	}
 }
 
-// Shared code of the judge names no operator: what is particular to one is a key of its spec, or stands in
-// its own files.
+// Shared code of the judge names no operator: an operator's specifics are keys of its spec, or are in its own
+// files.
 func TestSharedCodeNamesNoOperator(t *testing.T) {
 	operators := operatorNames(t)
 	read := 0
@@ -185,7 +185,7 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 	})
 }
 
-// A program that is started otherwise has no deadline, survives Ctrl-C and leaves behind what it started.
+// A program that is started in another way has no deadline, survives Ctrl-C and leaves its children behind.
 func TestProgramsAreStartedInOnePlace(t *testing.T) {
 	starters := map[string][]string{
 		"os/exec": {"Command", "CommandContext", "Cmd"}, "os": {"StartProcess"},

@@ -120,7 +120,7 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 		// else each of our processes starts others that import torch to compile for it
 		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1")
 	} else if e.getenv()("OMP_NUM_THREADS") == "" {
-		// what is judged on a CPU is small: torch's threads spend most of a run in waiting for each other
+		// cases judged on a CPU are small: torch's threads spend most of a run waiting for each other
 		env = append(env, "OMP_NUM_THREADS=1")
 	}
 	return worker.Command{Path: i.Path, Env: env, Args: []string{
@@ -164,7 +164,7 @@ func unpack(files fs.FS, cacheDir string) (string, error) {
 	if holds(root, content) {
 		return root, nil
 	}
-	// A kernel may have written into it: what is there runs with the next worker, and judges the next kernel.
+	// A kernel may have written into it: its contents run in the next worker, and judge the next kernel.
 	if err := errors.Join(os.RemoveAll(root), os.MkdirAll(cacheDir, 0o755)); err != nil {
 		return "", backend.UnusableCache("Python files", cacheDir, err)
 	}

@@ -82,7 +82,7 @@ func fakeEnvironment(t *testing.T) (*Environment, *bytes.Buffer) {
 	}, log
 }
 
-// A search that is broken off says so, and nothing about the machine; what is there stays there.
+// A cancelled search reports that, and nothing about the machine; existing environments stay.
 func TestASearchThatIsBrokenOff(t *testing.T) {
 	e, _ := fakeEnvironment(t)
 	made, err := e.Ensure(t.Context())
@@ -131,7 +131,7 @@ func installs(t *testing.T) int {
 	return strings.Count(string(text), "run")
 }
 
-// What is missing is made once, with consent, and found the second time.
+// A missing environment is made once, with consent, and found the second time.
 func TestEnsureMakesOnce(t *testing.T) {
 	e, log := fakeEnvironment(t)
 	asked := ""

@@ -15,8 +15,8 @@ import (
 	"triad/internal/worker"
 )
 
-// TestForkedWorkerConforms: a worker that the parent forks keeps the promises of every backend: what it
-// prints, how it dies and when it is killed look as if it had been started.
+// TestForkedWorkerConforms: a worker that the parent forks keeps the promises of every backend: its output,
+// its death and its killing look as if it had been started.
 func TestForkedWorkerConforms(t *testing.T) {
 	e := &Environment{Files: withOperator(t, "scale"), DataDir: need.DataDir(t), Offline: true}
 	if _, err := e.Find(t.Context()); err != nil {

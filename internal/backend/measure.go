@@ -28,7 +28,7 @@ type MeasureJob struct {
 	GraphNS int64
 }
 
-// The rulers: what a device does at best. A backend that has none of a name answers UNSUPPORTED.
+// The rulers: what a device does at best. A backend without a ruler answers UNSUPPORTED.
 const (
 	// the driver's own copy, in every worker the same routine: it compares their clocks
 	RulerMemcpy = "memcpy"
@@ -59,11 +59,11 @@ type MeasureArgs struct {
 	Finish  *FinishArgs  `json:"finish,omitempty"`
 }
 
-// PrepareArgs ask for sets of inputs and outputs, a call for each, and a graph of calls. Run has no launches.
-// Cold asks for R sets, at least two, so that the inputs of all of them together, and the outputs, take at
-// least twice the L2 cache; and for up to EvenSets of a call that is not slow. Inputs of all sets hold the
-// same bits. Outputs of the first set are poisoned with "a", the others' with "b", after what is captured has
-// been tried and before it is timed.
+// PrepareArgs requests sets of inputs and outputs, a call for each, and a graph of calls. Run has no
+// launches. Cold asks for R sets, at least two, so that the inputs of all of them together, and the outputs,
+// take at least twice the L2 cache; and for up to EvenSets of a call that is not slow. Inputs of all sets
+// hold the same bits. Outputs of the first set are poisoned with "a", the others' with "b", after what is
+// captured has been tried and before it is timed.
 type PrepareArgs struct {
 	Run     *RunArgs `json:"run,omitempty"`
 	Ruler   string   `json:"ruler,omitempty"`

@@ -190,9 +190,10 @@ type RunArgs struct {
 	Attrs          []AttrRef   `json:"attrs"`
 	Inputs         []TensorRef `json:"inputs"`
 	Launches       []Launch    `json:"launches"`
-	// what is compiled for the call is for its sizes alone
+	// code compiled for the call is for its sizes alone
 	SizesAlone bool `json:"sizes_alone,omitempty"`
-	// what a function of a user's CUDA file is given, as its library reads it (cuda/include/own_call.cuh)
+	// the arguments of a function of a user's CUDA file, as its library reads them
+	// (cuda/include/own_call.cuh)
 	Words []int64 `json:"words,omitempty"`
 }
 
@@ -229,8 +230,7 @@ const OrderRecorded = "recorded"
 // modulo how many they have, while other launches take the first: see LaunchReply.Configurations.
 const OrderConfiguration = "configuration "
 
-// RunReply says for each launch that took place what it did. A launch that ended otherwise than "ok" is the
-// last.
+// RunReply has the reply of each launch that took place. A launch that did not end "ok" is the last.
 type RunReply struct {
 	Launches  []LaunchReply `json:"launches"`
 	PeakBytes int64         `json:"peak_bytes,omitempty"` // device memory

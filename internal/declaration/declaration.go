@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Open stands in a line for what is still to be filled in.
+// Open marks in a line what is still to be filled in.
 const Open = "?"
 
 // example is shown to users whose line is invalid.

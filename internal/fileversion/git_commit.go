@@ -50,8 +50,8 @@ func Head(ctx context.Context, folder string) string {
 	return commit + changes
 }
 
-// git runs git in a folder and gives what it prints. The repository may be another's: git starts no monitor
-// of files that its configuration names.
+// git runs git in a folder and returns its output. The repository may be another user's: git starts no file
+// monitor that its configuration names.
 func git(ctx context.Context, folder string, args ...string) (string, error) {
 	args = append([]string{"-C", folder, "-c", "core.fsmonitor=false"}, args...)
 	out, err := subprocess.Run(ctx, subprocess.Command{Path: "git", Args: args, Deadline: gitLimit})

@@ -10,10 +10,10 @@ import (
 
 // Engine starts tasks on machines. A task is `triad part FOLDER SHARD`.
 type Engine interface {
-	// Submit hands over shards, each to a task of its own.
+	// Submit submits shards, each to a task of its own.
 	Submit(ctx context.Context, folder Folder, shards []int) error
-	// Gone lists the shards, of those that were submitted, whose task is neither waiting nor running now,
-	// each with what the engine says of its end.
+	// Gone lists the submitted shards whose task is neither waiting nor running now, each with the engine's
+	// word on its end.
 	Gone(ctx context.Context, shards []int) (map[int]string, error)
 	// Log is the log of the newest task of a shard.
 	Log(folder Folder, shard int) string
@@ -223,7 +223,7 @@ func (r *drive) close(shard int) {
 	r.open = slices.DeleteFunc(r.open, func(s int) bool { return s == shard })
 }
 
-// failed queues a shard again, or gives it up. A command line that is refused would be refused again.
+// failed queues a shard again, or gives it up. A refused command line would be refused again.
 func (r *drive) failed(ctx context.Context, shard int, o Outcome) error {
 	log, on := r.Engine.Log(r.Folder, shard), ""
 	if o.Host != "" {

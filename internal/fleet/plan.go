@@ -1,6 +1,6 @@
 // Package fleet runs the shards of one request on other machines and brings their parts home. It cuts, waits
 // and counts; an engine (Slurm) starts the tasks, a task is `triad part`, and the union is results.Merge. All
-// parts record under one session, whose plan holds each run once: work that is done twice is merged once.
+// parts record under one session, whose plan has each run once: work that is done twice is merged once.
 package fleet
 
 import (
@@ -24,7 +24,7 @@ type Plan struct {
 	Shards  int      `json:"shards"`
 	// Shards are not cut: each takes the next case when it is free.
 	Claimed bool `json:"claimed,omitempty"`
-	// the words of --add, paths from the root of the driver's file system; Many: each is judged for itself
+	// the words of --add, paths from the root of the driver's file system; Many: each is judged separately
 	Files []string `json:"files,omitempty"`
 	Many  bool     `json:"many,omitempty"`
 	// the folder of the files on a task's machine; "": as for the driver

@@ -9,7 +9,7 @@ import (
 	"triad/internal/need"
 )
 
-// pretended starts an engine whose Python is a script of the shell.
+// pretended starts an engine whose Python is a shell script.
 func pretended(t *testing.T, script string) (*Ray, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine.sh")
@@ -26,7 +26,7 @@ func pretended(t *testing.T, script string) (*Ray, error) {
 	return r, r.Start(t.Context())
 }
 
-// What the engine answers reaches the driver, and so does how it ends.
+// The engine's answers, and how it ends, reach the driver.
 func TestRayAnswers(t *testing.T) {
 	r, err := pretended(t, `echo '{"error": ""}'
 read line; echo "$line" > "$0.said"; echo '{}'

@@ -123,7 +123,7 @@ func (s *Slurm) log(folder Folder, job, task string) string {
 	return filepath.Join(string(folder), "log-"+job+"-"+task+".txt")
 }
 
-// ask runs a command of Slurm and gives what it prints; what it says of an error is in the error.
+// ask runs a command of Slurm and returns its output; its message is in the error.
 func (s *Slurm) ask(ctx context.Context, name string, args ...string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	// neededThreads are about those of triad, a worker with torch and a compiler on two cores. With fewer
 	// Go's runtime ends the process when it cannot start a thread, which no code of ours can catch.
 	neededThreads = 64
-	// manyThreads: nobody's threads are counted below such a limit.
+	// manyThreads: threads are only counted if the limit is below it.
 	manyThreads = 4096
 )
 

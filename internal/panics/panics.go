@@ -65,8 +65,8 @@ func Of(p any, doing string) *Error {
 	return e
 }
 
-// Caught, deferred, makes a panic of the function that returns *err its error, and adds to an internal error
-// what was being done:
+// Caught, deferred, turns a panic of the function that returns *err into its error, and adds to an internal
+// error what was being done:
 //
 //	defer panics.Caught(&err, func() string { return "judging " + name })
 func Caught(err *error, doing func() string) {

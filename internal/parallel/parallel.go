@@ -1,6 +1,6 @@
 // Package parallel shares independent work among the cores. Every piece of work writes results of its own, so
-// that nothing depends on the order in which they are done. A panic in one of them becomes a panic of the
-// caller, who may recover from it.
+// that nothing depends on their order. A panic in one of them becomes a panic of the caller, which may
+// recover from it.
 package parallel
 
 import (

@@ -82,7 +82,7 @@ func TestBadEntries(t *testing.T) {
 	}
 }
 
-// What is counted of a file follows from what it was given and what reading it showed.
+// The counts of a file follow from its outcome and from reading it.
 func TestTally(t *testing.T) {
 	files := []*public{
 		{path: "a.cu", given: "PASS", expected: right, seconds: 1},

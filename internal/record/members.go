@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// Member is one name and value of a JSON object whose order means something.
+// Member is one name and value of a JSON object whose order matters.
 type Member[V any] struct {
 	Name  string
 	Value V

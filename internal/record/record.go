@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// Record is one run: one implementation on one case, what happened and what the judge said. ID and Session
-// are given by the store.
+// Record is one run: one implementation on one case, with its outcome and verdicts. The store sets ID and
+// Session.
 type Record struct {
 	ID      string // ULID
 	Session string // ULID of the invocation
@@ -103,7 +103,7 @@ type Relation struct {
 	Worst     *Broken `json:"worst"`   // the comparison furthest from holding; null if none failed
 }
 
-// Broken is a comparison that does not hold: what was found, and what would have been accepted.
+// Broken is a comparison that does not hold: the value found, and those that would have been accepted.
 type Broken struct {
 	Index []int64 `json:"index"` // of the output, or of one of its rows
 	Got   Float   `json:"got"`
@@ -111,7 +111,7 @@ type Broken struct {
 	High  Float   `json:"high"`
 }
 
-// Element is one element of an output, what it is and what was accepted.
+// Element is one element of an output, its value and the accepted ones.
 type Element struct {
 	Index []int64 `json:"index"`
 	Got   Float   `json:"got"`

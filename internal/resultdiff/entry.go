@@ -102,8 +102,8 @@ func SourceChange(a, b *Entry) string {
 	return ""
 }
 
-// Causes lists what the two sides do not have in common and may be why something changed, in words: sources
-// of implementations apart, which Sources lists.
+// Causes lists, in words, the differences between the two sides that may explain a change, except the sources
+// of implementations, which Sources lists.
 func Causes(a, b Side) []string {
 	var all []string
 	for _, fact := range []struct {

@@ -97,7 +97,7 @@ func decide(steps []Step) {
 	adjust(judged)
 }
 
-// changed lists what a visit does not have in common with the one before.
+// changed lists the differences of a visit from the one before.
 func changed(a, b *Visit) []string {
 	var all []string
 	if a.Source != b.Source {

@@ -21,7 +21,7 @@ const (
 	Incomparable = Word("INCOMPARABLE")
 )
 
-// What the words rest on. Two sessions on one kind of GPU give one kernel times that lie further apart than
+// The basis of the words. Two sessions on one kind of GPU give one kernel times that lie further apart than
 // two series of one session do: of 173 pairs recorded on an H200 in different sessions at one clock, every
 // kernel that was compiled alike lay within 2 % (docs/decisions.md).
 const (

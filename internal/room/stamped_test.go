@@ -153,9 +153,9 @@ func copyTree(t *testing.T, to string) {
 	}
 }
 
-// TestStampedOperator: an operator of a family's template needs no other file to be edited than the
-// generated ones. In a copy of the tree it passes what is asked of every operator. In the long tier those of
-// all families are made, and the fast tier of every other suite runs in the copy too.
+// TestStampedOperator: an operator made from a family's template requires no edit outside the generated
+// files. In a copy of the tree it passes the tests of every operator. The long tier makes operators of all
+// families, and runs the fast tier of every other suite in the copy too.
 func TestStampedOperator(t *testing.T) {
 	s := stamp(t)
 	t.Run("repository", func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestStampedOperator(t *testing.T) {
 	})
 }
 
-// format asks that what the templates give is formatted as everything else.
+// format checks that the files of the templates are formatted like all others.
 func (s *stampedTree) format(t *testing.T) {
 	for _, name := range s.operators {
 		files, err := filepath.Glob(filepath.Join(s.root, "internal", "catalog", name, "*.go"))
@@ -229,7 +229,7 @@ func (s *stampedTree) format(t *testing.T) {
 	s.command(t, ".", "go", "run", "./internal/linelength")
 }
 
-// python runs what the Python tests ask of every operator, for the stamped ones alone.
+// python runs the Python tests of every operator for the stamped ones only.
 func (s *stampedTree) python(t *testing.T) {
 	const narrowed = `
 import sys, unittest

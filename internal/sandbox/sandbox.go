@@ -1,6 +1,5 @@
-// Package sandbox runs programs that nobody vouches for under bubblewrap: without a network, in a system
-// that can be read alone, with an empty home and a process table of its own. What a program sees is a list;
-// nothing else of this machine is there.
+// Package sandbox runs untrusted programs under bubblewrap: without a network, on a read-only system, with an
+// empty home and a process table of its own. A program sees only what is listed of this machine.
 package sandbox
 
 import (
@@ -28,7 +27,7 @@ type Box struct {
 	Devices  []string
 }
 
-// What a program in a sandbox may use.
+// The limits of a program in a sandbox.
 const (
 	scratchBytes  = 1 << 30  // of each folder that can be written to
 	fileBytes     = 1 << 30  // of one file
@@ -41,7 +40,7 @@ const (
 // Most limits what all processes of a sandbox use together: the driver ends them if they exceed it.
 var Most = subprocess.Usage{Processes: mostProcesses, Bytes: mostBytes}
 
-// system are the folders of a system that programs need, and files of /etc. What is not there is left out.
+// system lists the system folders that programs need, and files of /etc. Missing ones are left out.
 var system = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/passwd",

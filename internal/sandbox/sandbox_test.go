@@ -10,7 +10,7 @@ import (
 	"triad/internal/need"
 )
 
-// inside runs a shell's command in a sandbox, and gives what it printed.
+// inside runs a shell command in a sandbox, and returns its output.
 func inside(t *testing.T, box Box, command string) string {
 	t.Helper()
 	need.Tool(t, "bwrap")
@@ -25,7 +25,7 @@ func inside(t *testing.T, box Box, command string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// What a box does not name is not there, and what it names can be read alone.
+// A program sees only what its box names, read-only.
 func TestABoxShowsWhatItNames(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"seen": "here", "hidden": "secret", "masked": "numbers"} {

@@ -26,8 +26,9 @@ var (
 	narrowE2M1 = narrow{FormatE2M1, 4, 0x7, 0x7, 0x7}
 )
 
-// FormatE2M1 is the fp4 of the OCP microscaling formats, which has neither infinity nor NaN. No element of a
-// tensor is one: they are packed two a byte, and Decode gives the byte. See DecodeE2M1.
+// FormatE2M1 is the fp4 of the OCP microscaling formats, which has neither infinity nor NaN. It is not the
+// format of a tensor's elements: these hold two packed numbers each, and Decode returns the byte. See
+// DecodeE2M1.
 var FormatE2M1 = Format{P: 2, EMin: 0, Max: 6}
 
 // encode returns the code of x, rounded once to nearest even. The bits of an fp64 are those of the narrow

@@ -155,7 +155,8 @@ func TestReadSafetensorsIsStrict(t *testing.T) {
 	}
 }
 
-// Any file ends in tensors that lie within it, or in a sentence; what was read can be written and read again.
+// Any file gives tensors that lie within it, or an error; tensors that were read can be written and read
+// again.
 func FuzzReadSafetensors(f *testing.F) {
 	f.Add(file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"__metadata__":{"a":"b"}}  `, 8))
 	f.Add(file(`{"a":{"dtype":"BOOL","shape":[],"data_offsets":[0,1]},`+

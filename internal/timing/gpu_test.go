@@ -84,7 +84,7 @@ type result struct {
 	comparisons []record.Comparison
 }
 
-// wrong is a status for what the timed calls of an implementation wrote.
+// wrong maps an implementation to the status of what its timed calls wrote.
 type wrong map[string]op.Status
 
 // timeOn times every implementation of a GPU on one case, in the order of their names.

@@ -9,8 +9,8 @@ import (
 	"triad/internal/stats"
 )
 
-// summarise turns the samples of an implementation into its timing: slow clocks are left out, then median and
-// interval; what is impossible or too noisy is said so.
+// summarise turns the samples of an implementation into its timing: it leaves out samples at slow clocks,
+// computes median and interval, and marks impossible or noisy times.
 func (k *timedImpl) summarise(
 	r Regime, rulers stats.Rulers, limits stats.Limits, w stats.Work,
 ) record.Timing {

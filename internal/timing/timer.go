@@ -39,8 +39,8 @@ type Case struct {
 	op.Case
 	Work  stats.Work // what one call must move and compute
 	Impls []Impl
-	// Left says, before a regime and once what its timed calls wrote is judged, whether the case is left to a
-	// later run: what was judged meanwhile may be judged in part. Nil: never.
+	// Left reports, before a regime and after its timed calls were judged, whether the case is left to a
+	// later run: such a judgement may be incomplete. Nil: never.
 	Left func() bool
 }
 

@@ -38,8 +38,8 @@ func (k *timedImpl) finish(ctx context.Context) (err error) {
 	return nil
 }
 
-// written judges what the timed calls wrote: into the first set of outputs and into the last, which hold
-// different poisons; the sets between must hold the same bits. StatusUnknown: nothing is wrong with it.
+// written judges what the timed calls wrote into the first set of outputs and into the last, which had
+// different poisons; the sets between must hold the same bits. StatusUnknown: nothing is wrong.
 func (k *timedImpl) written(outcome backend.Outcome, differing []backend.Differing) (op.Status, string) {
 	if outcome.Status != op.StatusUnknown {
 		return outcome.Status, "after its calls were timed: " + outcome.Sentence

@@ -112,7 +112,7 @@ func read(path string, most int64, lies func(real string) bool) ([]byte, error) 
 		return nil, err
 	}
 	defer file.Close()
-	// What the kernel makes up has no size, and another program may be writing.
+	// Files that the kernel makes up have no size, and another program may be writing.
 	text, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err == nil && int64(len(text)) > most {
 		err = refused(path, "it has more than %d bytes, the most that a file of kernels may have", most)

@@ -142,7 +142,7 @@ func leave(mode string, conn *os.File) {
 	time.Sleep(time.Hour)
 }
 
-// misbehave does in place of a run what the mode says.
+// misbehave performs the mode's action in place of a run.
 func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
 	switch mode {
 	case "exits 0":

@@ -40,7 +40,7 @@ func (l Limits) OfOwn() Limits {
 	return l
 }
 
-// limitNames are the words of --limit NAME=DURATION.
+// byName maps the names of --limit NAME=DURATION to the limits.
 func (l *Limits) byName() map[string]*time.Duration {
 	return map[string]*time.Duration{
 		"build": &l.Build, "import": &l.Import, "first": &l.First, "first-cpu": &l.FirstCPU,

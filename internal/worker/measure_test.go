@@ -137,8 +137,8 @@ func TestWhatIsTimedIsPending(t *testing.T) {
 	}
 }
 
-// What an arm dies of is its outcome; an arm of a worker that is gone says so, and the next one finds a fresh
-// worker.
+// The cause of an arm's death is its outcome; an arm of an ended worker reports that, and the next one gets a
+// fresh worker.
 func TestMeasureMisbehaviour(t *testing.T) {
 	for mode, want := range map[string]string{
 		"dies while it is timed":   "died by signal segmentation fault",

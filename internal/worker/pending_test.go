@@ -10,8 +10,7 @@ import (
 	"triad/internal/backend"
 )
 
-// Who interrupts learns what is waited for, and for how long at most; when it is over there is nothing to
-// say.
+// A pending request is described with its deadline; once it is over, nothing is.
 func TestPending(t *testing.T) {
 	var d Pending
 	if d.String() != "" || (*Pending)(nil).String() != "" {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ring keeps the last bytes of what a worker printed, however much that was.
+// ring keeps the last bytes of a worker's output, however long it is.
 type ring struct {
 	file *os.File // the end of the pipe that is read
 	conn syscall.RawConn
@@ -35,8 +35,7 @@ func newRing(limit int) (*ring, *os.File, error) {
 	return &ring{file: from, conn: conn, limit: limit}, to, nil
 }
 
-// follow reads what is printed until the last writer has closed the pipe, so that no worker blocks on a full
-// one.
+// follow reads the output until the last writer has closed the pipe, so that no worker blocks on a full one.
 func (r *ring) follow() { _ = r.conn.Read(r.drain) }
 
 // drain reads what is in the pipe and reports whether it reached the end.
@@ -79,7 +78,7 @@ func (r *ring) Tail() string {
 	return text
 }
 
-// Close ends follow. What was printed until now is kept.
+// Close ends follow. The output so far is kept.
 func (r *ring) Close() {
 	_ = r.conn.Control(func(fd uintptr) { r.drain(fd) })
 	r.file.Close()

@@ -212,8 +212,8 @@ func (p *process) removeDir() {
 	}
 }
 
-// end stops the worker with all that it started, and gives back what it used. It reports whether the child
-// was reaped.
+// end stops the worker with all that it started, and frees its resources. It reports whether the child was
+// reaped.
 func (p *process) end() (reaped bool) {
 	p.mu.Lock()
 	if p.ended {

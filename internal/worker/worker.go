@@ -33,7 +33,7 @@ type Options struct {
 	MemoryBytes int64                                 // of shared memory; sparse, so large costs nothing
 	Kill        func(pid int, s syscall.Signal) error // nil: the system call
 	Pending     *Pending                              // lists the requests in flight; may be nil
-	// Transcript gets every line of the wire behind "> " (to a worker) or "< "; nil: nobody listens.
+	// Transcript gets every line of the wire behind "> " (to a worker) or "< "; nil: there is none.
 	Transcript io.Writer
 }
 

@@ -204,7 +204,7 @@ func grandchildEnds(t *testing.T, mode string) {
 	}
 }
 
-// deadOrZombie reads the state: in a container nobody may reap, so kill(pid, 0) succeeds on the dead.
+// deadOrZombie reads the state: in a container there may be no reaper, so kill(pid, 0) succeeds on the dead.
 func deadOrZombie(pid int) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -214,7 +214,7 @@ func deadOrZombie(pid int) bool {
 	return strings.HasPrefix(after, "Z")
 }
 
-// A worker that does not come up is an unavailable backend whose sentence carries what it printed.
+// A worker that does not start is an unavailable backend whose sentence has the worker's output.
 func TestDiesBeforeHello(t *testing.T) {
 	a := fakeAdapter(t, "dies before hello", nil)
 	_, _, err := a.Load(t.Context(), "copy")

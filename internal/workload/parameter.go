@@ -114,10 +114,10 @@ func (d *drawing) table(x []float64, kind string, exact bool) {
 	})
 }
 
-// limit scales what was drawn down by powers of two until every intermediate the spec bounds stays within its
-// range: first an upstream gradient that is huge, then the inputs. Of extreme inputs only what is larger than
-// 1 is scaled, so that the smallest numbers remain; if numbers up to 1 exceed the bounds themselves, as in a
-// product of four matrices in fp16, what is larger than a smaller power of two.
+// limit scales the drawn values down by powers of two until every intermediate that the spec bounds stays
+// within its range: first an upstream gradient that is huge, then the inputs. Of extreme inputs only what is
+// larger than 1 is scaled, so that the smallest numbers remain; if numbers up to 1 exceed the bounds
+// themselves, as in a product of four matrices in fp16, what is larger than a smaller power of two.
 func (m *maker) limit() error {
 	if declaresInfinity(m.c.Distribution) {
 		return nil

@@ -105,7 +105,7 @@ func (m *maker) stream(name string) func(purpose string) *stream {
 	return func(purpose string) *stream { return newStream(m.seed, m.key, name, purpose) }
 }
 
-// drawFor draws what a tensor is made of, once for all tensors that are made of it.
+// drawFor draws the source of a tensor, once for all tensors made of it.
 func (m *maker) drawFor(t op.TensorType) error {
 	fill, err := op.ParseFill(t.Fill)
 	if err != nil {

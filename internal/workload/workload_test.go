@@ -283,7 +283,7 @@ func TestNonFiniteRows(t *testing.T) {
 	}
 }
 
-// What the limits bound stays below, in every dtype, and no further below than one power of two.
+// Bounded intermediates stay below their limits, in every dtype, and by no more than one power of two.
 func TestLimitsHold(t *testing.T) {
 	attention := specNamed(t, "flash_attention")
 	c := makeCase(t, attention, op.Case{Pass: op.Forward, DType: "fp16", Distribution: "extremes"},
@@ -310,8 +310,8 @@ func TestLimitsHold(t *testing.T) {
 	}
 }
 
-// An operand times its scale is what was drawn, to within one rounding of its dtype; the transposed operand
-// is quantised from the same numbers.
+// An operand times its scale equals the drawn value, to within one rounding of its dtype; the transposed
+// operand is quantised from the same numbers.
 func TestQuantisedOperands(t *testing.T) {
 	s := specNamed(t, "fp8_gemm")
 	for _, scaling := range []string{"tensor", "row", "block"} {

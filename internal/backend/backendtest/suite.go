@@ -37,15 +37,14 @@ var behaviours = []Behaviour{Right, Declines, Silent, Scribbles, Fails, Dies, Ha
 type Subject struct {
 	Operator string // whose implementations are loaded
 	Family   string // the first part of their names
-	// Names are the implementations by what they do; what a backend has none for stands in Without with the
-	// reason.
+	// Names maps behaviours to implementations; Without maps those that the backend lacks to the reason.
 	Names   map[Behaviour]string
 	Without map[Behaviour]string
 	Outputs []op.TensorType // as the spec declares them; the first is y
-	// OwnMemory: implementations make their outputs themselves, so what is not written is whatever the worker
-	// fills memory with, and not the poison of the launch.
+	// OwnMemory: implementations allocate their outputs themselves, so unwritten elements hold whatever the
+	// worker fills memory with, and not the poison of the launch.
 	OwnMemory bool
-	// New makes a backend whose calls may take so long, with a writer that gets every line of the wire.
+	// New makes a backend with the given limit of a call and a writer that gets every line of the wire.
 	New func(t *testing.T, call time.Duration, transcript io.Writer) backend.Backend
 	// Golden is the file with the transcript of a short session.
 	Golden string
@@ -186,7 +185,7 @@ func (u *user) again(t *testing.T) {
 	}
 }
 
-// ends asks what a behaviour ends with, and whether the backend goes on.
+// ends checks the status of a behaviour, whether it ends the worker, and that the backend goes on.
 func (u *user) ends(t *testing.T, b Behaviour, status op.Status, ended bool) {
 	t.Helper()
 	for range 2 { // the second finds what the first left
@@ -255,7 +254,7 @@ func (u *user) unknown(t *testing.T) {
 	u.isRight(t)
 }
 
-// cancelled breaks off a call that would never return: that is nobody's fault, and no outcome.
+// cancelled cancels a call that would never return: that is no fault, and no outcome.
 func (u *user) cancelled(t *testing.T) {
 	if u.Without[Hangs] != "" {
 		t.Log(u.Without[Hangs])

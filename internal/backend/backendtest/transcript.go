@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden transcripts of the wire anew")
 
-// varies are the fields whose values are another on every machine or day: a transcript keeps that they are
-// there.
+// varies lists the fields whose values differ between machines or days: a transcript keeps only their
+// presence.
 var varies = map[string]bool{
 	"pid": true, "versions": true, "wall_ns": true, "peak_bytes": true, "source": true, "build": true,
 	"memory_bytes": true, "device": true, "slot": true,
