@@ -9,8 +9,8 @@ import (
 	"triad/internal/worker"
 )
 
-// OwnBackend returns the adapter for a Python file of the user's own: folder holds the operator file,
-// <op>.py, that calls it. It runs in a process of its own, which parent forks; nil: which imports torch
+// OwnBackend returns the adapter for a user's own Python file: folder has the operator file, <op>.py, that
+// calls it. It runs in a process of its own, which parent forks; if parent is nil, the process imports torch
 // itself.
 func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 	parent *Parent,

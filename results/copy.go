@@ -42,7 +42,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// keep removes what a filter does not ask for, and gives its space back.
+// keep removes what a filter does not select, and frees its space.
 func (s *Store) keep(ctx context.Context, f Filter) error {
 	where, args := f.where()
 	tx, err := s.writer.BeginTx(ctx, nil)

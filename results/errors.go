@@ -23,7 +23,7 @@ var (
 	ErrNothingToResume = errors.New("nothing to resume")
 )
 
-// StatementError is a mistake in SQL that a user typed: it does not parse, names what is not there, writes,
+// StatementError is a mistake in SQL that a user typed: it does not parse, names something missing, writes,
 // or asks for more than the limits allow.
 type StatementError struct{ Message string }
 

@@ -148,7 +148,7 @@ func resumeRole(arguments []string) error {
 	return completePlan(arguments[0], n, time.Millisecond)
 }
 
-// completePlan records what is missing of a plan; each item takes some time, as if something ran.
+// completePlan records the missing items of a plan; each takes some time, as if something ran.
 func completePlan(path string, n int, took time.Duration) error {
 	s, err := Open(ctx, path, Options{})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // registerFunctions adds to a connection the functions that queries about measurements need and that SQLite
-// is built without: they come with the connection, not with a build tag. NULL and what is no number give
-// NULL, and so does a NaN, as SQLite's own functions do.
+// is built without: they come with the connection, not with a build tag. NULL, values that are no numbers and
+// NaN give NULL, as with SQLite's own functions.
 func registerFunctions(conn *sqlite3.SQLiteConn) error {
 	one := map[string]func(float64) float64{
 		"sqrt": math.Sqrt, "cbrt": math.Cbrt, "exp": math.Exp, "ln": math.Log, "log10": math.Log10,
@@ -107,7 +107,7 @@ type sampleOne struct {
 	finish func([]float64) float64
 }
 
-// Step takes a value; what is no number is left out, as SQL's aggregates do.
+// Step takes a value; one that is no number is left out, as SQL's aggregates do.
 func (s *sampleOne) Step(x any) error {
 	if v, ok := asNumber(x); ok {
 		if *s.kept == mostSamples {

@@ -63,7 +63,7 @@ func (d *command) run(path string, more ...string) *exec.Cmd {
 	return cmd
 }
 
-// resumed runs the request, or what is left of it, in a database.
+// resumed runs the request, or the rest of it, in a database.
 func (d *command) resumed(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	if len(rowsOf(t, path, "SELECT session_ulid FROM session")) == 0 {
@@ -278,7 +278,7 @@ func killed(t *testing.T, cmd *exec.Cmd, out fmt.Stringer, path string, sameStat
 	return false
 }
 
-// lost complains of results that were read before and are gone, or are others.
+// lost reports results that were read before and are missing or different.
 func lost(t *testing.T, before, after []string) {
 	t.Helper()
 	for _, row := range before {
@@ -288,8 +288,8 @@ func lost(t *testing.T, before, after []string) {
 	}
 }
 
-// A large database is not checked again by everybody who reads it while a session writes to it, and is after
-// that session was killed.
+// A large database is not checked by its readers while a session writes to it, but is checked after that
+// session was killed.
 func TestASessionThatWritesIsNoUncleanEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	s := openTest(t, path, Options{})

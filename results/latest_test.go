@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// The view, the pages and the sides of a comparison agree on what is latest: the newest run on each device,
+// The view, the pages and the sides of a comparison agree on the latest runs: the newest run on each device,
 // and one that reached no device until there is a newer one.
 func TestLatestIsOneDefinition(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})

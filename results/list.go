@@ -119,7 +119,7 @@ func prefixed(column string, prefixes []string) (string, []any) {
 	return "(" + strings.Join(either, " OR ") + ")", args
 }
 
-// List returns the records that the filter asks for, newest first, and how many there are without its limit.
+// List returns the records that the filter selects, newest first, and their number without its limit.
 func (s *Store) List(ctx context.Context, f Filter) (records []record.Record, total int, err error) {
 	tx, err := s.read(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ func numbers(all []int64) string {
 // Recorded are the names that occur in the database, each once.
 type Recorded struct{ Ops, DTypes, Impls []string }
 
-// Recorded lists what a filter can name.
+// Recorded lists the values that a filter can name.
 func (s *Store) Recorded(ctx context.Context) (Recorded, error) {
 	var found Recorded
 	tx, err := s.read(ctx)
@@ -237,7 +237,7 @@ func selectRuns(q querier, condition string, args ...any) ([]record.Record, []in
 	return records, ids, nil
 }
 
-// Show returns everything about one run. An ID may be shortened as long as it fits one run alone.
+// Show returns everything about one run. An ID may be shortened as long as it is unique.
 func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	id = strings.ToUpper(strings.TrimSpace(id))
 	if id == "" || strings.Trim(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" || len(id) > 26 {

@@ -15,7 +15,7 @@ import (
 	"triad/internal/scratch"
 )
 
-// Merged counts what a merge added, and what was there already.
+// Merged counts the rows that a merge added, and those that were there already.
 type Merged struct {
 	Sessions, Runs           int // added
 	SessionsThere, RunsThere int
@@ -114,8 +114,8 @@ func snapshot(ctx context.Context, from, to string) error {
 	return sameTables(ctx, copied.reader, from, steps)
 }
 
-// sameTables refuses a database whose tables are not those of this program: a view in the place of a table,
-// say.
+// sameTables refuses a database whose tables differ from this program's, for example a view in place of a
+// table.
 func sameTables(ctx context.Context, db *sql.DB, from string, steps []migration) error {
 	fresh, err := emptyDatabase(ctx, steps)
 	if err != nil {
@@ -139,7 +139,7 @@ func sameTables(ctx context.Context, db *sql.DB, from string, steps []migration)
 	return nil
 }
 
-// mergeAttached copies what the attached database has beyond the main one.
+// mergeAttached copies the rows that only the attached database has.
 func mergeAttached(ctx context.Context, conn *sql.Conn) (m Merged, err error) {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
@@ -198,8 +198,8 @@ type mergeStep struct {
 	order string
 }
 
-// statement returns the SQL of a step. Rows are matched by what is the same in every database: hashes, ULIDs,
-// names. A row that is there stays; anything else that is wrong with one ends the merge.
+// statement returns the SQL of a step. Rows are matched by values that are the same in every database:
+// hashes, ULIDs, names. An existing row stays; any other conflict ends the merge.
 func (m mergeStep) statement(q querier) (string, error) {
 	columns, err := column[string](q, "SELECT name FROM pragma_table_info(?)", m.table)
 	if err != nil {

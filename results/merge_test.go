@@ -16,7 +16,7 @@ import (
 	"triad/internal/record"
 )
 
-// contents returns everything that a database holds, without the numbers that each gives its rows itself.
+// contents returns everything in a database, except the numbers of its rows, which are its own.
 func contents(t *testing.T, path string) string {
 	t.Helper()
 	s := openTest(t, path, Options{})

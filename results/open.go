@@ -23,7 +23,7 @@ const oldestSQLite = 3_051_003
 // after an unclean end.
 const checkedWhenSmall = 8 << 20
 
-// Options say how to open a database; the zero value is what the command line uses.
+// Options are the options for opening a database; the command line uses the zero value.
 type Options struct {
 	ReadOnly    bool             // never write, never create
 	BusyTimeout time.Duration    // how long to wait for another process's lock; 0: 5 s
@@ -188,7 +188,7 @@ type facts struct {
 // elsewhere is advice for a place that cannot be used.
 const elsewhere = "give another file with --db, or set XDG_DATA_HOME to a folder that can be written"
 
-// inspect looks at the file without writing to it and refuses what is not ours or is damaged. Only SQLite
+// inspect reads the file without writing to it and refuses one that is not ours or is damaged. Only SQLite
 // opens the file: closing a descriptor of one's own would drop the locks that SQLite holds in this process.
 func inspect(ctx context.Context, path string, patience time.Duration) (facts, error) {
 	info, err := os.Stat(path)

@@ -148,8 +148,8 @@ func (d *disk) step(s diskStep) {
 	}
 }
 
-// cut writes into a folder what the disk may hold when its power goes now: of what was not synced each step
-// is there, is not, or is there in part. With a nil chance only what was synced is there.
+// cut writes into a folder what the disk may hold if the power fails now: each step that was not synced is
+// there, missing, or there in part. With a nil chance only synced steps are there.
 func (d *disk) cut(t *testing.T, folder string, chance *rand.Rand) {
 	t.Helper()
 	left := maps.Clone(d.files)

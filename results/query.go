@@ -267,7 +267,7 @@ func (c typedConnector) Connect(context.Context) (driver.Conn, error) {
 // sqliteRecursive is SQLITE_RECURSIVE, which the driver does not export.
 const sqliteRecursive = 33
 
-// authorize allows reading and functions, and denies everything else: what is not named here is refused.
+// authorize allows reading and functions, and denies everything that is not named here.
 func authorize(action int, first, second, _ string) int {
 	switch action {
 	case sqlite3.SQLITE_SELECT, sqliteRecursive:

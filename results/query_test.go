@@ -190,9 +190,9 @@ func files(t *testing.T, folder string) []string {
 	return names
 }
 
-// Every statement runs in a process of its own with an empty working and temporary folder. Harm is: another
-// database than before, a file anywhere, more than 2.5 s, more than 100 MB, more than 8 MiB of result, or a
-// process that does not end by itself.
+// Every statement runs in a process of its own with an empty working and temporary folder. Harm is: a changed
+// database, a file anywhere, more than 2.5 s, more than 100 MB, more than 8 MiB of result, or a process that
+// does not end by itself.
 func TestNoStatementDoesHarm(t *testing.T) {
 	path := databaseFor(t, 50)
 	harm := t.TempDir()

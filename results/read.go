@@ -222,7 +222,7 @@ func loadSession(q querier, id int64) (record.Session, error) {
 	return x, err
 }
 
-// loadDifferences reads what is known of a run against the others.
+// loadDifferences reads the differences of a run from the others.
 func loadDifferences(q querier, run int64) ([]record.Difference, error) {
 	rows, err := q.Query(`SELECT s.session_ulid, c.case_key, c.op, c.pass, c.dtype, d.output,
 		pa.implementation, pb.implementation, a.run_ulid, b.run_ulid,

@@ -49,7 +49,7 @@ func TestAContextStopsEveryQuestion(t *testing.T) {
 	}
 }
 
-// A session whose process was killed does not run, although nobody has written that down.
+// A session whose process was killed is not running, even before that is recorded.
 func TestAKilledSessionIsInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	writer := openTest(t, path, Options{})

@@ -136,7 +136,7 @@ func sourceKey(r record.Record) string {
 	return r.Source + "+" + hex.EncodeToString(sum[:4])
 }
 
-// sourceIn returns the hash of the sources in what sourceKey gave.
+// sourceIn returns the hash of the sources in a result of sourceKey.
 func sourceIn(key string) string {
 	source, _, _ := strings.Cut(key, "+")
 	return source

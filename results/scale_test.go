@@ -17,7 +17,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// What a year of results looks like: sessions that each run every implementation on every case.
+// The shape of a year of results: sessions that each run every implementation on every case.
 const (
 	scaleOps   = 25
 	scaleCases = 25 // of an operator

@@ -161,7 +161,7 @@ func (s *Store) sweep(tx *sql.Tx) error {
 	return nil
 }
 
-// interrupt ends a session whose process is gone.
+// interrupt ends a session whose process has ended.
 func (s *Store) interrupt(tx *sql.Tx, session int64) error {
 	if err := s.interruptRuns(tx, session); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (s *Store) interruptRuns(tx *sql.Tx, session int64) error {
 	return err
 }
 
-// Begin notes that an item is about to run, so that a crash of the driver shows what it was at. It may be
-// left out.
+// Begin records that an item is about to run, so that a crash of the driver shows what it was running. It is
+// optional.
 func (x *Session) Begin(ctx context.Context, item record.Item) error {
 	return x.store.write(ctx, "begin "+item.Impl, func(tx *sql.Tx) error {
 		plan, caseID, err := x.planned(tx, item, nil)
@@ -197,8 +197,8 @@ func (x *Session) Begin(ctx context.Context, item record.Item) error {
 }
 
 // Record stores results with their verdicts in one transaction and fills in ID and Session. When it returns
-// nil they are on the disk; else none of them is stored. What was not planned is added to the plan; what the
-// session has recorded already is ErrAlreadyRecorded.
+// nil they are on the disk; else none of them is stored. Unplanned results are added to the plan; a result
+// that the session already has gives ErrAlreadyRecorded.
 func (x *Session) Record(ctx context.Context, records ...*record.Record) error {
 	var words []string
 	for _, r := range records {
@@ -226,7 +226,7 @@ func (x *Session) Record(ctx context.Context, records ...*record.Record) error {
 	return nil
 }
 
-// record writes one result and gives its ID.
+// record writes one result and returns its ID.
 func (x *Session) record(tx *sql.Tx, r record.Record) (id string, err error) {
 	item := record.Item{Case: r.Case, Impl: r.Impl, Seed: r.Seed}
 	plan, caseID, err := x.planned(tx, item, r.DTypes)
@@ -247,7 +247,7 @@ func (x *Session) record(tx *sql.Tx, r record.Record) (id string, err error) {
 	return id, insertVerdicts(tx, run, r.Outputs)
 }
 
-// storable refuses a record that says nothing: a status that nobody set must not be stored as if it were one.
+// storable refuses an incomplete record: an unset status must not be stored as if it were one.
 func storable(r record.Record) error {
 	if r.Status == op.StatusUnknown || r.Case.Pass == op.PassUnknown || r.Impl == "" {
 		return fmt.Errorf(
@@ -331,8 +331,8 @@ func (x *Session) Replan(ctx context.Context, gone, added []record.Item) error {
 	})
 }
 
-// AddDifferences stores how far implementations lie apart, in one transaction, and fills in Session. RunA and
-// RunB name records that are stored. What a resumed session finds again replaces what it had.
+// AddDifferences stores the differences of implementations in one transaction, and fills in Session. RunA and
+// RunB name stored records. A resumed session replaces its earlier differences.
 func (x *Session) AddDifferences(ctx context.Context, differences []record.Difference) error {
 	if len(differences) == 0 {
 		return nil
@@ -360,8 +360,8 @@ func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {
 	return x.end(ctx, state, exit, nil)
 }
 
-// Break ends the session by an internal error of triad, which is kept with it. What is missing of the plan
-// can be resumed.
+// Break ends the session with an internal error of triad, which is stored. The rest of the plan can be
+// resumed.
 func (x *Session) Break(ctx context.Context, exit int, internalError string) error {
 	return x.end(ctx, "interrupted", exit, &internalError)
 }

@@ -10,8 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// AddTiming stores how long the calls of a recorded run took in one regime; what a resumed session finds
-// again replaces what it had.
+// AddTiming stores the timing of a recorded run in one regime; a resumed session replaces its earlier one.
 func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) error {
 	if t.Status == op.StatusUnknown {
 		return fmt.Errorf("record the timing of run %s, %s: it has no status", run, t.Regime)
@@ -45,7 +44,7 @@ func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) er
 	})
 }
 
-// oneRow returns the error of a write that found no run to belong to.
+// oneRow returns the error of a write that found no run.
 func oneRow(done sql.Result, err error, run string) error {
 	if err != nil {
 		return err
@@ -56,7 +55,7 @@ func oneRow(done sql.Result, err error, run string) error {
 	return nil
 }
 
-// optional returns a number or NULL. What is stored here is never NaN: a number that is not known is nil.
+// optional returns a number or NULL. The numbers stored here are never NaN: an unknown one is nil.
 func optional(f *record.Float) any {
 	if f == nil {
 		return nil
@@ -71,7 +70,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// AddRulers stores what the device did at best in this session.
+// AddRulers stores the device's peak rates in this session.
 func (x *Session) AddRulers(ctx context.Context, rulers []record.Ruler) error {
 	return x.store.write(ctx, "record the rulers", func(tx *sql.Tx) error {
 		for _, r := range rulers {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Working memory that was given back and waits for the next to ask: a tensor of millions of values is made in
+// kept is working memory that was given back, for the next caller: a tensor of millions of values is made in
 // it, looked at once and thrown away, and fresh memory costs more than the work, since the system has to
 // clear it page by page. At most mostKept values are kept.
 var kept struct {

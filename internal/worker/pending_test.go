@@ -10,7 +10,7 @@ import (
 	"triad/internal/backend"
 )
 
-// A pending request is described with its deadline; once it is over, nothing is.
+// Pending requests are listed with the longest deadline; once all are over, the text is empty.
 func TestPending(t *testing.T) {
 	var d Pending
 	if d.String() != "" || (*Pending)(nil).String() != "" {

@@ -98,7 +98,7 @@ func TestPanicsStayInside(t *testing.T) {
 	}
 }
 
-// What a caller can put right begins with "usage: ".
+// Errors that a caller can correct begin with "usage: ".
 func TestKinds(t *testing.T) {
 	for want, err := range map[string]error{
 		"usage: unknown operator":               second(Operator("softmx")),
@@ -166,7 +166,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// What was expanded completes to the same key.
+// An expanded case completes to the same key.
 func TestExpandedCasesComplete(t *testing.T) {
 	text, err := Expand("layernorm", `{"level": "quick", "dtypes": ["fp32"], "passes": ["backward"]}`)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // packageInputs lists the sources of the package.
 var packageInputs = []string{"pybridge/python", "pybridge/native", "release"}
 
-// documents are the scripts that run what the documents show.
+// documents lists the scripts that run the examples of the documents.
 var documents = []string{"pybridge/python/tests/notebook.py", inline}
 
 const inline = "pybridge/python/tests/inline.py"
@@ -61,8 +61,8 @@ func TestPackage(t *testing.T) {
 		t.Parallel()
 		p.make(t)
 		p.torch.needed(t)
-		// In an environment of its own: what the notebook needs, pandas among it, is not to be there for the
-		// other tests.
+		// In an environment of its own: the other tests must not have the notebook's packages, such as
+		// pandas.
 		apart := filepath.Join(t.TempDir(), "apart")
 		output(t, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
 			"--no-deps", "--require-hashes", "--target", apart, "-r", "tests/requirements.txt")
@@ -92,7 +92,7 @@ type installed struct {
 	torch  torchHere
 }
 
-// lasting is a case whose temporary folders are those of the whole test.
+// lasting is a subtest whose temporary folders last for the whole test.
 type lasting struct {
 	testing.TB
 	whole *testing.T
@@ -200,7 +200,7 @@ func buildWheel(t testing.TB, python string) string {
 	return wheels[0]
 }
 
-// chattyGo returns a go that says on stderr what the real one says there on an empty module cache.
+// chattyGo returns a go that prints to stderr what the real one prints there with an empty module cache.
 func chattyGo(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")

@@ -67,7 +67,8 @@ func sumsHold(t testing.TB, dist string) {
 	}
 }
 
-// compilerAlone returns a folder with g++ and what it starts, and nothing else: no Go, no Python.
+// compilerAlone returns a folder with g++ and the programs that it starts, and nothing else: no Go, no
+// Python.
 func compilerAlone(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -12,7 +12,7 @@ import (
 var layouts = []struct{ name, title string }{{"kn", "b [k, n]"}, {"nk", "b [n, k]"}}
 
 // ladder returns the table of gemm's rungs in fp32, slowest first: the time of each, its rate and its share
-// of what the session's fp32 product reached, in both layouts of b.
+// of the rate of the session's fp32 product, in both layouts of b.
 func ladder(records []record) []string {
 	times := map[string]map[string]timing{}
 	var rungs []string
@@ -59,7 +59,7 @@ func ladder(records []record) []string {
 	return out
 }
 
-// programOrder returns the table of what the order of a product's programs does to the L2 cache.
+// programOrder returns the table of the effect of the order of a product's programs on the L2 cache.
 func programOrder(p published) []string {
 	var all []struct {
 		Op        string  `json:"op"`

@@ -5,8 +5,8 @@
 //	go run ./results/published FOLDER    takes the exports and figures of record.sh from FOLDER into
 //	                                     results/published/h200 first
 //
-// A table stands between <!-- begin: NAME --> and <!-- end: NAME -->. A test compares what stands there with
-// what the JSON gives.
+// A table stands between <!-- begin: NAME --> and <!-- end: NAME -->. A test compares the tables with the
+// JSON.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// here reads what is published, and a page of the sources.
+// here reads the published data, and returns a reader of pages of the sources.
 func here(t *testing.T) (published, func(page string) string) {
 	t.Helper()
 	root, err := sources()
@@ -31,7 +31,7 @@ func here(t *testing.T) (published, func(page string) string) {
 	}
 }
 
-// Every table of the documents is what the published JSON gives, and every table has its place.
+// Every table of the documents agrees with the published JSON, and every table has its place.
 func TestTablesAreThoseOfTheJSON(t *testing.T) {
 	p, page := here(t)
 	all := tables(p)
@@ -156,7 +156,7 @@ func made(id, session, impl string, ns, clock float64, regime string) record {
 	return r
 }
 
-// What a session said of a record that is not published any more counts for nothing.
+// A comparison of a record that is no longer published does not count.
 func TestComparisonsAreOfWhatIsPublished(t *testing.T) {
 	p := published{
 		records: []record{

@@ -51,7 +51,7 @@ func recordSession(t *testing.T, folder string, args ...string) (said, calls str
 	return string(out), string(text)
 }
 
-// What was interrupted is resumed, what is done is not done again, and every step leaves its export.
+// An interrupted step is resumed, a finished one is not repeated, and every step leaves its export.
 func TestRecordIsResumed(t *testing.T) {
 	folder := t.TempDir()
 	session := filepath.Join(folder, "session")

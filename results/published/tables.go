@@ -300,15 +300,15 @@ func (g group) title() string {
 	return fmt.Sprintf("%s %s %s", name, g.pass, g.shape)
 }
 
-// share is a column of what a row's first implementation reaches; an optional one that no row has is left
-// out.
+// share is a column with a share that a row's first implementation reaches; an optional one that no row has
+// is left out.
 type share struct {
 	title    string
 	of       func(group, row) string
 	optional bool
 }
 
-// timesTable returns a table of the cold times of groups; what no group has is no column.
+// timesTable returns a table of the cold times of groups, without empty columns.
 func timesTable(all []group, families []family, shares ...share) []string {
 	families = slices.DeleteFunc(slices.Clone(families), func(f family) bool {
 		return !slices.ContainsFunc(all, func(g group) bool { _, there := g.best(f); return there })
@@ -351,7 +351,7 @@ func timesTable(all []group, families []family, shares ...share) []string {
 	return out
 }
 
-// roofline returns the share of what the rulers of the same command allow.
+// roofline returns the share of the roofline by the rulers of the same command.
 func roofline(_ group, first row) string {
 	if first.Roofline == nil {
 		return ""
@@ -365,7 +365,7 @@ func ofVendor(g group, first row) string {
 	return ofRate(g, first, vendorOf(g))
 }
 
-// ofVendorFast returns the same of products that are summed in the tensor cores alone.
+// ofVendorFast returns the same for products that are summed in the tensor cores only.
 func ofVendorFast(g group, _ row) string {
 	first, there := g.best(hopperFast)
 	if !there {
@@ -402,8 +402,8 @@ func cold(all []group, ops ...string) []group {
 		func(g group) bool { return g.regime != "cold" || !slices.Contains(ops, g.op) })
 }
 
-// underLoad returns the table of what was timed after rests, or after seconds of the same call: clocks there
-// follow from power, and every row shows its own.
+// underLoad returns the table of timings after rests, or after seconds of the same call: clocks there follow
+// from power, and every row shows its own.
 func underLoad(all []group, s published) []string {
 	out := []string{
 		"| operator | regime | implementation | median | ratio to the fastest | word | clock |",

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// take copies exports and figures as they are published: the kernels of a library stand in its first record
-// alone, and folders of the machine are written $FOLDER. What was published before of the same step,
-// operator and pass is replaced; the rest of it stays.
+// take copies exports and figures as they are published: the kernels of a library are in its first record
+// only, and folders of the machine are written $FOLDER. Earlier published data of the same step, operator and
+// pass is replaced; the rest stays.
 func take(from, to string) error {
 	paths, err := filepath.Glob(filepath.Join(from, "*.json*"))
 	if err != nil || len(paths) == 0 {
@@ -41,7 +41,7 @@ func take(from, to string) error {
 	return nil
 }
 
-// takeStep takes the records of a step, and the sessions that they are of.
+// takeStep takes the records of a step, and their sessions.
 func takeStep(from, to, step string, told map[string]bool) error {
 	text, err := os.ReadFile(filepath.Join(from, step+".jsonl"))
 	if err != nil {
