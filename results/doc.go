@@ -3,7 +3,7 @@
 // that was acknowledged.
 //
 // It does not guess about a file: a database that is not ours, is damaged, or is newer than this program is
-// left unchanged and reported. It judges nothing and prints nothing; what a row means is decided before it
-// comes here. SQL that a user typed runs through Query, on a connection that can only read, with bounds on
+// left unchanged and reported. It judges nothing and prints nothing; the meaning of a row is decided before
+// it comes here. SQL that a user typed runs through Query, on a connection that can only read, with bounds on
 // time, memory and output.
 package results

@@ -8,7 +8,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// What can be wrong with a database; an error wraps one of them, its text says what to do.
+// The errors of a database; an error wraps one of them, and its text says what to do.
 var (
 	ErrForeign         = errors.New("not a triad database")
 	ErrNewer           = errors.New("database of a newer triad")
@@ -34,7 +34,7 @@ func (e *StatementError) Error() string { return "query: " + e.Message }
 func statementf(format string, a ...any) error { return &StatementError{fmt.Sprintf(format, a...)} }
 
 // explain turns SQLite's codes into errors that say what happened to which file and what to do. Other errors
-// are wrapped as they are.
+// are only wrapped.
 func (s *Store) explain(verb string, err error) error { return explain(verb+" in", s.path, err) }
 
 func explain(verb, path string, err error) error {

@@ -42,9 +42,8 @@ func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	return following(last)
 }
 
-// latestReading returns the latest time that a clock showed while something was recorded. A session that has
-// an end recorded no run after it, so that only the runs of the others are read. A text that is no time
-// counts for nothing.
+// latestReading returns the latest clock time of any record. A session that has an end recorded no run after
+// it, so only the runs of the others are read. An invalid time does not count.
 func latestReading(tx *sql.Tx) (time.Time, error) {
 	var seconds sql.NullInt64
 	err := tx.QueryRow(`SELECT max(unixepoch(time)) FROM (

@@ -20,8 +20,8 @@ import (
 	"triad/internal/need"
 )
 
-// command is the real command and the request that it is given: every CUDA implementation of softmax in the
-// emulator, which is quick and needs no Python.
+// command is the real command with its request: every CUDA implementation of softmax in the emulator, which
+// is quick and needs no Python.
 type command struct {
 	binary string
 	args   []string
@@ -56,7 +56,7 @@ func buildCommand(t *testing.T) *command {
 	return d
 }
 
-// run starts the request with a database; more are further flags.
+// run returns the request on a database as a command; more are further flags.
 func (d *command) run(path string, more ...string) *exec.Cmd {
 	cmd := exec.Command(d.binary, slices.Concat(d.args, []string{"--db", path}, more)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -119,7 +119,7 @@ func acknowledgedRows(t *testing.T, path string) []string {
 		"ORDER BY r.run_ulid")
 }
 
-// whole proves that pages, indexes and references of a database are sound.
+// whole checks that pages, indexes and references of a database are sound.
 func whole(t *testing.T, path string) {
 	t.Helper()
 	for _, said := range rowsOf(t, path, "PRAGMA integrity_check") {
@@ -132,7 +132,8 @@ func whole(t *testing.T, path string) {
 	}
 }
 
-// once proves that a database holds one session, complete, with every result of an uncut run exactly once.
+// once checks that a database has one session, complete, with every result of an uninterrupted run exactly
+// once.
 func (d *command) once(t *testing.T, path string, sameStatus bool) {
 	t.Helper()
 	if states := rowsOf(t, path, "SELECT state FROM session"); !slices.Equal(states, []string{"complete"}) {
@@ -165,7 +166,7 @@ func descendants(parent int) []int {
 			continue
 		}
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		// the name of the program, in parentheses, may hold anything
+		// the name of the program, in parentheses, may contain anything
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		if len(fields) < 2 {
 			continue
@@ -202,9 +203,9 @@ func kill(cmd *exec.Cmd, random *rand.Rand, planned bool) (childFirst bool) {
 	return childFirst
 }
 
-// The real command is killed at random instants, alone or with its workers, again and again, from the
-// creation of its database on. What another process had read of it is there afterwards, the database is
-// sound, and --resume completes the plan: each entry once. The long tier kills 1,000 times.
+// The real command is killed repeatedly at random instants, alone or with its workers, from the creation of
+// its database on. The results that another process had read are there afterwards, the database is sound, and
+// --resume completes the plan: each entry once. The long tier kills 1,000 times.
 func TestKillsOfTheCommand(t *testing.T) {
 	kills := 3
 	if need.IsLongTier() {
@@ -261,7 +262,7 @@ func tell(t *testing.T, counted map[string]int) {
 }
 
 // killed waits for a command and reports whether it was killed. If not, it has ended by itself; or its worker
-// was killed while it loaded the implementations to resume with, which it says.
+// was killed while it loaded the implementations to resume with, which its output says.
 func killed(t *testing.T, cmd *exec.Cmd, out fmt.Stringer, path string, sameStatus bool) bool {
 	t.Helper()
 	err := cmd.Wait()

@@ -170,7 +170,7 @@ func numbers(all []int64) string {
 	return string(text)
 }
 
-// Recorded are the names that occur in the database, each once.
+// Recorded holds the names that occur in the database, each once.
 type Recorded struct{ Ops, DTypes, Impls []string }
 
 // Recorded lists the values that a filter can name.
@@ -196,7 +196,7 @@ func (s *Store) Recorded(ctx context.Context) (Recorded, error) {
 	return found, nil
 }
 
-// selectRuns reads the records that a condition on runTables picks, with their verdicts.
+// selectRuns reads the records that a condition on runTables selects, with their verdicts.
 func selectRuns(q querier, condition string, args ...any) ([]record.Record, []int64, error) {
 	rows, err := q.Query("SELECT "+runColumns+" FROM "+runTables+" WHERE "+condition, args...)
 	if err != nil {
@@ -274,8 +274,8 @@ func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	return out, s.explain("show run "+id, err)
 }
 
-// History returns the newest recorded runs of one implementation on one case, oldest first, and how many
-// there are before the run whose ID is before; "" asks for all. limit below 0 gives all of them.
+// History returns the newest recorded runs of one implementation on one case, oldest first, among those
+// before the run whose ID is before ("" means all), and the number of these. A limit below 0 means no limit.
 func (s *Store) History(
 	ctx context.Context, caseKey, impl, before string, limit int,
 ) (records []record.Record, total int, err error) {

@@ -72,7 +72,8 @@ func otherFile(into, from string) error {
 	return nil
 }
 
-// snapshot copies the database at path from as it is now, checks the copy and brings its schema up to date.
+// snapshot copies the database at path from in its present state, checks the copy and brings its schema up to
+// date.
 func snapshot(ctx context.Context, from, to string) error {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -267,7 +268,7 @@ var mergeSteps = []mergeStep{
 		table: "plan", own: "plan_id", joins: joinSession + joinCase, order: "o.position",
 		refs: map[string]string{
 			"session_id": "s.session_id", "case_id": "c.case_id",
-			// of a session in several parts, each has positions from 0
+			// each part of a session has positions from 0
 			"position": "o.position + (SELECT coalesce(max(position) + 1, 0) FROM plan " +
 				"WHERE session_id = s.session_id)",
 		},

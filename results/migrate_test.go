@@ -15,8 +15,8 @@ import (
 	"triad/internal/record"
 )
 
-// ofSchema makes a database as a triad with the first steps of the schema alone had written it, with a
-// session of three results.
+// ofSchema makes a database as written by a triad with only the first steps of the schema, with a session of
+// three results.
 func ofSchema(t *testing.T, path string, version int) {
 	t.Helper()
 	steps, err := migrations(schemaFiles)

@@ -11,7 +11,7 @@ import (
 	"triad/internal/record"
 )
 
-// recorded returns a database in which every question of the named queries has an answer.
+// recorded returns a database in which every named query has an answer.
 func recorded(t *testing.T) string {
 	t.Helper()
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})

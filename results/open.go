@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// oldestSQLite is the first version without the fault by which two connections that write and checkpoint at
-// once damage a WAL database.
+// oldestSQLite is the first version without the bug that damages a WAL database when two connections write
+// and checkpoint at once.
 const oldestSQLite = 3_051_003
 
-// checkedWhenSmall is the size in bytes up to which a database is checked at every opening; a larger one only
-// after an unclean end.
+// checkedWhenSmall is the size in bytes up to which a database is checked at every opening; a larger one is
+// checked only after an unclean end.
 const checkedWhenSmall = 8 << 20
 
 // Options are the options for opening a database; the command line uses the zero value.
@@ -114,7 +114,7 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 	return s, nil
 }
 
-// emptyFile is a file that holds nothing yet, which is as if there were none.
+// emptyFile is the error of a file without contents, which counts as a missing one.
 type emptyFile struct{}
 
 func (emptyFile) Error() string        { return "the file is empty" }
@@ -164,8 +164,8 @@ func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) er
 	return nil
 }
 
-// pingUntil connects, again and again while another process is switching the file to WAL: that lock does not
-// wait by itself.
+// pingUntil connects, and retries while another process is switching the file to WAL: SQLite does not wait
+// for that lock.
 func pingUntil(ctx context.Context, db *sql.DB, patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	for {
@@ -264,7 +264,7 @@ func endedUncleanly(path string) bool {
 	return false
 }
 
-// check asks SQLite whether pages and foreign keys are whole.
+// check asks SQLite whether pages and foreign keys are intact.
 func check(ctx context.Context, db *sql.DB, path string) error {
 	damaged := func(what string) error {
 		return damagedDatabase("check", path, what)

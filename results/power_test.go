@@ -175,8 +175,8 @@ func (d *disk) cut(t *testing.T, folder string, chance *rand.Rand) {
 	}
 }
 
-// powerRole records a plan and acknowledges each result in the log of its disk. It opens the database anew
-// after every fiftieth, so that cuts fall between a checkpoint and the removal of the write-ahead log too.
+// powerRole records a plan and acknowledges each result in the log of its disk. It reopens the database after
+// every fiftieth, so that cuts also fall between a checkpoint and the removal of the write-ahead log.
 func powerRole(arguments []string) error {
 	n, err := strconv.Atoi(arguments[1])
 	if err != nil {
@@ -230,7 +230,7 @@ func powerCuts(short int) int {
 	return short
 }
 
-// cutSomewhere calls look with the disk as it may be after cuts at random steps of a log.
+// cutSomewhere calls look with possible states of the disk after cuts at random steps of a log.
 func cutSomewhere(t *testing.T, steps []diskStep, cuts int, chance *rand.Rand,
 	look func(d *disk, folder string, cut int),
 ) {
@@ -255,8 +255,8 @@ func cutSomewhere(t *testing.T, steps []diskStep, cuts int, chance *rand.Rand,
 	}
 }
 
-// The power of the disk goes at random instants. Every result that was acknowledged before is there whole,
-// the database is sound, and the plan can be completed: each entry once. The long tier cuts 300
+// The power of the disk fails at random instants. Every result that was acknowledged before is there,
+// complete, the database is sound, and the plan can be completed: each entry once. The long tier cuts 300
 // times.
 func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 	const items = 240

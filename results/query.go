@@ -15,7 +15,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// Limits bound what SQL that a user typed may cost; a zero field takes the default.
+// Limits bounds the cost of SQL that a user typed; a zero field takes the default.
 type Limits struct {
 	Deadline  time.Duration // 2 s
 	Rows      int           // 10,000
@@ -47,11 +47,11 @@ type Answer struct {
 	Elapsed time.Duration
 }
 
-// Query runs one statement that a user typed against the database at path. It can read and nothing else: the
-// connection is read-only, an authorizer refuses all but SELECT and harmless functions, and time, memory,
-// rows and bytes are bounded; nothing spills to the disk. SQLite's heap limit holds for the whole process and
-// stays: call it from a process that has nothing else to do, as `triad results query` is one.
-// params are the values of parameters, :name in the statement: int64, float64 or string.
+// Query runs one statement that a user typed against the database at path. It can only read: the connection
+// is read-only, an authorizer refuses all but SELECT and harmless functions, and time, memory, rows and bytes
+// are bounded; nothing spills to the disk. SQLite's heap limit holds for the whole process and stays: call it
+// from a process that does nothing else, such as `triad results query`. params are the values of parameters,
+// :name in the statement: int64, float64 or string.
 func Query(ctx context.Context, path, statement string, params map[string]any, l Limits) (*Answer, error) {
 	l = l.orDefaults()
 	err := oneStatement(statement)
@@ -128,7 +128,7 @@ func named(params map[string]any) []any {
 	return all
 }
 
-// collect runs the statement and keeps its rows up to the limits.
+// collect runs the statement and collects its rows up to the limits.
 func collect(ctx context.Context, conn *sql.Conn, statement string, params []any, l Limits) (*Answer, error) {
 	rows, err := conn.QueryContext(ctx, statement, params...)
 	if err != nil {
@@ -233,8 +233,8 @@ type typedConnector struct {
 // Driver returns the driver without the hook; database/sql asks for it.
 func (c typedConnector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
 
-// Connect opens a connection and shuts it in; the authorizer comes last, because it would refuse the settings
-// before it.
+// Connect opens a connection and restricts it; the authorizer comes last, because it would refuse the
+// settings before it.
 func (c typedConnector) Connect(context.Context) (driver.Conn, error) {
 	d := sqlite3.SQLiteDriver{ConnectHook: func(conn *sqlite3.SQLiteConn) error {
 		if err := registerFunctions(conn); err != nil {

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// The test binary plays other processes: the role stands in this variable, its arguments in roleArguments.
+// The test binary also acts as other processes: this variable names the role, roleArguments has its
+// arguments.
 const (
 	role          = "TRIAD_RESULTS_TEST_ROLE"
 	roleArguments = "TRIAD_RESULTS_TEST_ARGUMENTS"
@@ -107,7 +108,7 @@ func unescape(statement string) string {
 		"\x00").Replace(statement)
 }
 
-// hostile is a statement of the fixtures; a refused one stands in a class that must not give rows at all.
+// hostile is a statement of the fixtures; a refused one belongs to a class that must not give rows at all.
 type hostile struct {
 	statement string
 	refused   bool
@@ -208,7 +209,7 @@ func TestNoStatementDoesHarm(t *testing.T) {
 				statement := h.statement
 				out, err := runHostile(path, statement, harm)
 				if err == nil && out.Seconds > 2.5 {
-					// a busy machine, or a statement that cannot be stopped: it shows alone
+					// a busy machine, or a statement that cannot be stopped: running it alone shows which
 					mu.Lock()
 					out, err = runHostile(path, statement, harm)
 					mu.Unlock()

@@ -68,7 +68,7 @@ func readOnlyFolder(t *testing.T, database string) (path string) {
 	return path
 }
 
-// copied runs a copy of this binary, which another user may start.
+// copied makes cmd run a copy of this binary, which another user may start.
 func copied(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "results.test")
@@ -125,7 +125,7 @@ func rereadRole(arguments []string) error {
 	}
 }
 
-// What others write into a folder that this user may not write to is seen, while they write and afterwards.
+// Changes by others in a folder that this user may not write to are seen, while they write and afterwards.
 func TestAReadOnlyFolderIsReadAnew(t *testing.T) {
 	path := readOnlyFolder(t, databaseFor(t, 3))
 	cmd := copied(t, process("reread", path))

@@ -16,7 +16,7 @@ type reading struct {
 	tx  *sql.Tx
 }
 
-// read begins one; it ends with Rollback.
+// read begins a reading; it ends with Rollback.
 func (s *Store) read(ctx context.Context) (reading, error) {
 	db, err := s.readers(ctx)
 	if err != nil {

@@ -72,7 +72,7 @@ func (n numberColumns) orZero() record.Float {
 	return 0
 }
 
-// onlyOnce turns the rule that an entry of a plan is recorded once into its error.
+// onlyOnce turns a violated constraint, that an entry of a plan is recorded once, into its error.
 func onlyOnce(err error, item record.Item) error {
 	var code sqlite3.Error
 	if errors.As(err, &code) && code.ExtendedCode == sqlite3.ErrConstraintUnique {
@@ -228,7 +228,7 @@ func insertPlan(tx *sql.Tx, session, caseID int64, position int, item record.Ite
 	return done.LastInsertId()
 }
 
-// fillRun writes what became of a run into its row.
+// fillRun writes the outcome of a run into its row.
 func fillRun(tx *sql.Tx, run, implementation int64, r record.Record, now time.Time) error {
 	where, err := jsonOrNull(r.Where)
 	if err != nil {

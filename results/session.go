@@ -14,7 +14,7 @@ import (
 	"triad/internal/record"
 )
 
-// Session is an invocation that records. It lives until Finish, or until its process ends: then it can be
+// Session is an invocation that records. It lasts until Finish, or until its process ends: then it can be
 // resumed.
 type Session struct {
 	store *Store
@@ -135,7 +135,7 @@ func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.
 	return x, missing, nil
 }
 
-// Sweep marks the sessions of dead processes as interrupted, and what they were running as INTERRUPTED.
+// Sweep marks the sessions of dead processes as interrupted, and the runs that they were at as INTERRUPTED.
 func (s *Store) Sweep(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -306,7 +306,7 @@ func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseI
 	return plan, caseID, err
 }
 
-// Replan takes items out of the plan that nothing was recorded of, and adds others behind the rest.
+// Replan removes items without records from the plan, and appends others.
 func (x *Session) Replan(ctx context.Context, gone, added []record.Item) error {
 	return x.store.write(ctx, "change the plan of a session", func(tx *sql.Tx) error {
 		for _, item := range gone {
@@ -350,8 +350,8 @@ func (x *Session) AddDifferences(ctx context.Context, differences []record.Diffe
 }
 
 // Finish ends the session: complete means that nothing of the plan is missing for lack of time; otherwise it
-// can be resumed. As for every other write, a context that is cancelled stops it: a run that was stopped
-// finishes under one that is not.
+// can be resumed. A cancelled context stops it, like every other write: a stopped run finishes under another
+// context.
 func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {
 	state := "interrupted"
 	if complete {

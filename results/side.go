@@ -145,9 +145,10 @@ func (s *Store) oneSession(q querier, sel Selection) (record.Session, error) {
 	return loadSession(q, ids[0])
 }
 
-// newest returns the FROM of a query on the newest run r of each implementation on each case and device among
-// the runs that fit a condition on run AS r, with its session s, case c and implementation i; join is joined
-// to them. The newest of each source is found in the order of an index, the newest of those by name.
+// newest returns the FROM clause of a query on the newest run r of each implementation on each case and
+// device among the runs that fit a condition on run AS r, with its session s, case c and implementation i;
+// join is joined to them. The newest of each source is found in the order of an index, the newest of those by
+// name.
 func (c chosen) newest(join string) string {
 	return ` FROM (` + newestOf(`SELECT r.run_id, r.case_id, r.implementation_id, r.device,
 			max(r.run_ulid) AS run_ulid FROM run r `+c.index+` WHERE `+c.where+`
@@ -156,7 +157,8 @@ func (c chosen) newest(join string) string {
 		JOIN implementation i USING (implementation_id) ` + join
 }
 
-// selectEntries fills the entries of a side, in the order in which they ran, and gives their rows' numbers.
+// selectEntries fills the entries of a side, in the order in which they ran, and returns their indices by the
+// number of their run.
 func selectEntries(q querier, side *resultdiff.Side, from chosen) (map[int64]int, error) {
 	rows, err := q.Query(
 		"SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, i.name, i.source_hash, i.flags, "+
@@ -223,8 +225,8 @@ func loadConditions(q querier, ulid string) (*resultdiff.Conditions, error) {
 	return c, err
 }
 
-// timeColumns are a time that a comparison of sides needs, of timing AS t and run AS r, in the order of
-// timeRow. The noise is that of the A/A comparison of the same case in the same session.
+// timeColumns lists the columns of a time that a comparison of sides needs, of timing AS t and run AS r, in
+// the order of timeRow. The noise is that of the A/A comparison of the same case in the same session.
 const timeColumns = `t.regime, t.mode, t.backward, t.median_ns, t.samples_ns_json, t.rounds_json, t.clock_mhz,
 	(SELECT max(max(x.ratio_high - 1, 1 - x.ratio_low)) FROM comparison x JOIN run y ON y.run_id = x.run_a_id
 	WHERE x.run_a_id = x.run_b_id AND x.regime = t.regime AND y.session_id = r.session_id

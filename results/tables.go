@@ -38,8 +38,7 @@ var holds = map[string]string{
 	"status":     "what each status counts as",
 }
 
-// Schema lists what SQL can read, views first, as a database of this program has it; no database is needed
-// for it.
+// Schema lists the tables and views of a database of this program, views first. It needs no database.
 func Schema(ctx context.Context) ([]Table, error) {
 	steps, err := migrations(schemaFiles)
 	if err != nil {

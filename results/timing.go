@@ -182,7 +182,7 @@ func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Compa
 	return all, s.explain("read comparisons", rows.Err())
 }
 
-// loadTimings reads how long a run took, the regime that tables show first.
+// loadTimings reads the timings of a run, first the regime that tables show.
 func loadTimings(q querier, run int64) ([]record.Timing, error) {
 	rows, err := q.Query(`SELECT regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json,
 		arms_json, clocks_mhz_json, temperature_c, throttle_mask,

@@ -15,7 +15,7 @@ import (
 // rowOperators are judged whole at every bench point.
 var rowOperators = []string{"softmax", "layernorm", "swiglu", "rope"}
 
-// tables returns all that is generated, by the name of its place.
+// tables returns everything that is generated, by the name of its place.
 func tables(p published) map[string][]string {
 	all := groups(p.records)
 	rows := cold(all, rowOperators...)

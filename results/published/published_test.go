@@ -189,7 +189,7 @@ func TestRowsAreOfOneCommand(t *testing.T) {
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	// now both commands have one implementation: the later counts
+	// now both commands have one implementation: the later one counts
 	records[3].Timing.MedianNS, records[1], records[2] = 600, record{}, record{}
 	if got := strings.Join(timesTable(cold(groups(records), "softmax"), rowTable,
 		share{title: "share", of: roofline}), "\n"); !strings.Contains(got, "| 0.6000 us |") {
@@ -303,7 +303,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Of a step those passes of operators are replaced that were recorded again, and their sessions.
+// Of a step only the passes of operators that were recorded again are replaced, with their sessions.
 func TestTakeOfOnePass(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "h200")
 	for _, folder := range []map[string]string{

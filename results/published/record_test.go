@@ -33,7 +33,7 @@ case "$*" in
 esac
 `
 
-// recordSession runs record.sh with a triad that only writes down how it is called.
+// recordSession runs record.sh with a triad that only logs its arguments.
 func recordSession(t *testing.T, folder string, args ...string) (said, calls string) {
 	t.Helper()
 	triad := filepath.Join(folder, "triad")

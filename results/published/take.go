@@ -73,7 +73,7 @@ func takeStep(from, to, step string, told map[string]bool) error {
 	return takeFile(filepath.Join(from, step+".sessions.jsonl"), to, stay)
 }
 
-// takeFile copies a file, behind what stays of the one of its name.
+// takeFile copies a file, appended to stay, the kept part of the published one.
 func takeFile(path, to string, stay []byte) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
