@@ -49,7 +49,7 @@ func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd,
 	return cmd, played
 }
 
-// environmentOf reads what make was given.
+// environmentOf reads the environment that make got.
 func environmentOf(t *testing.T, played string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(played)
@@ -64,8 +64,8 @@ func environmentOf(t *testing.T, played string) map[string]string {
 	return all
 }
 
-// The tests get a temporary folder of the run, which is gone afterwards however they end, the caches that are
-// here, and nothing that steers triad; they learn the day and what changed.
+// The tests get a temporary folder of the run, which is removed afterwards however they end, the existing
+// caches, and no variable that steers triad; they get the day and the changed files.
 func TestCIRun(t *testing.T) {
 	changed := changedInputs(t)
 	for ends, code := range map[string]int{"well": 0, "badly": 7} {
@@ -133,7 +133,7 @@ func TestCISeventh(t *testing.T) {
 	}
 }
 
-// A long TMPDIR would make the paths of sockets longer than they can be.
+// A long TMPDIR would make the paths of sockets too long.
 func TestCIAvoidsALongTMPDIR(t *testing.T) {
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 60))
 	if err := os.Mkdir(long, 0o755); err != nil {

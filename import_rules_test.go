@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// rule is one line of the table of who may import whom.
+// rule is one line of the table of allowed imports.
 type rule struct {
 	packages []string // import paths below "triad/", "*" for all; a trailing "/..." takes subfolders
 	except   []string

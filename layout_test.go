@@ -16,8 +16,8 @@ import (
 	"unicode"
 )
 
-// roomFiles are the files that every operator has, its name for OP; a gap is declared in the spec. Those that
-// only operators with a backward have are not among them.
+// roomFiles lists the files that every operator has, with OP for its name; a gap is declared in the spec.
+// Files that only operators with a backward have are not included.
 var roomFiles = map[string]string{
 	"spec": "internal/catalog/OP/OP.toml", "truth": "internal/catalog/OP/truth.go",
 	"mutants": "internal/catalog/OP/mutants_test.go",
@@ -41,7 +41,7 @@ func operatorNames(t *testing.T) []string {
 	return names
 }
 
-// One operator, one name, a file in every room; a gap is declared in the spec.
+// Every operator has its files under one name; a gap is declared in the spec.
 func TestOperatorParity(t *testing.T) {
 	operators := operatorNames(t)
 	for _, name := range operators {
@@ -164,8 +164,8 @@ func operatorsNamed(t *testing.T, file string, source any, operators []string) [
 	return found
 }
 
-// A panic in a goroutine that nothing guards ends the process, whatever was being recorded: goroutines are
-// started by panics alone.
+// A panic in an unguarded goroutine ends the process, whatever was being recorded: only package panics starts
+// goroutines.
 func TestGoroutinesAreGuarded(t *testing.T) {
 	everyFile(t, func(file string, parsed *ast.File) {
 		if strings.HasPrefix(file, "internal/panics/") {
@@ -246,7 +246,7 @@ func everyFile(t *testing.T, do func(file string, parsed *ast.File)) {
 }
 
 // A name that ends in a system or a processor, such as own_arm_test.go, keeps a file from being compiled
-// anywhere else: its tests would never run. A file that is meant so says it in a build constraint.
+// anywhere else: its tests would never run. A file for one system uses a build constraint instead.
 func TestNoNameLeavesAFileOut(t *testing.T) {
 	seen := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

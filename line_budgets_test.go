@@ -194,8 +194,8 @@ func costsOf(t *testing.T) map[string]cost {
 	return costs
 }
 
-// specLines counts the lines of a spec without its section [own]: in which forms people write an operator is
-// found out file by file, and is no cost of the operator.
+// specLines counts the lines of a spec without its section [own]: the forms in which people write an operator
+// are found file by file, and are no cost of the operator.
 func specLines(text string) int { return codeLines(ownSection.ReplaceAllString(text, "")) }
 
 // TestSpecLines: the section ends where the next one begins, or with the file.
@@ -226,7 +226,7 @@ func familyOf(text string) string {
 	return ""
 }
 
-// sources lists the files of a pattern that are no tests.
+// sources lists the files of a pattern, except tests.
 func sources(t *testing.T, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -380,7 +380,7 @@ func TestLineBudgetsBite(t *testing.T) {
 	}
 }
 
-// Lines are counted that hold code.
+// Only lines with code are counted.
 func TestLinesAreCounted(t *testing.T) {
 	for text, want := range map[string]int{
 		"// a\n\nx := 1 // b\n\t// c\n}\n":              2,

@@ -83,7 +83,7 @@ func literalsOfGo(file string, text []byte) ([]string, error) {
 	return all, nil
 }
 
-// literalsOfTOML lists the strings of a TOML file, keys among them.
+// literalsOfTOML lists the strings of a TOML file, including keys.
 func literalsOfTOML(file string, text []byte) ([]string, error) {
 	var tree map[string]any
 	if err := toml.Unmarshal(text, &tree); err != nil {
@@ -224,7 +224,7 @@ func namesAgainst(found, listed map[string]int) []string {
 	return wrong
 }
 
-// The name of an operator stands in its room alone, and in what namesList still lists.
+// The name of an operator occurs only in its room, and in the files that namesList still lists.
 func TestOperatorNames(t *testing.T) {
 	found := namesOutside(literals(t), operatorNames(t))
 	text, err := os.ReadFile(namesList)
@@ -262,8 +262,8 @@ func lower(t *testing.T, text string, found, listed map[string]int) {
 	}
 }
 
-// The test of the names is examined too: planted ones are found in each language, and the list may only
-// shrink. No operator can have the planted name.
+// Planted names are found in each language, and the list may only shrink. No operator can have the planted
+// name.
 func TestOperatorNamesBite(t *testing.T) {
 	dir := t.TempDir()
 	python := filepath.Join(dir, "a.py")

@@ -23,7 +23,7 @@ const (
 	mostReadmeLines   = 90
 )
 
-// A file that one head can hold: below 500 lines.
+// Every file has at most 500 lines.
 func TestFilesAreShort(t *testing.T) {
 	lines := map[string]int{}
 	for _, file := range sourceFiles(t, ".go", ".py", ".cu", ".cuh", ".h", ".cc", ".cpp", ".sh") {
@@ -39,7 +39,7 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// The page that a stranger reads first stays short.
+// The README stays short.
 func TestReadmeIsShort(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-// A function that fits on a screen: at most 60 lines.
+// Every function fits on a screen: at most 60 lines.
 func TestFunctionsAreShort(t *testing.T) {
 	lines := pythonFunctions(t, sourceFiles(t, ".py"))
 	if len(lines) < 100 {
@@ -96,7 +96,7 @@ func tooLarge(lines map[string]int, most int, advice string) []string {
 	return found
 }
 
-// sourceFiles lists the files of the repository with these endings, those in folders called testdata apart.
+// sourceFiles lists the files of the repository with these endings, except those in folders called testdata.
 func sourceFiles(t *testing.T, endings ...string) []string {
 	t.Helper()
 	out, err := exec.Command(need.Tool(t, "git"), "ls-files", "--cached", "--others", "--exclude-standard",

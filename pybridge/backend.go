@@ -107,8 +107,8 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 		"TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cacheDir, "inductor"),
 		// Inductor's probe of the vector unit compiles for a minute and gains nothing here
 		"TORCHINDUCTOR_VEC_ISA_OK=0",
-		// NumPy multiplies the tiles of the interpreter, which are small: threads of its own cost a third
-		// of a run in waiting for each other
+		// NumPy multiplies the tiles of the interpreter, which are small: its threads would cost a third of a
+		// run waiting for each other
 		"OPENBLAS_NUM_THREADS=1",
 		"PYTHONNOUSERSITE=1")
 	if peers := e.HavePeers(i); peers != "" {

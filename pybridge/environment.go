@@ -170,7 +170,7 @@ func (e *Environment) NVCC(ctx context.Context, fetch bool) (string, error) {
 	return nvccIn(dir), nil
 }
 
-// NVCCFolder returns the environment that NVCC makes, whether it is there or not.
+// NVCCFolder returns the folder of the environment that NVCC makes, whether it exists or not.
 func (e *Environment) NVCCFolder() (string, error) { return e.dir(nvccParcel) }
 
 // nvccIn returns the path of the compiler inside an environment, "" if it is not there.
@@ -471,7 +471,7 @@ func freeBytes(dir string) (uint64, error) {
 	return s.Bavail * uint64(s.Bsize), nil
 }
 
-// lock waits for another process that makes or removes the same environment, and says so.
+// lock waits for another process that makes or removes the same environment, and logs that.
 func (e *Environment) lock(ctx context.Context, dir string) (unlock func(), err error) {
 	return lockfile.Acquire(ctx, dir+".lock",
 		func() { fmt.Fprintf(e.log(), "triad: another triad is at it, waiting (%s.lock)\n", dir) })

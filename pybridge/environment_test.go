@@ -197,8 +197,7 @@ func TestEnsureInterrupted(t *testing.T) {
 	}
 }
 
-// What ends the question or the download, and nothing else, leaves no environment and is no fault: the reason
-// is said.
+// Ending only the question or the download leaves no environment and is no fault: the reason is reported.
 func TestEnsureStoppedByTheUser(t *testing.T) {
 	for _, at := range []string{"the question", "the download"} {
 		e, log := fakeEnvironment(t)

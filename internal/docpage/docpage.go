@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// cut splits a page into what stands before a table, the table, and what stands after it.
+// cut splits a page into the parts before and after a table, and the table.
 func cut(page, name string) (before, table, after string, err error) {
 	begin, end := "<!-- begin: "+name+" -->\n", "<!-- end: "+name+" -->\n"
 	before, rest, begins := strings.Cut(page, begin)
@@ -34,8 +34,8 @@ func With(page, name, table string) (string, error) {
 	return before + table + after, err
 }
 
-// Is fails the test unless the table of a name in a file is want; update writes it there. how is the command
-// that does so.
+// Is fails the test unless the named table of a file is want; update writes it there. how is the command that
+// does so.
 func Is(t testing.TB, file, name, want string, update bool, how string) {
 	t.Helper()
 	if update {

@@ -1,6 +1,6 @@
-// Command gpucoverage reads a coverage profile and names the statements of the code that only a GPU reaches
-// which no test ran, the fake GPU's among them. A list says what may be left: functions that call the driver,
-// and why. What hands an error on is not asked for.
+// Command gpucoverage reads a coverage profile and names the statements of code that only a GPU reaches which
+// no test ran, including those with the fake GPU. A list names the exceptions: functions that call the
+// driver, and why. Statements that only return an error are ignored.
 package main
 
 import (
@@ -93,7 +93,7 @@ func check(profile, list string) ([]string, error) {
 	return missing, nil
 }
 
-// read reads a list: a line is a file, or a file, a function and why it may be left.
+// read reads a list: a line is a file, or a file, a function and why it is excepted.
 func read(name string) (files []string, allowed map[string]bool, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -173,7 +173,7 @@ var remark = regexp.MustCompile(`\s+// .*$`)
 var handsOn = regexp.MustCompile(`^(return .*\berr\b.*|return ` +
 	`.*(fmt\.Errorf|ctx\.Err)\(.*|return|continue|break|case .*err.*:|\}.*|.*\{)$`)
 
-// statements joins the lines of a statement that goes on behind a comma.
+// statements joins the lines of a statement that continues after a comma.
 func statements(lines []string) []string {
 	var all []string
 	for i, line := range lines {

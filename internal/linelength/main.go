@@ -1,6 +1,5 @@
-// Command linelength checks how wide the lines of the repository are: at most 110 columns in Go and Python,
-// 120 in Markdown, a tab counted as four. Tables, fenced code in Markdown and a line of one word may be
-// wider.
+// Command linelength checks the width of the repository's lines: at most 110 columns in Go and Python, 120 in
+// Markdown, with a tab counted as four. Tables, fenced code in Markdown and a line of one word may be wider.
 package main
 
 import (
@@ -16,7 +15,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// widest is the width of a line by the ending of its file, in columns.
+// widest is the maximum width of a line by the ending of its file, in columns.
 var widest = map[string]int{".go": 110, ".py": 110, ".md": 120}
 
 func main() {

@@ -1,5 +1,5 @@
-// Package lockfile makes two triads that want the same thing wait for each other: an environment, a build, a
-// GPU.
+// Package lockfile makes two triads that need the same resource wait for each other: an environment, a build,
+// a GPU.
 package lockfile
 
 import (

@@ -1,5 +1,5 @@
-// Package pages reads from the database what a page shows: of an operator, of a session, of a comparison. How
-// it looks is decided in report.
+// Package pages reads the contents of a page from the database: of an operator, of a session, of a
+// comparison. Package report decides how it looks.
 package pages
 
 import (

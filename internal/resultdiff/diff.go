@@ -40,12 +40,12 @@ func (c Change) Of() *Entry {
 // Impl returns the name of the implementation.
 func (c Change) Impl() string { return c.Of().Impl }
 
-// Options say how times are compared.
+// Options selects how times are compared.
 type Options struct {
 	Across bool // give words too where GPU, clock or kind of timing differ
 }
 
-// Diff compares two sides. The changes have the order of the cases of B, what only A has after them.
+// Diff compares two sides. The changes are in the order of the cases of B, followed by those only in A.
 func Diff(a, b Side, o Options) []Change {
 	var all []Change
 	compared, before := map[*Entry]bool{}, match(a, b)
@@ -105,7 +105,7 @@ type Count struct {
 	Words    map[Word]int
 }
 
-// Counted counts.
+// Counted returns the counts of changes.
 func Counted(all []Change) Count {
 	c := Count{Outcomes: map[Outcome]int{}, Words: map[Word]int{}}
 	for _, x := range all {
@@ -117,8 +117,8 @@ func Counted(all []Change) Count {
 	return c
 }
 
-// Regressed reports whether the second side is worse: something became wrong or slower. strict counts what
-// was lost too.
+// Regressed reports whether the second side is worse: something became wrong or slower. strict also counts
+// lost ones.
 func (c Count) Regressed(strict bool) bool {
 	return c.Outcomes[BecameWrong] > 0 || c.Words[Slower] > 0 || strict && c.Outcomes[Lost] > 0
 }

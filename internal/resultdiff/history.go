@@ -30,7 +30,7 @@ type TimeOfCase struct {
 	Time    Time
 }
 
-// Step is a visit with what differs from the one before it.
+// Step is a visit with its differences from the one before it.
 type Step struct {
 	Visit
 	First   bool     // there is none before it
@@ -110,7 +110,7 @@ func changed(a, b *Visit) []string {
 	return append(all, Causes(one(a), one(b))...)
 }
 
-// folded counts steps that brought nothing new at the one before them. The newest stays: it says what holds.
+// folded counts steps without news at the step before them. The newest step is kept: it is the present state.
 func folded(steps []Step) []Step {
 	var kept []Step
 	for i, s := range steps {

@@ -27,12 +27,12 @@ const (
 const (
 	// BetweenSessions is the smallest difference between two sessions that is ever called one, as a share.
 	BetweenSessions = 0.02
-	// LargestP is the p-value, adjusted for how many times are compared, below which a difference is no
+	// LargestP is the p-value, adjusted for the number of compared times, below which a difference is not by
 	// chance.
 	LargestP = 0.01
 	// ClockDrift is the largest difference of two clocks, as a share, at which times are comparable.
 	ClockDrift = 0.02
-	// confidence of the interval of each median: that of their ratio is at least 98 %.
+	// confidence is that of the interval of each median: that of their ratio is at least 98 %.
 	confidence = 0.99
 )
 
@@ -62,7 +62,7 @@ type Ratio struct {
 func (r Ratio) Distance() float64 { return math.Abs(r.distance) }
 
 // compareTimes fills the ratios of all changes, whose words need all of them: the more are compared, the
-// smaller is the p-value that is asked of each.
+// smaller the p-value that each needs.
 func compareTimes(all []Change, o Options) {
 	for i := range all {
 		c := &all[i]
@@ -99,8 +99,8 @@ func adjust(judged []*Ratio) {
 	}
 }
 
-// ratio compares two times without a word yet. What a word rests on is compared without a quotient, so that
-// it is the same whichever side stands first.
+// ratio compares two times without a word yet. The values that decide a word are compared without a quotient,
+// so that the word does not depend on which side comes first.
 func ratio(x, y *Entry, a, b Time) Ratio {
 	medianA, medianB := stats.Median(a.RoundsNS), stats.Median(b.RoundsNS)
 	lowA, highA := stats.MedianInterval(a.RoundsNS, confidence)

@@ -1,6 +1,6 @@
 // Package room makes the room of a new operator in a checkout: its folder in internal/catalog, its CUDA file
 // and its Python file, from the template of a family, and the generated list of imports that links its truth.
-// A family adds its template as families/<family>.txtar, whose files carry OPERATOR for the operator's name.
+// A family adds its template as families/<family>.txtar, whose files have OPERATOR for the operator's name.
 package room
 
 import (
@@ -93,7 +93,7 @@ func Create(root, name, family string) ([]string, error) {
 	return made, nil
 }
 
-// checkName refuses what cannot be the name of an operator and of its Go package.
+// checkName refuses a name that cannot be that of an operator and of its Go package.
 func checkName(name string) error {
 	if err := op.CheckOperatorName(name); err != nil {
 		return usage("%v, such as my_norm", err)

@@ -16,15 +16,15 @@ import (
 	"triad/pybridge"
 )
 
-// stampedTree is a copy of the repository in which families' templates have been made operators: in the fast
-// tier that of the first family, since each costs half a minute.
+// stampedTree is a copy of the repository with operators made from families' templates: in the fast tier only
+// that of the first family, since each costs half a minute.
 type stampedTree struct {
 	root, triad string   // the copy, and the program that is built from it
 	operators   []string // all of them
 	run         []string // those whose kernels run
 }
 
-// operatorOf returns the name of the operator that a family's template is made.
+// operatorOf returns the name of the operator made from a family's template.
 func operatorOf(family string) string { return "made_up_" + family }
 
 // command runs a command in a folder of the copy, and fails the test if the command fails.
@@ -53,7 +53,7 @@ func (s *stampedTree) subtests(tests string) string {
 	return "^(" + tests + ")$/^(" + strings.Join(s.operators, "|") + ")$"
 }
 
-// stamp copies the files that git knows, and those it does not ignore, and makes an operator of each family.
+// stamp copies the files that git tracks or does not ignore, and makes an operator of each family.
 func stamp(t *testing.T) *stampedTree {
 	t.Helper()
 	s := &stampedTree{root: copysFolder(t), triad: filepath.Join(t.TempDir(), "triad")}
@@ -77,7 +77,7 @@ func stamp(t *testing.T) *stampedTree {
 	s.command(t, ".", "git", "add", "--all")
 	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
 	s.command(t, ".", need.Tool(t, "make"), "generated")
-	// what the template's cases do not ask yet is listed, as docs/writing-an-op.md says
+	// the mutants that the template's cases miss are listed, as docs/writing-an-op.md says
 	s.test(t, "./internal/truth/all", "-run", s.subtests("TestDerivedMutants"), "-update")
 	if t.Failed() {
 		t.FailNow()

@@ -68,7 +68,7 @@ func (r Rulers) move(w Work) float64 {
 // not known.
 type Limits struct {
 	Bytes float64
-	// the most bytes that were moved in this session; not known of what may have stayed in the L2 cache
+	// the highest rate measured in this session; 0 if data may have stayed in the L2 cache
 	Measured float64
 	FLOPs    float64 // of the widest format: a looser limit for the others
 }

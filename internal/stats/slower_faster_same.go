@@ -16,8 +16,8 @@ const (
 	Ambiguous Word = "AMBIGUOUS"
 )
 
-// LeastEffect is the smallest difference that is ever called one, as a share. MostNoise is the largest that
-// noise ever hides: whatever the noise of a session, a ratio whose interval lies beyond it is called
+// LeastEffect is the smallest difference, as a share, that is ever reported. MostNoise is the largest one
+// that noise ever hides: whatever the noise of a session, a ratio whose interval lies beyond it is called
 // different.
 const (
 	LeastEffect = 0.01
@@ -87,8 +87,8 @@ func Compare(a, b []Round, bar float64) Comparison {
 }
 
 // Apart reports whether a is slower beyond doubt: in every round that both took part in, at least ApartRounds
-// of them, every sample of a is above twice every sample of b. Noise that doubles a time in all samples of
-// one and of no other, round after round, is no noise.
+// of them, every sample of a is above twice every sample of b. An effect that doubles all samples of one and
+// none of the other, round after round, is no noise.
 func Apart(a, b []Round) bool {
 	shared := 0
 	for i := range min(len(a), len(b)) {

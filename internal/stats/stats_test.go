@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// series draws rounds of a kernel of 100 us: noise of each sample, a slow drift of the clock that both arms
-// share, now and then a hiccup.
+// series draws rounds of a kernel of 100 us: noise of each sample, a slow clock drift that both arms share,
+// and occasional hiccups.
 func series(random *rand.Rand, n int, slower, noise, drift float64) (a, b []Round) {
 	for i := range n {
 		clock := 1 + drift*math.Sin(float64(i)/9)
@@ -149,7 +149,7 @@ func TestNoiseIsNoDifference(t *testing.T) {
 	}
 }
 
-// Whatever the noise and its bar, what lies beyond a tenth with its whole interval is never AMBIGUOUS, and a
+// Whatever the noise and its bar, a ratio whose whole interval lies beyond a tenth is never AMBIGUOUS, and a
 // word never contradicts its interval.
 func TestWordFollowsFromInterval(t *testing.T) {
 	random := rand.New(rand.NewPCG(12, 13))
@@ -236,7 +236,7 @@ func round(time, clock float64) Round {
 	return Round{Time: time, Least: time, Most: time, Clock: clock}
 }
 
-// A round in which the clock of one arm fell alone is left out; one that a kernel always lowers is not.
+// A round in which only one arm's clock fell is left out; a clock that a kernel always lowers is not.
 func TestLoneClockDrift(t *testing.T) {
 	var a, b []Round
 	for i := range 30 {

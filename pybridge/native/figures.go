@@ -10,8 +10,8 @@ type figure struct {
 	SVG   string `json:"svg"`
 }
 
-// Figures draws records, one JSON object a line, as `triad results plot` does, and gives the drawings as
-// JSON: those that need nothing but the records.
+// Figures draws records, one JSON object a line, as `triad results plot` does, and returns the drawings as
+// JSON: those that need only the records.
 func Figures(lines string) (text string, err error) {
 	defer guard("Figures", &err)()
 	enter("Figures")

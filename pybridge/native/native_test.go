@@ -189,7 +189,7 @@ func TestExpandedCasesComplete(t *testing.T) {
 	}
 }
 
-// What --json carries of an explanation prints as the explanation itself does.
+// The explanation in --json prints like the explanation itself.
 func TestExplain(t *testing.T) {
 	element := record.Element{
 		Index: []int64{1, 2}, Got: record.Float(math.NaN()), Want: 0.1,

@@ -124,8 +124,8 @@ func CompareTable(lines, differences string, exit int, reason, database string) 
 	return out.String(), nil
 }
 
-// Explain prints what records of a run with --explain say of their outputs, as `triad compare --explain` does
-// before its table; nothing for records of another run.
+// Explain prints the explanations in records of a run with --explain, as `triad compare --explain` does
+// before its table; nothing for records of other runs.
 func Explain(lines string) (text string, err error) {
 	defer guard("Explain", &err)()
 	enter("Explain")

@@ -280,7 +280,7 @@ func lend(t testing.TB, clean string) torchHere {
 	return ""
 }
 
-// output runs a command that must succeed and gives its stdout.
+// output runs a command that must succeed and returns its stdout.
 func output(t testing.TB, command ...string) string {
 	t.Helper()
 	return outputIn(t, "", command...)

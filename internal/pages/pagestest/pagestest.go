@@ -1,4 +1,4 @@
-// Package pagestest is for tests alone: a database that holds published sessions, as they were recorded on a
+// Package pagestest is for tests only: it makes a database of published sessions, as they were recorded on a
 // GPU.
 package pagestest
 
@@ -166,7 +166,7 @@ func (p published) record() record.Record {
 	return r
 }
 
-// lines reads one object a line.
+// lines reads one object per line.
 func lines[T any](path string) ([]T, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
