@@ -28,7 +28,7 @@ type MeasureJob struct {
 	GraphNS int64
 }
 
-// The rulers: what a device does at best. A backend without a ruler answers UNSUPPORTED.
+// The rulers measure a device's peak rates. A backend without a ruler answers UNSUPPORTED.
 const (
 	// the driver's own copy, in every worker the same routine: it compares their clocks
 	RulerMemcpy = "memcpy"
@@ -50,7 +50,7 @@ const (
 	StepFinish  MeasureStep = "finish"
 )
 
-// MeasureArgs are one step of the arm that the driver has given a number.
+// MeasureArgs is one step of an arm, which the driver has numbered.
 type MeasureArgs struct {
 	Step    MeasureStep  `json:"step"`
 	Arm     int64        `json:"arm"`
@@ -152,14 +152,14 @@ type PrepareReply struct {
 	FLOPs        int64   `json:"flops,omitempty"` // of a ruler: what one call moves or computes
 	// what a timed backward starts from, as record.Timing has it; "": saved tensors
 	Backward string `json:"backward"`
-	// what else is to be said of how it is timed, in a sentence
+	// a further remark on how it is timed, in a sentence
 	Note   string        `json:"note"`
 	Device DevicePhysics `json:"device"`
 	// that one call launches, if the backend knows
 	Kernels []LaunchFact `json:"kernels,omitempty"`
 }
 
-// LaunchFact is a kernel as it was launched: its grid, what it was compiled to, and how many of its blocks a
+// LaunchFact describes a launched kernel: its grid, its compiled resources, and how many of its blocks a
 // multiprocessor holds at once.
 type LaunchFact struct {
 	Kernel             string `json:"kernel"` // mangled
@@ -175,7 +175,7 @@ type LaunchFact struct {
 	Occupancy float64 `json:"occupancy"`
 }
 
-// DevicePhysics are the widths and highest clocks of a device, read from it; 0 is not known.
+// DevicePhysics holds the widths and highest clocks of a device, read from it; 0: not known.
 type DevicePhysics struct {
 	L2Bytes         int64   `json:"l2_bytes"`
 	Multiprocessors int     `json:"multiprocessors"`
@@ -185,7 +185,7 @@ type DevicePhysics struct {
 	Minor           int     `json:"minor"`
 }
 
-// TimeArgs ask for samples: the mean time of a call in one replay each. SettleNS of untimed replays come
+// TimeArgs requests samples: the mean time of a call in one replay each. SettleNS of untimed replays come
 // first, then, if Others is set, a copy by the driver of OthersL2 times the L2 cache, then Discard.
 type TimeArgs struct {
 	SettleNS int64 `json:"settle_ns,omitempty"`

@@ -44,7 +44,7 @@ type Reply struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// HelloArgs greet a worker. MemoryBytes is the size of the shared memory behind file descriptor 4.
+// HelloArgs greets a worker. MemoryBytes is the size of the shared memory behind file descriptor 4.
 type HelloArgs struct {
 	Protocol    int   `json:"protocol"`
 	MemoryBytes int64 `json:"memory_bytes"`
@@ -58,7 +58,7 @@ type HelloReply struct {
 	PID      int               `json:"pid"`
 }
 
-// LoadArgs name an operator whose implementations are wanted, or the path of a kernel file: a library's
+// LoadArgs names an operator whose implementations are wanted, or the path of a kernel file: a library's
 // contents are known only once it is built. Slot is the adapter's name for the worker, which says what will
 // run in it: once it has answered, the worker may prepare for that.
 type LoadArgs struct {
@@ -102,8 +102,8 @@ type Implementation struct {
 	Flags string `json:"-"`
 	// why a wrong answer is no verdict: guesses about a user's file; not on the wire
 	Doubts []Doubt `json:"-"`
-	// the family of a library whose operations a function of the user's may call, "torch": what is known of
-	// those that it does call is no fault of the function
+	// the family of a library whose operations a function of the user's may call, "torch": known faults of
+	// those that it does call are no fault of the function
 	Calls string `json:"-"`
 	// why its forward cannot be judged: it chooses elements by random numbers of its own. Its backward is
 	// judged by the choice that its forward makes. Not on the wire
@@ -247,7 +247,7 @@ type LaunchReply struct {
 	Where   *Where        `json:"where,omitempty"`
 	Inputs  []uint32      `json:"inputs"` // IEEE crc32 of each input's storage afterwards
 	Guards  []GuardReport `json:"guards,omitempty"`
-	// what else the call did that it must not do, in one clause: "left 1 thread running after it returned"
+	// another forbidden effect of the call, in one clause: "left 1 thread running after it returned"
 	Fault   string      `json:"fault,omitempty"`
 	Outputs []OutputRef `json:"outputs"`
 	// the operations of torch's dispatcher that an OrderRecorded launch called, "aten.gelu", each once

@@ -106,7 +106,7 @@ func Without(text, sign string) string {
 
 func columns(text string) int { return utf8.RuneCountInString(text) }
 
-// parser reads what stands behind the marker.
+// parser parses the text after the marker.
 type parser struct {
 	text   string
 	at     int

@@ -13,8 +13,8 @@ import (
 	"triad/internal/userfile"
 )
 
-// WriteContents writes the contents of a file, and of the files that it includes, to a hash. A file that
-// cannot be read is left out. folders are those in which headers are looked for too.
+// WriteContents writes the contents of a file, and of the files that it includes, to a hash. Unreadable files
+// are left out. Headers are also searched in folders.
 func WriteContents(hash io.Writer, path string, folders ...string) {
 	write := func(text []byte) {
 		fmt.Fprintf(hash, "%d:", len(text))
@@ -41,8 +41,8 @@ type Header struct {
 const mostTogether = 64 << 20
 
 // Included lists the files that a CUDA file includes, each once, where the compiler meets them: in quotes in
-// the file's project or in one of the folders, in <> in one of the folders. What cannot be read is left out:
-// it may be one of the compiler's, or be included behind an #if.
+// the file's project or in one of the folders, in <> in one of the folders. Unreadable ones are left out:
+// they may be the compiler's, or be included behind an #if.
 func Included(path string, folders []string) []Header {
 	if filepath.Ext(path) == ".py" {
 		return nil
@@ -91,7 +91,7 @@ func find(include rewrite.Include, folder string, folders []string) (path string
 }
 
 // Hash returns the first 32 hexadecimal digits of a SHA-256 of the contents of files and of what they
-// include. folders are those in which headers are looked for too.
+// include. Headers are also searched in folders.
 func Hash(folders []string, paths ...string) string {
 	hash := sha256.New()
 	for _, path := range paths {

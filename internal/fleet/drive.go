@@ -27,7 +27,7 @@ type Driver struct {
 	Plan   Plan
 	Engine Engine
 	Stop   context.Context // done: cancel the tasks, keep what they bring
-	// Merge adds a part to the union; the same part may come again.
+	// Merge adds a part to the union; it may be called again for the same part.
 	Merge func(ctx context.Context, part string) error
 	// Progress gets the shards that are done, and all; Tell a sentence.
 	Progress func(done, all int)
@@ -149,7 +149,7 @@ func (e *EngineError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *EngineError) Unwrap() error { return e.Err }
 
-// look takes what has ended since the last look.
+// look handles the tasks that have ended since the last look.
 func (r *drive) look(ctx context.Context) error {
 	gone, err := r.Engine.Gone(ctx, r.open) // asked first: an outcome is written before its task is gone
 	if err != nil && time.Since(r.said) > time.Minute {
@@ -184,9 +184,9 @@ func (r *drive) lost(shard int) bool {
 	return time.Since(r.missing[shard]) >= r.Settle
 }
 
-// gather merges the parts that have come.
+// gather merges the parts that have arrived.
 func (r *drive) gather(ctx context.Context) error {
-	// Reading the folder makes NFS ask for what is new in it.
+	// Reading the folder makes NFS refresh it.
 	if _, err := os.ReadDir(string(r.Folder)); err != nil {
 		return fmt.Errorf("look into the shared folder: %w", err)
 	}
@@ -247,7 +247,7 @@ func (r *drive) cancel(ctx context.Context, atOnce bool) {
 	}
 }
 
-// stop cancels the tasks and takes what they bring until the grace is over.
+// stop cancels the tasks and gathers their parts until the grace period is over.
 func (r *drive) stop(ctx context.Context) (Ended, error) {
 	r.ended.Stopped = true
 	r.cancel(ctx, false)

@@ -123,8 +123,8 @@ func TestLostShardsAreTriedTwice(t *testing.T) {
 	}
 }
 
-// A stop cancels the tasks and keeps what they bring; the next run does what is left, and merges again what
-// the first had.
+// A stop cancels the tasks and keeps their parts; the next run does the rest, and merges the earlier parts
+// again.
 func TestAStopKeepsWhatIsDone(t *testing.T) {
 	stop, cancel := context.WithCancel(t.Context())
 	folder := Folder(t.TempDir())

@@ -12,7 +12,7 @@ import (
 )
 
 // Local is the engine that runs shards on the GPUs of this machine, one at a time on each: a process of its
-// own that sees this GPU alone, with its share of the cores.
+// own that sees only this GPU, with its share of the cores.
 type Local struct {
 	Triad string
 	GPUs  []string // what CUDA_VISIBLE_DEVICES is for each

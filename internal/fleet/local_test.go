@@ -126,7 +126,7 @@ func TestAStopOnGPUs(t *testing.T) {
 	}
 }
 
-// ended waits until shards have ended, and gives how.
+// ended waits until shards have ended, and returns how.
 func ended(t *testing.T, l *Local, shards []int) map[int]string {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {

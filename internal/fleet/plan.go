@@ -70,7 +70,7 @@ func (f Folder) Create(p Plan) error {
 	return writeJSON(f.in("plan.json"), p)
 }
 
-// Plan reads what Create wrote.
+// Plan reads the plan that Create wrote.
 func (f Folder) Plan() (p Plan, err error) {
 	err = readJSON(f.in("plan.json"), &p)
 	return p, err

@@ -40,7 +40,7 @@ const (
 	answers  = 2 * time.Minute
 )
 
-// Start connects to the cluster. The error says why none serves.
+// Start connects to the cluster. The error says why it cannot.
 func (r *Ray) Start(ctx context.Context) error {
 	input, to, err := os.Pipe()
 	if err != nil {
@@ -167,7 +167,7 @@ func (r *Ray) answer(ctx context.Context, within time.Duration, into any) error 
 	}
 }
 
-// tail keeps the last line of what was written to it.
+// tail keeps the last line written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -175,7 +175,7 @@ type tail struct {
 
 var _ io.Writer = (*tail)(nil)
 
-// Write keeps the end of what comes.
+// Write keeps the end of the text.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -57,7 +57,7 @@ read line; echo broken down >&2; exit 7
 	}
 }
 
-// An engine that cannot connect, and one that cannot be started, say why.
+// The errors of an engine that cannot connect, and of one that cannot be started, say why.
 func TestRayDoesNotStart(t *testing.T) {
 	for script, want := range map[string]string{
 		`echo '{"error": "here:1: nobody answers"}'; exit 1`: "nobody answers",

@@ -1,6 +1,6 @@
-// Package panics turns a panic into an error, so that a fault of triad's own ends a run as any other error
-// does: what was finished is recorded, and a person reads what was being done. Every goroutine of the driver
-// is started here: a panic in one that is not guarded ends the process.
+// Package panics turns a panic into an error, so that a fault of triad's own ends a run like any other error:
+// finished work is recorded, and the message says what was being done. Every goroutine of the driver is
+// started here: a panic in one that is not guarded ends the process.
 package panics
 
 import (

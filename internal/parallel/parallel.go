@@ -10,8 +10,8 @@ import (
 	"triad/internal/panics"
 )
 
-// Each calls work for 0 <= i < n, in runs of neighbours, so that what shares memory pages stays together and
-// what costs more towards one end (causal rows) is still shared evenly.
+// Each calls work for 0 <= i < n, in runs of neighbours, so that work on the same memory pages stays
+// together, and work that costs more towards one end (causal rows) is still shared evenly.
 func Each[I int | int64](n I, work func(i I)) {
 	EachWith(n, func() struct{} { return struct{}{} }, func(_ struct{}, i I) { work(i) })
 }

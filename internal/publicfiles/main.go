@@ -1,7 +1,7 @@
-// Command publicfiles asks triad about public kernel files: those of a batch of the manifest
-// (cmd/triad/testdata/public/files.csv) that lie in a folder, a repository checked out as
-// FOLDER/OWNER+NAME, with the bytes that the manifest names. It prints what each is given and how long that
-// took; with -write the manifest takes it.
+// Command publicfiles runs triad on public kernel files: those of a batch of the manifest
+// (cmd/triad/testdata/public/files.csv) that lie in a folder, a repository checked out as FOLDER/OWNER+NAME,
+// with the bytes that the manifest names. It prints the outcome of each and its time; -write writes them into
+// the manifest.
 package main
 
 import (

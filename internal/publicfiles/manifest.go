@@ -28,7 +28,7 @@ const (
 	noVerdict  = "timeout"     // none in the time it was given
 )
 
-// What reading a file showed that it is.
+// What a file is, as found by reading it.
 const (
 	right = "right"
 	wrong = "wrong"
@@ -151,7 +151,7 @@ func readManifest(r io.Reader) (files []*public, err error) {
 	}
 }
 
-// writeManifest writes what readManifest reads.
+// writeManifest writes a manifest for readManifest.
 func writeManifest(w io.Writer, files []*public) error {
 	table := csv.NewWriter(w)
 	rows := [][]string{columns}

@@ -54,7 +54,7 @@ func (t *tally) add(f *public) {
 	t.addReading(f)
 }
 
-// addReading counts what reading the file showed.
+// addReading counts the findings of reading the file.
 func (t *tally) addReading(f *public) {
 	if f.expected == "" {
 		return

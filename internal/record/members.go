@@ -14,7 +14,7 @@ type Member[V any] struct {
 	Value V
 }
 
-// Members are a JSON object that keeps its order: dims and attributes stand in the order of the spec.
+// Members is a JSON object that keeps its order: dims and attributes are in the order of the spec.
 type Members[V any] []Member[V]
 
 // MarshalJSON writes the members as an object, in order.

@@ -92,7 +92,7 @@ type Difference struct {
 	Worst  *Disparity `json:"worst"` // null if no values differ
 }
 
-// Disparity is the element in which two outputs lie furthest apart.
+// Disparity is the element in which two outputs differ most.
 type Disparity struct {
 	Index []int64 `json:"index"`
 	A     Float   `json:"a"`

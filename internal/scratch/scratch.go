@@ -1,5 +1,4 @@
-// Package scratch makes folders for temporary files. What a triad that was killed has left, the next one
-// removes.
+// Package scratch makes folders for temporary files. The next triad removes those that a killed one has left.
 package scratch
 
 import (

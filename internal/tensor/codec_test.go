@@ -18,7 +18,7 @@ var narrowFormats = map[string]narrow{
 	"e5m2": narrowE5M2, "e2m1": narrowE2M1,
 }
 
-// Every code but the NaN codes comes back as itself, and a NaN code decodes to NaN.
+// Every code except the NaN codes is reproduced, and a NaN code decodes to NaN.
 func TestEveryCodeRoundTrips(t *testing.T) {
 	for name, n := range narrowFormats {
 		finite := 0

@@ -132,7 +132,7 @@ var brokenHeaders = []struct {
 		`"y":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}}`, 5},
 }
 
-// What other readers let through, and what they refuse, is refused.
+// Headers that other readers accept, and those that they refuse, are refused.
 func TestReadSafetensorsIsStrict(t *testing.T) {
 	if _, _, err := ReadSafetensors(file(good, 8)); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// unmeasurable is a backend that cannot be asked for a time.
+// unmeasurable is a backend that cannot time.
 type unmeasurable struct{ *gpu }
 
 func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {

@@ -15,7 +15,7 @@ import (
 	"triad/internal/timing/timingtest"
 )
 
-// gpu is a backend of a test whose calls take a time, and a recorder that keeps nothing.
+// gpu is a fake backend whose calls take given times, and a recorder that keeps nothing.
 type gpu struct {
 	backend.Backend // nil: nothing but Measure is asked of it
 	card            *timingtest.Card

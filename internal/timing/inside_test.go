@@ -101,7 +101,7 @@ func TestLimitsOfWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// factsAlone is an arm of which nothing but its facts is asked.
+// factsAlone is an arm that only has facts.
 type factsAlone struct {
 	backend.Arm
 	facts backend.PrepareReply

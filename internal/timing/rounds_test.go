@@ -81,7 +81,7 @@ func TestRestsCostNoBudget(t *testing.T) {
 	})
 }
 
-// The stop rule: quiet samples are done after the least number, far from the rounds that are allowed.
+// The stop rule: quiet samples settle after the least number, long before the maximum of rounds.
 func TestStopsWhenSettled(t *testing.T) {
 	g := newGPU(t, 0.001, map[string]float64{"one": 1e5})
 	long := timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 1000, Budget: time.Hour}
@@ -113,8 +113,8 @@ func TestSlowRowLeavesTheRounds(t *testing.T) {
 	})
 }
 
-// A row that takes just above twice the fastest's time has a word: it leaves the rounds by the samples that
-// it is compared with, not by those of the fastest's second arm.
+// A row that takes just above twice the fastest's time has a word: whether it leaves the rounds depends on
+// the samples that it is compared with, not on those of the fastest's second arm.
 func TestRowAtTwiceTheFastestHasAWord(t *testing.T) {
 	for seed := range uint64(300) {
 		g := newGPU(t, 0.002, map[string]float64{"best": 1e5, "twice": 2.012e5})
@@ -126,7 +126,7 @@ func TestRowAtTwiceTheFastestHasAWord(t *testing.T) {
 	}
 }
 
-// A row that takes far longer than any budget ends too, and costs the others nothing.
+// A row that takes far longer than any budget also ends, and costs the others nothing.
 func TestEndlessRowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003, map[string]float64{"best": 1.2e6, "near": 1.3e6, "endless": 3e10})

@@ -89,7 +89,7 @@ func doubled(name string, in backend.TensorRef, l backend.Launch) (reply backend
 	return reply
 }
 
-// TestFakeConforms: the fake worker that the tests of this package stand on keeps a worker's promises.
+// TestFakeConforms: the fake worker that the tests of this package use keeps a worker's promises.
 func TestFakeConforms(t *testing.T) {
 	backendtest.Suite(t, backendtest.Subject{
 		Operator: "scale", Family: "fake", Names: faked,

@@ -283,8 +283,8 @@ var patient = Options{
 	},
 }
 
-// hangs names the ways to behave in which no answer comes, and the time for it has to run out; stays those in
-// which the process does not end by itself, and the time for that has to run out.
+// hangs lists the behaviours without an answer, so that its deadline has to pass; stays those in which the
+// process does not end by itself, so that the deadline for that has to pass.
 var (
 	hangs = map[string]bool{"hangs": true, "hangs and stays broken": true, "ignores SIGTERM": true}
 	stays = map[string]bool{

@@ -83,7 +83,7 @@ func measured(t *testing.T, mode string) (*Adapter, backend.Arm, backend.Outcome
 	return a, m, outcome
 }
 
-// An arm from its preparation to what its timed calls wrote.
+// An arm, from its preparation to the outputs of its timed calls.
 func TestMeasure(t *testing.T) {
 	a, m, _ := measured(t, "works")
 	if m.Facts().Sets != 3 || m.Facts().Calls != 6 {

@@ -1,6 +1,5 @@
 // Package worker starts worker processes, watches over them and speaks the driver's side of the wire: process
-// groups, deadlines, a ring of what they printed, shared memory. Both adapters, cuda and pybridge, stand on
-// it.
+// groups, deadlines, a ring of their output, shared memory. Both adapters, cuda and pybridge, use it.
 package worker
 
 import (
@@ -62,8 +61,8 @@ type process struct {
 // root it could all the same.)
 var unreadable = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) })
 
-// started counts the workers of this process: the number marks what each of them starts, which may leave its
-// group.
+// started counts the workers of this process: the number marks the processes that each of them starts, which
+// may leave its group.
 var started atomic.Int64
 
 // start runs the command with descriptor 3 a socket and descriptor 4 sealed shared memory of memoryBytes
@@ -186,7 +185,7 @@ func sharedMemory(bytes int64) (*os.File, []byte, error) {
 	return file, memory, nil
 }
 
-// read takes lines off the connection for as long as it lives, so that a child never blocks on a full socket.
+// read reads lines from the connection until it ends, so that a child never blocks on a full socket.
 func (p *process) read() {
 	r := bufio.NewReaderSize(p.conn, 64<<10)
 	var line []byte
@@ -241,7 +240,7 @@ func (p *process) end() (reaped bool) {
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // withoutControls makes text safe to print: a worker's output comes from the code that is judged, and an
-// escape sequence could wipe its own verdict off the screen. Colours go; line ends and tabs stay.
+// escape sequence could wipe its own verdict off the screen. Colours are removed; line ends and tabs stay.
 func withoutControls(text string) string {
 	text = colours.ReplaceAllString(text, "")
 	return strings.Map(func(c rune) rune {

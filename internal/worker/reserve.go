@@ -9,9 +9,9 @@ import (
 )
 
 // Reserve keeps fresh workers ready for commands that were started before: processes that have said hello, so
-// that torch is imported, and have loaded nothing. Who runs the same thing again and again, as a watch does,
-// waits for no import, and every run still gets a process of its own. The zero value is ready; a nil one
-// keeps nothing.
+// that torch is imported, and have loaded nothing. Repeated runs of the same command, as in a watch, wait for
+// no import, and every run still gets a process of its own. The zero value is ready to use; a nil one keeps
+// nothing.
 type Reserve struct {
 	mu     sync.Mutex
 	orders map[string]*order
@@ -66,7 +66,7 @@ func (r *Reserve) Refill(ctx context.Context) {
 		ready := make(chan *worker, 1)
 		o.ready = ready
 		panics.Go(func() {
-			// why it does not start is said by the start that is waited for
+			// the start that is waited for reports why it does not start
 			w, _ := open(ctx, o.command, o.options)
 			ready <- w
 		}, func(error) { ready <- nil })

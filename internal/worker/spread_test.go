@@ -10,9 +10,8 @@ import (
 	"triad/internal/op"
 )
 
-// Jobs that are judged are spread over several workers, those of one pass of an implementation in one dtype
-// in one of them; when all is together again these workers have ended, and an implementation's own slot runs
-// the rest.
+// Judged jobs are spread over several workers, those of one pass of an implementation in one dtype in one of
+// them; after Together these workers have ended, and an implementation's own slot runs the rest.
 func TestSpread(t *testing.T) {
 	a := fakeAdapter(t, "exits 0", nil) // every job ends its worker: a start for each
 	var mu sync.Mutex

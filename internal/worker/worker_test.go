@@ -70,7 +70,8 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// A plain exception costs no process: the next job runs in the same one. A broken context does, and says so.
+// A plain exception costs no process: the next job runs in the same one. A broken context does, and is
+// reported.
 func TestAnExceptionCostsNoWorker(t *testing.T) {
 	for mode, ended := range map[string]bool{"raises": false, "raises and ends": true} {
 		a := fakeAdapter(t, mode, nil)
@@ -123,7 +124,7 @@ func TestStaleOutputShowsPoison(t *testing.T) {
 	}
 }
 
-// A child that survives SIGKILL is given up after the grace period, said so, and Close reports it.
+// A child that survives SIGKILL is given up after the grace period; the outcome and Close report it.
 func TestUnkillable(t *testing.T) {
 	a := fakeAdapter(t, "hangs", func(o *Options) {
 		o.Grace = subprocess.Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}

@@ -196,7 +196,7 @@ func (d *drawing) nonFinite(x []float64) {
 
 // nonFiniteFactor: 0 wherever row and column are even; a NaN or an infinity in an odd row and an even column,
 // and one in an even row and an odd column, so that some of their products are with a 0 of another tensor. In
-// a single row, which every product meets, there is an infinity alone: a NaN would hide all others.
+// a single row, which every product meets, there is only an infinity: a NaN would hide all others.
 func (d *drawing) nonFiniteFactor(x []float64, s *stream) {
 	kinds := [3]float64{math.Inf(1), math.Inf(-1), math.NaN()}
 	d.eachRow(x, nil, func(_ *stream, r int64, row []float64) {
@@ -318,8 +318,8 @@ func (d *drawing) halfway(x []float64) {
 const favourite = 8
 
 // balanced: in each row of the first input one element is large, in one column after the other. Parameters
-// around 0 whose rows are as many as there are experts favour these columns in turn: each expert is chosen
-// about as often as another.
+// around 0 with as many rows as experts favour these columns in turn: the experts are chosen about equally
+// often.
 func (d *drawing) balanced(x []float64) {
 	d.normal(x)
 	if d.first {

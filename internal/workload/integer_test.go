@@ -49,7 +49,7 @@ func loadIntegers(t *testing.T) *op.Spec {
 	return s
 }
 
-// Integers are drawn over the range of their dtype, in every distribution as its name says.
+// Integers are drawn over the range of their dtype, in every distribution according to its name.
 func TestIntegers(t *testing.T) {
 	s := loadIntegers(t)
 	for dtype, bounds := range map[string][2]float64{
@@ -239,7 +239,7 @@ func TestClassesOfWhichNoneIsIgnored(t *testing.T) {
 	}
 }
 
-// Lengths lie between 0 and the size or the attribute that they belong to, and both ends are among them.
+// Lengths lie between 0 and the size or the attribute that they belong to, both ends included.
 func TestLengths(t *testing.T) {
 	for _, longest := range []string{"classes", "ignored"} {
 		text := strings.Replace(indexSpec, "classes of classes ignoring ignored", "lengths of "+longest, 1)

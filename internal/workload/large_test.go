@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false,
 	"write testdata/large.txt: what it changes changes the meaning of all stored seeds")
 
-// largeShapes have tensors that several cores draw, whose rows end within what one of them takes.
+// largeShapes have tensors that several cores draw, with rows that end within the part of one core.
 var largeShapes = map[string]map[string]int64{
 	"softmax":         {"rows": 70, "cols": 2003},
 	"layernorm":       {"rows": 70, "cols": 2003},

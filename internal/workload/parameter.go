@@ -41,7 +41,7 @@ func (d *drawing) upstream(kind string) ([]float64, error) {
 }
 
 // parameter draws what does not follow the distribution: weights, biases, masks, tables of angles. Under
-// integers they are what changes nothing.
+// integers they change nothing.
 func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64, error) {
 	x := zeroed(d.elements)
 	exact := distribution == "integers"

@@ -10,7 +10,7 @@ import (
 )
 
 // isTie reports whether a number lies halfway between two of a dtype, and its even neighbour is nearer to 0:
-// what rounds halves away from 0 then makes the other one of it.
+// rounding halves away from 0 then gives the other one.
 func isTie(d op.DType, v float64) bool {
 	near := tensor.Round(d, v, false)
 	f, _ := tensor.FormatOf(d)

@@ -151,7 +151,7 @@ func TestSeedsAndCasesDiffer(t *testing.T) {
 	}
 }
 
-// Row after row, the distributions are what their names say.
+// The distributions agree with their names, row by row.
 func TestDistributionsAreWhatTheySay(t *testing.T) {
 	s := specNamed(t, "softmax")
 	rows := func(distribution string) [][]float64 {
@@ -437,8 +437,8 @@ func BenchmarkInputs1M(b *testing.B) {
 	}
 }
 
-// A tensor of one dim whose elements stand alone is drawn as rows: one case has every kind of row, and the
-// end that is no whole row too.
+// A tensor of one dim with independent elements is drawn as rows: one case has every kind of row, and also an
+// incomplete row at the end.
 func TestOneDimIsDrawnAsRows(t *testing.T) {
 	for _, s := range everySpec(t) {
 		row := s.Check.Row

@@ -1,6 +1,6 @@
-// Package backendtest holds what every backend promises as one suite: the workers of CUDA and of Python pass
-// it, and so does the fake that the tests of the driver's side use. A backend that speaks to a worker also
-// has a golden transcript of the wire (transcript.go).
+// Package backendtest is the suite of every backend's promises: the workers of CUDA and of Python pass it,
+// and so does the fake in the tests of the driver's side. A backend that speaks to a worker also has a golden
+// transcript of the wire (transcript.go).
 package backendtest
 
 import (
@@ -19,7 +19,7 @@ import (
 // Behaviour names a behaviour of an implementation of the suite's operator, which is y = 2x in fp32.
 type Behaviour string
 
-// The behaviours a backend is tried with.
+// The behaviours that a backend is tested with.
 const (
 	Right     Behaviour = "right"
 	Declines  Behaviour = "declines the call"
@@ -81,7 +81,7 @@ func Suite(t *testing.T, s Subject) {
 	t.Run("the wire", s.wire)
 }
 
-// loads asks for the operator, and for one that there is not.
+// loads loads the operator, and one that does not exist.
 func (s Subject) loads(t *testing.T, b backend.Backend) []backend.Implementation {
 	t.Helper()
 	reply, hello, err := b.Load(t.Context(), s.Operator)
@@ -152,7 +152,7 @@ func (u *user) run(t *testing.T, b Behaviour) (got backend.Outcome, ok bool) {
 	return got, true
 }
 
-// isRight runs the right implementation: whatever was asked before, the next call is a call like any other.
+// isRight runs the right implementation: whatever happened before, the next call succeeds.
 func (u *user) isRight(t *testing.T) {
 	t.Helper()
 	got, _ := u.run(t, Right)

@@ -22,7 +22,7 @@ var varies = map[string]bool{
 	"memory_bytes": true, "device": true, "slot": true,
 }
 
-// record keeps what several workers say.
+// record keeps the transcripts of several workers.
 type record struct {
 	mu    sync.Mutex
 	lines bytes.Buffer
