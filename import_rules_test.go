@@ -15,7 +15,7 @@ type rule struct {
 	packages []string // import paths below "triad/", "*" for all; a trailing "/..." takes subfolders
 	except   []string
 	never    []string // import paths: ours below "triad/", or others'
-	direct   bool     // about what a package imports itself, not what it reaches through packages of ours
+	direct   bool     // about a package's own imports, not those it reaches through packages of ours
 	reason   string
 }
 

@@ -19,7 +19,7 @@ import (
 
 const (
 	mostLines         = 500 // of a source file
-	mostFunctionLines = 60  // of a function in Go or Python, its comment apart
+	mostFunctionLines = 60  // of a function in Go or Python, without its comment
 	mostReadmeLines   = 90
 )
 

@@ -45,7 +45,7 @@ type Environment struct {
 	Files   fs.FS  // requirements.txt, pybridge/*.py, triton/*.py
 	DataDir string // holds the private environment: DataDir/python-<hash of requirements.txt>
 	Offline bool   // never fetch
-	Look    bool   // find what is here and make nothing, although nobody forbids it
+	Look    bool   // find existing environments and make none, although that is not forbidden
 	GPU     bool
 	// Consent is asked before anything is fetched, with a sentence that says what, how much and where to.
 	// Nil: yes.
@@ -207,7 +207,7 @@ func (e *Environment) provide(ctx context.Context, p parcel, question string, wh
 
 // fetching holds how to ask for a parcel and install it.
 type fetching struct {
-	question string // "": none is asked
+	question string // "": no question
 	declined string // what to do if the answer is no
 	install  func(ctx context.Context, dir string) error
 	whole    func(ctx context.Context, dir string) bool // whether an existing one can be used
@@ -274,7 +274,7 @@ func (e *Environment) make(ctx context.Context, p parcel, dir string, install fu
 		if whole(ctx, dir) {
 			return nil // another process made it while we waited
 		}
-		if ctx.Err() != nil { // who was not let finish looking knows no damage
+		if ctx.Err() != nil { // an interrupted check proves no damage
 			return ctx.Err()
 		}
 		if err := os.RemoveAll(dir); err != nil {

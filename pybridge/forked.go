@@ -19,8 +19,8 @@ import (
 type Parent struct {
 	mu      sync.Mutex
 	process *subprocess.Process
-	python  string   // whose it is
-	ask     *os.File // the end that stands-in for workers are given
+	python  string   // the interpreter that it runs
+	ask     *os.File // the end that stand-ins for workers get
 	tried   bool     // with the Python of the workers
 	began   bool     // ahead of them
 }

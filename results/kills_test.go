@@ -140,7 +140,7 @@ func (d *command) once(t *testing.T, path string, sameStatus bool) {
 		t.Errorf("%s: sessions are %v, want one that is complete", path, states)
 	}
 	got, want := outcomes(t, path), d.whole
-	if !sameStatus { // a worker was killed: what it was at may be a crash
+	if !sameStatus { // a worker was killed: its current run may be a crash
 		got, want = withoutStatus(got), withoutStatus(want)
 	}
 	if !slices.Equal(got, want) {

@@ -23,7 +23,7 @@ type Named struct {
 // Param is a parameter of a named query, :NAME in its SQL.
 type Param struct {
 	Name    string
-	Default string // what it is where nothing is given
+	Default string // its default
 	Words   string // what the default is, and how a value is written
 }
 

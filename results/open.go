@@ -330,7 +330,7 @@ func writeDSN(path string, patience time.Duration, network bool) string {
 			"&_stmt_cache_size=%d", fileURI(path), journal, patience.Milliseconds(), keptStatements)
 }
 
-// immutable tells SQLite that nobody writes to the file.
+// immutable declares to SQLite that nothing writes to the file.
 const immutable = "&immutable=1"
 
 func readDSN(path string, patience time.Duration) string {

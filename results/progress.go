@@ -57,7 +57,7 @@ func (s *Store) alive(session int64) (bool, error) {
 	}
 	file, err := os.Open(s.path + livenessSuffix)
 	if errors.Is(err, os.ErrNotExist) {
-		return false, nil // whoever runs a session has made it
+		return false, nil // a running session has created it
 	}
 	if err != nil {
 		return false, err

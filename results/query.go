@@ -43,7 +43,7 @@ func (l Limits) orDefaults() Limits {
 type Answer struct {
 	Columns []string
 	Rows    [][]any
-	Cut     string // a sentence where rows were left out, else ""
+	Cut     string // a sentence if rows were left out, else ""
 	Elapsed time.Duration
 }
 

@@ -133,7 +133,7 @@ func (o *Outcome) ChangedItsMind() {
 // LaunchOutcome is the result of one launch.
 type LaunchOutcome struct {
 	Plan    LaunchPlan
-	Changed []string // inputs whose storage is not what it was
+	Changed []string // inputs whose storage changed
 	Guards  []GuardReport
 	Fault   string // what else the call did that it must not do, in one clause
 	Outputs []Output

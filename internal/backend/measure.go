@@ -135,7 +135,7 @@ func SetsOfSlow(sets int, tookNS, bytes int64) int {
 
 // PrepareReply describes what was prepared.
 type PrepareReply struct {
-	Status  op.Status `json:"status,omitempty"` // empty where the arm can be timed
+	Status  op.Status `json:"status,omitempty"` // empty if the arm can be timed
 	Message string    `json:"message,omitempty"`
 	Fatal   bool      `json:"fatal,omitempty"`
 	// "graph"; if it cannot be captured "events", which includes the host's time, or "kernels": the time of

@@ -92,7 +92,7 @@ type Implementation struct {
 	DTypes           []string `json:"dtypes"`   // of the main input, for fp8_gemm the case's dtype names
 	Contract         string   `json:"contract"` // the name it declares for these dtypes
 	Forward          string   `json:"forward,omitempty"`
-	Outputs          []string `json:"outputs"` // the names it gives
+	Outputs          []string `json:"outputs"` // the names of those it returns
 	Nondeterministic []string `json:"nondeterministic,omitempty"`
 	Recomputes       bool     `json:"recomputes,omitempty"`
 	Constraint       string   `json:"constraint,omitempty"`

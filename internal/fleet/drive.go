@@ -61,7 +61,7 @@ type drive struct {
 	begun   map[int]int
 	missing map[int]time.Time // since when a task is gone without an outcome
 	ended   Ended
-	said    time.Time // when the engine's silence was told
+	said    time.Time // when the engine's silence was last reported
 }
 
 // Run submits the shards that are not complete, merges parts as they arrive, and returns when all have ended,

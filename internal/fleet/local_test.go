@@ -22,7 +22,7 @@ func TestACaseIsTakenOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for shard := 1; shard <= 4; shard++ {
 		group.Go(func() {
-			for range 2 { // a shard that begins again gets what it had
+			for range 2 { // a shard that is restarted gets the same again
 				var mine []string
 				for i := range cases {
 					key := fmt.Sprintf("softmax/forward/%d", (i*7+shard*50)%cases)

@@ -18,7 +18,7 @@ import (
 type Plan struct {
 	Session string   `json:"session"` // ULID that all parts record under
 	Version string   `json:"version"` // of the triad that cut the run
-	Host    string   `json:"host"`    // where that runs
+	Host    string   `json:"host"`    // where that triad runs
 	Kernels string   `json:"kernels"` // a hash of the kernels that triad has
 	Args    []string `json:"args"`    // the command line, without shard, database and files
 	Shards  int      `json:"shards"`
@@ -35,7 +35,7 @@ type Plan struct {
 // complete.
 type Outcome struct {
 	Complete bool   `json:"complete"` // nothing of the shard is missing
-	Stopped  bool   `json:"stopped"`  // it was told to end
+	Stopped  bool   `json:"stopped"`  // it was asked to end
 	Part     bool   `json:"part"`     // there is a database
 	Exit     int    `json:"exit"`
 	Reason   string `json:"reason"` // what went wrong, "" if nothing did

@@ -139,7 +139,7 @@ func (r *Ray) ask(ctx context.Context, request map[string]any, into any) error {
 
 // ended returns the error of an engine that has exited, with its last output.
 func (r *Ray) ended() error {
-	r.process.Wait(2 * time.Second) // what it said is whole then
+	r.process.Wait(2 * time.Second) // its output is complete then
 	return fmt.Errorf("ray's Python has ended: %s", r.said)
 }
 

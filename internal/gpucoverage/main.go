@@ -67,7 +67,7 @@ func check(profile, list string) ([]string, error) {
 				continue
 			}
 			seen = true
-			inPanic := strings.Contains(lines[b.from-1], "defer panics.Caught(") // what is said of a panic
+			inPanic := strings.Contains(lines[b.from-1], "defer panics.Caught(") // the message of a panic
 			if covered || inPanic || onlyHandsOn(lines[b.from-1:b.to]) {
 				continue
 			}

@@ -66,7 +66,7 @@ func OfSession(ctx context.Context, store *results.Store, id string, now time.Ti
 	if err != nil {
 		return p, err
 	}
-	if p.Left = total - len(records); p.Left > 0 { // what is wrong is never what is left out
+	if p.Left = total - len(records); p.Left > 0 { // bad runs are never left out
 		if records, err = badFirst(ctx, store, id, records); err != nil {
 			return p, err
 		}

@@ -19,7 +19,7 @@ type Error struct {
 	Doing []string // what was being done, innermost first
 }
 
-// Error returns one line: what was being done and what was panicked with.
+// Error returns one line: what was being done and the value of the panic.
 func (e *Error) Error() string {
 	return "internal error" + strings.Join(prefixed(" while ", e.Doing), "") + ": " +
 		oneLine(fmt.Sprint(e.Value))
@@ -145,7 +145,7 @@ func stack() []string {
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
-		if f.Function == "runtime.gopanic" { // what stands before it is the recovery
+		if f.Function == "runtime.gopanic" { // frames before it belong to the recovery
 			all = nil
 			continue
 		}

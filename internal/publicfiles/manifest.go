@@ -25,7 +25,7 @@ var columns = []string{
 const (
 	refused    = "refused"     // one sentence, exit 2
 	noFunction = "no function" // nothing in it can be called from outside
-	noVerdict  = "timeout"     // none in the time it was given
+	noVerdict  = "timeout"     // no verdict in time
 )
 
 // What a file is, as found by reading it.
@@ -39,7 +39,7 @@ const (
 type public struct {
 	batch, repository, path, commit, sha256, operator string
 
-	expected  string  // right, wrong, other; "" if nobody read the file
+	expected  string  // right, wrong, other; "" if the file was not read
 	given     string  // without a flag: statuses of its functions, joined by +, or one of the words above
 	seconds   float64 // to given; 0: not measured
 	flags     string  // the flags that a second call had
@@ -157,7 +157,7 @@ func writeManifest(w io.Writer, files []*public) error {
 	rows := [][]string{columns}
 	for _, f := range files {
 		seconds := ""
-		if f.seconds >= 0.05 { // less is written as 0.0, which is none
+		if f.seconds >= 0.05 { // less would be written as 0.0, which means none
 			seconds = strconv.FormatFloat(f.seconds, 'f', 1, 64)
 		}
 		rows = append(rows, []string{

@@ -66,7 +66,7 @@ type Verdict struct {
 	Message   string `json:"message"`    // why, in a sentence; "" for a plain PASS
 	Pattern   string `json:"pattern"`    // what is regular about the wrong elements; "" if nothing is
 	N         int64  `json:"n"`          // elements of the output
-	NCompared int64  `json:"n_compared"` // elements that were compared; n where the output is judged whole
+	NCompared int64  `json:"n_compared"` // elements that were compared; n if the output is judged completely
 	// further elements, whose rows' sums under random signs were compared
 	NCovered int64    `json:"n_covered"`
 	NWrong   int64    `json:"n_wrong"`

@@ -49,7 +49,7 @@ func Repeat(r Record, added []string) string {
 		words = append(words, "--device", "cpu")
 	}
 	for _, file := range added {
-		if !strings.HasPrefix(file, "--") { // what else was said of the files stands as it was typed
+		if !strings.HasPrefix(file, "--") { // other words about the files stay as typed
 			words = append(words, "--add")
 		}
 		words = append(words, file)

@@ -22,7 +22,7 @@ type Item struct {
 // Session is one invocation that ran something.
 type Session struct {
 	ID        string   // ULID, given by the store
-	Request   string   // canonical text of what was asked: a session is resumed by the same request only
+	Request   string   // canonical text of the request: only the same request resumes a session
 	Command   []string // the arguments as typed, without the program's name
 	Version   string   // of triad
 	Commit    string   // of the source tree, "" if it is not known
@@ -32,7 +32,7 @@ type Session struct {
 	Machine   Machine
 	Toolchain Toolchain
 	Started   time.Time
-	Ended     time.Time // zero while it runs and where it was killed
+	Ended     time.Time // zero while it runs and if it was killed
 	Exit      int       // exit code; meaningful when Ended is set
 	// InternalError is the error inside triad that ended the session: a line with what was being done, then
 	// the stack; "" if there was none.

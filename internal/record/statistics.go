@@ -21,7 +21,7 @@ type Statistics struct {
 	Worst   []Judged `json:"worst"`    // at most 16, worst first
 	NBlocks int      `json:"n_blocks"` // blocks that G4 looked at
 	Blocks  []Block  `json:"blocks"`   // of these at most 8, those closest to their limits first
-	Slope   *Slope   `json:"slope"`    // null where G5 is not asked
+	Slope   *Slope   `json:"slope"`    // null if G5 does not apply
 	Map     *Map     `json:"map"`      // null if no element was rejected
 }
 

@@ -41,7 +41,7 @@ type Timing struct {
 
 	Backward string `json:"backward"` // what a backward starts from: a constant below; "" for a forward
 
-	Kernels []Launch `json:"kernels"` // that one call launches; empty where the worker cannot tell
+	Kernels []Launch `json:"kernels"` // that one call launches; empty if the worker does not know
 }
 
 // What a timed backward starts from. A backward alone starts from one of the first two.

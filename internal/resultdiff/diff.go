@@ -42,7 +42,7 @@ func (c Change) Impl() string { return c.Of().Impl }
 
 // Options selects how times are compared.
 type Options struct {
-	Across bool // give words too where GPU, clock or kind of timing differ
+	Across bool // give words even if GPU, clock or kind of timing differ
 }
 
 // Diff compares two sides. The changes are in the order of the cases of B, followed by those only in A.

@@ -52,7 +52,7 @@ type Ratio struct {
 
 	band     float64
 	distance float64 // of the medians, as the difference of their logarithms
-	furthest float64 // the same of the end of the interval that lies further from 1
+	furthest float64 // that of the end of the interval further from 1
 	enough   bool    // rounds for an interval
 	clear    bool    // the interval excludes 1
 	apart    bool    // every round of one above twice every round of the other

@@ -21,9 +21,9 @@ import (
 
 // Box lists what a program sees of this machine.
 type Box struct {
-	ReadOnly []string // files and folders, at their own paths; what is not there is left out
+	ReadOnly []string // files and folders, at their own paths; missing ones are left out
 	Empty    []string // folders that are empty and can be written to
-	Masked   []string // files below what is seen that have no contents
+	Masked   []string // files among these that have no contents
 	Devices  []string
 }
 
@@ -96,7 +96,7 @@ func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 		}
 		if to, err := os.Readlink(at); err == nil && info.Mode()&os.ModeSymlink != 0 &&
 			filepath.Dir(at) == "/" {
-			all = append(all, "--symlink", to, at) // /bin, where it is /usr/bin
+			all = append(all, "--symlink", to, at) // /bin, if it links to /usr/bin
 			continue
 		}
 		all = append(all, "--ro-bind", at, at)

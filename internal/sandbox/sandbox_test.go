@@ -21,7 +21,7 @@ func inside(t *testing.T, box Box, command string) string {
 	path, args := s.Wrap("/bin/sh", []string{"-c", command}, box)
 	cmd := exec.Command(path, args...)
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, Environment()...)
-	out, _ := cmd.CombinedOutput() // of a command that is refused this is what it says
+	out, _ := cmd.CombinedOutput() // the message of a refused command
 	return strings.TrimSpace(string(out))
 }
 
@@ -52,7 +52,7 @@ func TestABoxShowsWhatItNames(t *testing.T) {
 		{Box{}, "echo x > ~/x; cat ~/x", "x"},
 		{Box{}, "cat /etc/shadow", "No such file"},
 		{Box{}, "ls /proc | grep -c '^[0-9]'", "5"},
-		{Box{}, "grep -c : /proc/net/dev", "1"}, // lo alone
+		{Box{}, "grep -c : /proc/net/dev", "1"}, // only lo
 		{Box{}, "unshare -U true", "unshare"},
 	} {
 		got := inside(t, c.box, c.command)

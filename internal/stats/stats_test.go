@@ -16,7 +16,7 @@ func series(random *rand.Rand, n int, slower, noise, drift float64) (a, b []Roun
 		time := func(factor float64) Round {
 			t := 1e5 * factor / clock * math.Exp(noise*random.NormFloat64())
 			if random.Float64() < 0.03 {
-				t *= 1.3 // somebody else used the card
+				t *= 1.3 // another process used the card
 			}
 			return Round{Time: t, Least: t, Most: t, Clock: 1900 * clock}
 		}

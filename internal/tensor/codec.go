@@ -14,7 +14,7 @@ type narrow struct {
 	Format
 	bits     uint   // width of a code
 	maxCode  uint64 // code of the largest finite number
-	overflow uint64 // what overflow gives: infinity, NaN for e4m3, the largest number for e2m1
+	overflow uint64 // the result of overflow: infinity, NaN for e4m3, the largest number for e2m1
 	nan      uint64 // the NaN code that Encode writes
 }
 

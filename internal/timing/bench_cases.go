@@ -64,7 +64,7 @@ func (b *benchPlanner) add(point op.BenchSpec, pass op.Pass, dtype string) error
 		c, err := b.spec.NewCase(kind, dims, attributes)
 		named := len(b.options.Dims)+len(b.options.Attributes) > 0
 		if err != nil && named && errors.As(err, new(*op.UsageError)) {
-			b.refused = err // another point may take what is named
+			b.refused = err // another point may accept these
 			return nil
 		}
 		if err != nil {

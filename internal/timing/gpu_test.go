@@ -26,9 +26,9 @@ type gpu struct {
 	refuses         map[string]backend.Outcome // what preparing a call ends with
 	once            bool                       // no call is prepared a second time
 	prepared        map[string]bool
-	written         map[string]backend.Outcome // what Finish gives
+	written         map[string]backend.Outcome // the results of Finish
 	differing       map[string][]backend.Differing
-	facts           func(name string, f *backend.PrepareReply) // changes what is known of a call
+	facts           func(name string, f *backend.PrepareReply) // changes the facts of a call
 	kind            backend.Implementation                     // pass and such of all implementations
 	open            atomic.Int64                               // arms that are not finished
 }

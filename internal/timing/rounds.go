@@ -29,7 +29,7 @@ type timedCase struct {
 // backward timed with its forward is compared only with others of its kind: compared with a backward alone it
 // would seem far behind, and get too few rounds for a word.
 type front struct {
-	leader    *timedImpl    // the fastest so far; nil if nobody can be timed
+	leader    *timedImpl    // the fastest so far; nil if none can be timed
 	over      bool          // it needs no further rounds
 	near, far time.Duration // what the turns took of those near the front, and of those far behind it
 }

@@ -28,7 +28,7 @@ type Timer struct {
 	Recorder  Recorder
 	Telemetry Telemetry                                  // may be nil
 	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
-	Spent     func(on string, began time.Time)           // may be nil; gets what took how long
+	Spent     func(on string, began time.Time)           // may be nil; gets the time of each activity
 
 	rulers  stats.Rulers
 	physics backend.DevicePhysics

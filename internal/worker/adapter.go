@@ -132,7 +132,7 @@ func (a *Adapter) startOthers(ctx context.Context, besides *slot, operator strin
 			continue
 		}
 		panics.Go(func() {
-			defer s.mu.Unlock() // Close, and whoever runs something here, waits for it
+			defer s.mu.Unlock() // Close, and any run in this slot, waits for it
 			_ = a.loadFor(ctx, s, operator)
 		}, a.broke)
 	}

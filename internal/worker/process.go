@@ -31,11 +31,11 @@ type Command struct {
 	Env  []string
 	Dir  string
 
-	Most  subprocess.Usage // what it may use with all that it starts
+	Most  subprocess.Usage // limits for it and all that it starts
 	Boxed bool             // Path runs the worker: see subprocess.Command
 
 	Files []*os.File // descriptors 5 and following of the worker; they stay the caller's
-	Ended func()     // called once, when the worker has ended or could not be started; nil: nobody asks
+	Ended func()     // called once, when the worker has ended or could not be started; may be nil
 }
 
 // logBytes is the number of bytes of a worker's output that are kept for error reports.

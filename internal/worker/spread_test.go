@@ -97,7 +97,7 @@ func TestSpreadWorkersStartTogether(t *testing.T) {
 	}
 	for n := range a.Spread {
 		s := a.slot(SpreadSlot(n))
-		s.mu.Lock() // whoever starts it holds it meanwhile
+		s.mu.Lock() // its starter holds the lock meanwhile
 		if s.worker == nil {
 			t.Errorf("worker %d is not started", n)
 		}
@@ -119,7 +119,7 @@ func TestSpreadStartsNoMoreThanItsJobs(t *testing.T) {
 	started := func() (n int) {
 		for k := range a.Spread {
 			s := a.slot(SpreadSlot(k))
-			s.mu.Lock() // whoever starts it holds it meanwhile
+			s.mu.Lock() // its starter holds the lock meanwhile
 			if s.worker != nil {
 				n++
 			}

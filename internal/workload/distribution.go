@@ -21,7 +21,7 @@ type drawing struct {
 	dtype      op.DType
 	role       role
 	integer    string   // what integers means
-	about      *float64 // what integers of the normal distribution lie near
+	about      *float64 // the centre of integers of the normal distribution
 	// the first input's values, if this is another input of its shape
 	beside []float64
 	first  bool // it is the first input

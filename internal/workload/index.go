@@ -22,7 +22,7 @@ func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 	}
 	x := zeroed(d.elements)
 	s := d.random("offsets")
-	fresh := int64(7) // of 8 cuts so many are drawn; the others repeat the one before
+	fresh := int64(7) // so many of 8 cuts are drawn; the others repeat the one before
 	switch distribution {
 	case "constant", "ties":
 		for i := range x {

@@ -134,7 +134,7 @@ func (m *maker) limit() error {
 			if m.c.Upstream == "huge" && m.largest(true)*math.Ldexp(1, -upstream) > 1 {
 				upstream++
 			} else if m.c.Distribution == "extremes" && m.largest(false)*math.Ldexp(1, -inputs) < keep {
-				break // what is scaled is smaller than what is kept
+				break // scaled values are smaller than kept ones
 			} else {
 				inputs++
 			}

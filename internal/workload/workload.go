@@ -38,7 +38,7 @@ func Inputs(spec *op.Spec, c op.Case, seed uint64) ([]tensor.Tensor, error) {
 		return nil, err
 	}
 	made := make([]tensor.Tensor, len(types))
-	for _, scalesToo := range []bool{false, true} { // a scale is known when what it scales has been quantised
+	for _, scalesToo := range []bool{false, true} { // a scale is known once its operand has been quantised
 		for i, t := range types {
 			fill, err := op.ParseFill(t.Fill)
 			if err != nil || (fill.Kind == "scale") != scalesToo {
@@ -259,7 +259,7 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 		return layOut(t, codes, m.layout(t)), nil
 	}
 	x := m.drawn[t.Name].values
-	if !declaresInfinity(m.c.Distribution) { // rounding up must not make an infinity nobody declared
+	if !declaresInfinity(m.c.Distribution) { // rounding up must not make an undeclared infinity
 		parallel.Runs(len(x), func(first, end int) { roundAll(x[first:end], t.DType) })
 	}
 	return layOut(t, x, m.layout(t)), nil

@@ -6,7 +6,7 @@ import "triad/internal/report"
 type figure struct {
 	Kind  string `json:"kind"`
 	Title string `json:"title"`
-	Words string `json:"words"` // what it shows, for who cannot see it
+	Words string `json:"words"` // its alternative text
 	SVG   string `json:"svg"`
 }
 

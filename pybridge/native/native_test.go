@@ -119,7 +119,7 @@ func TestKinds(t *testing.T) {
 			return second(Summarize(at(&x[0]), 2))
 		}(),
 		"usage: read record 1: ":                second(ListTable("{")),
-		"internal: Decode: panic: runtime erro": Decode("fp32", 8, 8, 1), // an address that nobody maps
+		"internal: Decode: panic: runtime erro": Decode("fp32", 8, 8, 1), // an unmapped address
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: want %s...", err, want)

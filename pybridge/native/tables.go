@@ -43,7 +43,7 @@ type stored struct {
 }
 
 func (s stored) record() record.Record {
-	started, _ := time.Parse(record.TimeFormat, s.Started) // empty where it is not known
+	started, _ := time.Parse(record.TimeFormat, s.Started) // empty if it is not known
 	c := op.Case{
 		Op: s.Op, Pass: s.Pass, DType: s.DType, Layout: s.Layout, Distribution: s.Distribution,
 		Upstream: s.Upstream, Saved: s.Saved,

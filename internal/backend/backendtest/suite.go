@@ -81,7 +81,7 @@ func Suite(t *testing.T, s Subject) {
 	t.Run("the wire", s.wire)
 }
 
-// loads loads the operator, and one that does not exist.
+// loads asks for the operator, and for one that does not exist.
 func (s Subject) loads(t *testing.T, b backend.Backend) []backend.Implementation {
 	t.Helper()
 	reply, hello, err := b.Load(t.Context(), s.Operator)

@@ -20,7 +20,7 @@ type Card struct {
 	Random *rand.Rand
 	Drift  float64  // amplitude of the clock, as a share
 	Noise  float64  // of a sample, as a share
-	Order  []string // who was timed, in order
+	Order  []string // the arms that were timed, in order
 	// Low: in one of so many stretches of 40 ms the clock is low; 0: never.
 	Low       int64
 	TakesTime bool // a call takes its time on the clock of the test
