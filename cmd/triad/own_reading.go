@@ -101,8 +101,7 @@ func (t *readingTrial) wrongSomewhere() bool {
 	return false
 }
 
-// rightIn reports whether the file is right in another dtype: in at least one case, and wrong only where it
-// raises.
+// rightIn reports whether the file is right in a case of another dtype, and wrong only where it raises.
 func (t *readingTrial) rightIn(dtype string) bool {
 	t.dtype = dtype
 	tally := t.answers()

@@ -120,8 +120,7 @@ func filesBelow(folder string) ([]string, error) {
 	return files, err
 }
 
-// isKernelFile reports whether a path has the extension of a file that can be judged; a .cuh is only a
-// header.
+// isKernelFile reports whether a path ends as a file that can be judged does; a .cuh is only a header.
 func isKernelFile(path string) bool {
 	return !strings.HasPrefix(filepath.Base(path), ".") &&
 		slices.Contains([]string{".cu", ".py"}, filepath.Ext(path))
