@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -189,18 +190,19 @@ func (a *app) checkOperator(ctx context.Context, name string, o *checkOptions) (
 	return found, nil
 }
 
-// casesToWatch returns the keys of the chosen cases: of each pass and dtype the largest ones that are small
-// enough.
+// sizedCase is a case with the number of elements of its inputs.
+type sizedCase struct {
+	key      string
+	elements int64
+}
+
+// casesToWatch returns the keys of the chosen cases: of each pass and dtype those that largestSmall chooses.
 func casesToWatch(spec *op.Spec, options op.Options) (map[string]bool, error) {
 	plan, err := spec.Expand(options)
 	if err != nil {
 		return nil, err
 	}
-	type sized struct {
-		key      string
-		elements int64
-	}
-	groups := map[string][]sized{}
+	groups := map[string][]sizedCase{}
 	for _, c := range plan.Cases {
 		inputs, err := spec.Inputs(c)
 		if err != nil {
@@ -211,22 +213,24 @@ func casesToWatch(spec *op.Spec, options op.Options) (map[string]bool, error) {
 			elements += t.Elements()
 		}
 		group := fmt.Sprint(c.Pass, " ", c.DType)
-		groups[group] = append(groups[group], sized{c.Key(), elements})
+		groups[group] = append(groups[group], sizedCase{c.Key(), elements})
 	}
 	chosen := map[string]bool{}
 	for _, list := range groups {
-		slices.SortStableFunc(list, func(a, b sized) int {
-			return int(min(b.elements, watchedElements+1) -
-				min(a.elements, watchedElements+1))
-		})
-		fit := slices.DeleteFunc(slices.Clone(list),
-			func(s sized) bool { return s.elements > watchedElements })
-		if len(fit) == 0 {
-			fit = list[len(list)-1:] // the smallest there is
-		}
-		for _, s := range fit[:min(len(fit), watchedCases)] {
-			chosen[s.key] = true
+		for _, c := range largestSmall(list) {
+			chosen[c.key] = true
 		}
 	}
 	return chosen, nil
+}
+
+// largestSmall chooses the watchedCases largest cases of at most watchedElements, else the smallest case.
+func largestSmall(list []sizedCase) []sizedCase {
+	slices.SortStableFunc(list, func(a, b sizedCase) int { return cmp.Compare(b.elements, a.elements) })
+	small := slices.DeleteFunc(slices.Clone(list),
+		func(c sizedCase) bool { return c.elements > watchedElements })
+	if len(small) == 0 {
+		return list[len(list)-1:]
+	}
+	return small[:min(len(small), watchedCases)]
 }
