@@ -12,8 +12,8 @@ import (
 var declinesInPython = regexp.MustCompile(`(?m)^[ \t]*(?:assert|raise)\b|` +
 	`\btl\.arange\(|\btl\.static_assert\(`)
 
-// MayDecline says whether a function may decline a call for its sizes: its lines, or those of a kernel of its
-// file, assert or check something, or it returns false.
+// MayDecline reports whether a function may decline a call for its sizes: its lines or those of a kernel of
+// its file assert or check something, or it returns false.
 func (b *Binding) MayDecline() bool {
 	if b.Function.Kind == Python {
 		return declinesInPython.MatchString(b.Function.text + b.Function.kernels)

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// namedDepth is how many functions of a file a number is looked for in.
+// namedDepth is the number of functions of a file that the search for a number descends through.
 const namedDepth = 3
 
 // nameNumbers keeps, of the attributes without a parameter, those whose value the lines of the function,
@@ -42,8 +42,8 @@ func (b *Binding) nameNumbers(file *File) {
 	}
 }
 
-// isTuned says whether an attribute is a number that people choose, such as an eps or a slope: its default is
-// neither 0 nor 1, which stand in every file.
+// isTuned reports whether an attribute is a number that people choose, such as an eps or a slope: its default
+// is neither 0 nor 1, which occur in every file.
 func isTuned(a op.AttributeSpec) bool {
 	n, err := strconv.ParseFloat(fmt.Sprint(a.Default), 64)
 	return a.Type == "float" && err == nil && n != 0 && n != 1 && n != -1

@@ -40,7 +40,7 @@ var integerTypes = []string{
 // floatTypes are types of numbers that are not sizes.
 var floatTypes = []string{"float", "double", "half", "__half"}
 
-// cppTypes is what a dtype is called in CUDA C++.
+// cppTypes maps a dtype to its type in CUDA C++.
 var cppTypes = map[op.DType]string{
 	op.FP64: "double", op.FP32: "float", op.FP16: "__half",
 	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
@@ -49,7 +49,7 @@ var cppTypes = map[op.DType]string{
 	op.U32: "unsigned int", op.E2M1x2: "unsigned char",
 }
 
-// abiNames is what a dtype is called in abi.h.
+// abiNames maps a dtype to its name in abi.h.
 var abiNames = map[op.DType]string{
 	op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16",
 	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
@@ -62,13 +62,12 @@ func (p Param) isStream() bool {
 	return p.Base == "cudaStream_t" || p.Base == "CUstream" || p.Base == "cudaStream" || p.isTorchStream()
 }
 
-// isTorchStream says whether a parameter takes a stream as PyTorch has it: at::cuda::CUDAStream, or an
-// optional one.
+// isTorchStream reports whether a parameter takes a PyTorch stream: at::cuda::CUDAStream, or an optional one.
 func (p Param) isTorchStream() bool { return strings.HasSuffix(p.Base, "CUDAStream") }
 
 func (p Param) isInteger() bool { return !p.Pointer && slices.Contains(integerTypes, p.Base) }
 
-// isShape says whether a parameter takes a list of sizes: at::IntArrayRef, std::vector<int64_t>.
+// isShape reports whether a parameter takes a list of sizes: at::IntArrayRef, std::vector<int64_t>.
 func (p Param) isShape() bool {
 	return !p.Pointer && (strings.HasSuffix(p.Base, "IntArrayRef") || strings.HasSuffix(p.Base, "IntList") ||
 		p.Base == "vector int64_t" || p.Base == "vector long")
@@ -78,8 +77,8 @@ func (p Param) isFloat() bool { return !p.Pointer && slices.Contains(floatTypes,
 
 func (p Param) isBool() bool { return !p.Pointer && p.Base == "bool" }
 
-// element is what a pointer points to; ok is false where the type is none of ours, any says that it may point
-// to everything.
+// element returns the dtype that a pointer points to. ok is false if the type is not one of ours; any is true
+// if the pointer may point to anything.
 func (p Param) element() (dtype op.DType, any, ok bool) {
 	base := strings.TrimPrefix(p.Base, "const ")
 	if base == "void" {
@@ -89,7 +88,7 @@ func (p Param) element() (dtype op.DType, any, ok bool) {
 	return dtype, false, ok
 }
 
-// isBytes says whether a pointer may point to anything that is stored in bytes.
+// isBytes reports whether a pointer may point to anything that is stored in bytes.
 func (p Param) isBytes() bool {
 	return slices.Contains(byteTypes, strings.TrimPrefix(p.Base, "const "))
 }

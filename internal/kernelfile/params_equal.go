@@ -51,7 +51,7 @@ func (b *Binding) neededDims() (needed []string) {
 	return needed
 }
 
-// allEqual is how the equal sizes of a square are named, "rows = cols"; "" where the operator has no such
+// allEqual returns the name of the equal sizes of a square, "rows = cols", or "" if the operator has no such
 // name.
 func (b *Binding) allEqual() string {
 	name := strings.Join(b.neededDims(), " = ")
@@ -81,7 +81,7 @@ func (b *Binding) takeSquare() bool {
 	return true
 }
 
-// sidesOfSquare says whether the only constant with which a kernel compares is each side of a square: the
+// sidesOfSquare reports whether the only constant that a kernel compares with is each side of a square: the
 // file multiplies it by itself, and nothing else by it.
 func (b *Binding) sidesOfSquare(file *File, found bounds) bool {
 	if len(found.values) != 1 || b.allEqual() == "" {
@@ -107,10 +107,11 @@ func (b *Binding) sidesOfSquare(file *File, found bounds) bool {
 	return squares
 }
 
-// mostWork is how many steps a case of constants may take: those of an emulator are slow.
+// mostWork is the maximum number of steps of a case of constants; those of an emulator are slow.
 const mostWork = 1 << 26
 
-// work is how many steps a case takes where each element of a product is as long a sum as one of its sizes.
+// work returns the number of steps of a case in which each element of a product is a sum as long as one of
+// its sizes.
 func (b *Binding) work(dims map[string]int64) int64 {
 	steps := int64(1)
 	for _, name := range b.neededDims() {

@@ -37,8 +37,8 @@ func (b *Binding) matchInPlace() {
 	a.Role, a.Target, a.Index, a.Over = Output, out.Name, outputs[0], in.Name
 }
 
-// fillsInPlace says whether a Python function, called as an exercise is with sizes beside its tensors, gives
-// nothing back.
+// fillsInPlace reports whether a Python function that takes sizes in addition to its tensors, as an exercise
+// does, returns nothing.
 func (b *Binding) fillsInPlace() bool {
 	return b.Function.Kind == Python && b.Function.form == plainForm && b.takesSizes() &&
 		!b.Function.said().Gives
@@ -55,7 +55,7 @@ func (b *Binding) required() []int {
 	return list
 }
 
-// inPlace says whether the function changes its input where it lies.
+// inPlace reports whether the function changes its input in place.
 func (b *Binding) inPlace() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Over != "" })
 }
@@ -70,7 +70,7 @@ func (b *Binding) inPlaceOf(output string) string {
 	return ""
 }
 
-// inPlaceSentence is what is said of such a function.
+// inPlaceSentence is the note about such a function.
 const inPlaceSentence = "it works in place: the input is copied to the output before each call, and the " +
 	"copy is timed"
 
@@ -135,14 +135,14 @@ func (b *Binding) pairsInPlace() map[string]string {
 	return pairs
 }
 
-// accumulates says whether a function adds to an output without writing it first, so that its caller zeroes
-// it: by atomic additions, or in a backward, as training loops do, or in a kernel whose launch the file does
-// not have.
+// accumulates reports whether a function adds to an output without writing it first, so that its caller
+// zeroes it: by atomic additions, or in a backward, as training loops do, or in a kernel whose launch is not
+// in the file.
 func (b *Binding) accumulates(a Argument) bool {
 	if a.Role != Output || a.Over != "" {
 		return false
 	}
-	if a.plain { // beside running sums an output is scaled and added to
+	if a.plain { // next to running sums an output is scaled and added to
 		return a.reread && slices.ContainsFunc(b.Args, func(o Argument) bool {
 			return o.Form == Scratch && o.fill != ""
 		})

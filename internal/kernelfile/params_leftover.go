@@ -200,7 +200,7 @@ func (b *Binding) takeStride(a *Argument) bool {
 	return true
 }
 
-// strideOf says whether a name speaks of the stride of rows, and of which tensor's: "lda" of a.
+// strideOf reports whether a name denotes the stride of rows, and of which tensor: "lda" of a.
 func strideOf(name string) (of string, is bool) {
 	name = snake(name)
 	of, leading := strings.CutPrefix(name, "ld")
@@ -250,7 +250,7 @@ func constantWord(a Argument) string {
 	return strconv.Itoa(a.Index)
 }
 
-// multiplied says whether the lines multiply a parameter by another one that is a size: "n * m".
+// multiplied reports whether the lines multiply a parameter by another one that is a size: "n * m".
 func (b *Binding) multiplied(a Argument) bool {
 	other := func(t token) bool {
 		return slices.ContainsFunc(b.Args, func(o Argument) bool {
@@ -306,7 +306,7 @@ func (b *Binding) unmatchedSizes(p Param) []int {
 	return open
 }
 
-// givesSize says whether a parameter stands for a dim, alone or among equal ones or factors.
+// givesSize reports whether a parameter stands for a dim, alone or among equal ones or factors.
 func (b *Binding) givesSize(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Role == Size && slices.Contains(dimsOf(a.Target), dim)
@@ -387,7 +387,8 @@ func (b *Binding) checkSizes(file *File) error {
 	return nil
 }
 
-// lastOffset says whether a size is the last of the offsets that a function is given: it needs no parameter.
+// lastOffset reports whether a size is the last of the offsets that a function is given, so it needs no
+// parameter.
 func (b *Binding) lastOffset(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		if a.Role != Input {
@@ -398,21 +399,22 @@ func (b *Binding) lastOffset(dim string) bool {
 	})
 }
 
-// asksAnyTensor says whether the lines of an extension ask a tensor for its sizes, or hand one on.
+// asksAnyTensor reports whether the lines of an extension query the sizes of a tensor or pass a tensor on.
 func (b *Binding) asksAnyTensor() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.tensor && b.Function.asksSizes(a.Name, -1, 0)
 	})
 }
 
-// takesSizes says whether a function of Python is called as one of CUDA's is, with sizes beside the tensors.
+// takesSizes reports whether a Python function is called like a CUDA one, with sizes in addition to the
+// tensors.
 func (b *Binding) takesSizes() bool {
 	return slices.ContainsFunc(b.Function.Params, func(p Param) bool {
 		return p.isInteger() && !p.Optional && p.place == inCall && b.Function.form != kernelForm
 	})
 }
 
-// constantSize is what a constant of the file says of a size by its name: #define HEAD_DIM 64.
+// constantSize returns the value that a constant of the file gives a size by its name: #define HEAD_DIM 64.
 func (b *Binding) constantSize(file *File, dim string) (int64, bool) {
 	name := file.constantOf(b, dim)
 	n, err := strconv.ParseInt(strings.Trim(file.defines[name], "() "), 0, 64)
@@ -430,8 +432,8 @@ func (f *File) constantOf(b *Binding, dim string) string {
 	return f.rowConstant(b, dim)
 }
 
-// launchesWith says whether a constant stands in the launch of a kernel, or in its lines, and is no factor
-// there: of "i < N * N", or of vectors, it says another number than that of elements.
+// launchesWith reports whether a constant occurs in the launch of a kernel or in its lines, and is no factor
+// there: in "i < N * N", or with vectors, it is not the number of elements.
 func (f *File) launchesWith(fn Function, name string) bool {
 	named := func(t token) bool { return t.text == name }
 	for i, t := range f.tokens {
@@ -456,14 +458,14 @@ func (f *File) launchesWith(fn Function, name string) bool {
 	return false
 }
 
-// isFactor says whether a sign is that of a product with something else than the size of a type.
+// isFactor reports whether a sign is that of a product with anything but the size of a type.
 func (f *File) isFactor(sign, other int) bool {
 	in := func(i int) bool { return i >= 0 && i < len(f.tokens) }
 	return in(sign) && in(other) && f.tokens[sign].text == "*" && f.tokens[other].text != "sizeof" &&
 		f.tokens[other].text != ")"
 }
 
-// givesAnySize says whether some parameter stands for a size.
+// givesAnySize reports whether some parameter stands for a size.
 func (b *Binding) givesAnySize() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Size })
 }

@@ -11,7 +11,7 @@ import (
 	"triad/internal/op"
 )
 
-// Options are what a user says beside the file.
+// Options holds what a user specifies in addition to the file.
 type Options struct {
 	Map                 map[string]string // parameter -> tensor, size or attribute of the operator
 	Several             bool              // Map speaks of several files: not every name is of this one
@@ -36,7 +36,7 @@ type Options struct {
 	said                *said             // what the line above the function says; nil: there is none
 }
 
-// Role is what a parameter stands for.
+// Role is the kind of thing that a parameter stands for.
 type Role uint8
 
 // The roles of a parameter.
@@ -463,15 +463,15 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 	return all
 }
 
-// candidateShape is what a list of sizes may stand for: what a row has, as normalized_shape.
-// isShapeOfWeights says whether a parameter of a Python function is the shape of its weights, by its name:
-// weight_shape.
+// isShapeOfWeights reports whether a parameter of a Python function is, by its name, the shape of its
+// weights: weight_shape.
 func (b *Binding) isShapeOfWeights(p Param) bool {
 	return b.Function.Kind == Python && p.Untyped && !p.Optional && weightsShape.MatchString(p.Name)
 }
 
 var weightsShape = regexp.MustCompile(`^(?:weight|w|norm|normali[sz]ed|gamma)_shape$`)
 
+// candidateShape returns what a list of sizes may stand for: the sizes of a row, as normalized_shape.
 func (b *Binding) candidateShape(p Param) []candidate {
 	last := b.lastSize()
 	for i, d := range b.Spec.Dims {
@@ -485,7 +485,7 @@ func (b *Binding) candidateShape(p Param) []candidate {
 // score says how well the name of a parameter fits what the spec calls target.
 func (b *Binding) score(p Param, target string) int { return score(b.Spec, b.Pass, p.Name, target) }
 
-// isTemplateType says whether a type is a parameter of the function's template.
+// isTemplateType reports whether a type is a parameter of the function's template.
 func (b *Binding) isTemplateType(name string) bool {
 	return slices.ContainsFunc(b.Function.Template, func(t TemplateParam) bool {
 		return t.Type && t.Name == name

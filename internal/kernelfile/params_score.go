@@ -77,7 +77,7 @@ func score(spec *op.Spec, pass op.Pass, name, target string) int {
 	return best
 }
 
-// sides are what the last two sizes of a tensor are called, the last one second.
+// sides lists names of the last two sizes of a tensor, the last one second.
 var sides = [2][]string{{"rows", "row", "height", "h"}, {"cols", "columns", "col", "column", "width", "w"}}
 
 // scoreSide says how well a name fits a dim as a side of a tensor: numARows, a_cols, b_width.
@@ -111,7 +111,7 @@ func cutLast(name string) (before, after string, found bool) {
 	return name[:i], name[i+1:], true
 }
 
-// sideWords are what else rows and columns are called, whatever the operator.
+// sideWords lists further names of rows and columns, for any operator.
 var sideWords = map[string][]string{
 	"rows": {"nrows", "row_num"}, "cols": {"columns", "column", "ncols", "ncolumns", "col_num"},
 }

@@ -79,7 +79,7 @@ func (s *search) step(i, sum int) {
 	}
 }
 
-// taken says whether an earlier parameter stands for the same, or for a part of it.
+// taken reports whether an earlier parameter stands for the same thing or for a part of it.
 func (s *search) taken(i int, c candidate) bool {
 	for _, other := range s.current[:i] {
 		said := c.score >= 1000 || other.score >= 1000 // by --map: two parameters may stand for one size

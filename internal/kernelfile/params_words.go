@@ -17,7 +17,7 @@ func (b *Binding) Matched() string {
 	return strings.Join(words, ", ")
 }
 
-// meaning is what a parameter stands for, in words.
+// meaning returns in words what a parameter stands for.
 func (a Argument) meaning() string {
 	if a.Share > 0 {
 		return "a factor of " + a.Target

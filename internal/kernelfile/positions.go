@@ -2,8 +2,7 @@ package kernelfile
 
 import "slices"
 
-// positionNames are what people call the tensor that has the position of each token; the first four say that
-// it has several.
+// positionNames lists common names of the tensor with the position of each token; the first four are plural.
 var positionNames = []string{
 	"positions", "position_ids", "pos_ids", "token_positions", "input_pos", "position", "pos", "pos_id",
 }

@@ -7,12 +7,12 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// asksDepth is how many functions of a file a tensor is followed through.
+// asksDepth is the number of functions of a file through which a tensor is followed.
 const asksDepth = 3
 
-// pythonAsks says whether the lines of a function of Python may learn the sizes of a tensor that it takes:
-// they ask it, or hand it to something other than the launch of a kernel. Functions of the file that get it
-// are looked into.
+// pythonAsks reports whether the lines of a Python function may learn the sizes of a tensor that it takes:
+// they query them, or pass the tensor to something other than a kernel launch. Functions of the file that
+// receive it are followed.
 func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
 	said := fn.saidOf(name)
 	for _, h := range said.Handed {
@@ -48,8 +48,8 @@ var (
 	oneBehind   = regexp.MustCompile(`\+[ \t]*1\b`) // 2 * i + 1, or + 1 behind what is doubled above it
 )
 
-// showsPairs says whether a reading is that with the switch of elements that lie beside each other, which the
-// lines of a function of Python or of its kernels take in pairs.
+// showsPairs reports whether a reading is the one with the switch for adjacent pairs, and the lines of a
+// Python function or its kernels do take elements in pairs.
 func (b *Binding) showsPairs(other Alternative) bool {
 	name := b.Spec.Own.Pairs
 	lines := b.Function.said().Asking + b.Function.kernels

@@ -2,8 +2,8 @@ package kernelfile
 
 import "regexp"
 
-// namesAxis says whether a parameter of a Python function says along which size it works: it is called so,
-// and its lines hand it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
+// namesAxis reports whether a parameter of a Python function selects the axis that it works along: it has
+// such a name, and the lines pass it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
 func (b *Binding) namesAxis(p Param) bool {
 	if b.Function.Kind != Python || b.Function.form == kernelForm || p.Optional || p.place != inCall ||
 		!p.isInteger() && !p.Untyped || b.Options.Map[p.Name] != "" || !axisName.MatchString(p.Name) {

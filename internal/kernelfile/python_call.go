@@ -51,7 +51,7 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 	return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(words, ", "))
 }
 
-// pythonValue is what is handed over for a parameter; "" where it keeps its default.
+// pythonValue returns the Python value passed for a parameter, "" if it keeps its default.
 func (b *Binding) pythonValue(a Argument) string {
 	pointer := ""
 	if a.address {
@@ -87,8 +87,8 @@ func (b *Binding) pythonValue(a Argument) string {
 	return ""
 }
 
-// attributePython is what is handed over for an attribute: for a switch in the place of an enumeration
-// that has a value none, whether it is another one.
+// attributePython returns the Python value passed for an attribute. For a switch that replaces an enumeration
+// with a value none, it is whether the value is another one.
 func (b *Binding) attributePython(a Argument) string {
 	t := b.Spec.Attributes[a.Index]
 	if t.Type == "enum" && a.Base == "bool" && slices.Contains(t.Values, "none") {

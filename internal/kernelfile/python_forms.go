@@ -17,7 +17,7 @@ const (
 	kernelForm = pyfacts.Kernel  // we launch it
 )
 
-// place is where the argument of a Python function goes.
+// place is the destination of an argument of a Python function.
 type place uint8
 
 // The places of arguments.
@@ -75,7 +75,7 @@ func (b *Binding) throughAutograd() *Binding {
 	return &back
 }
 
-// Recomputes says whether it is the backward of an autograd function, which goes through the forward.
+// Recomputes reports whether it is the backward of an autograd function, which goes through the forward.
 func (b *Binding) Recomputes() bool { return b.forward != nil }
 
 // gradientNames are the gradients that a backward gives, and the positions of the inputs that they are of.

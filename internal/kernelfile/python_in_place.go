@@ -38,9 +38,9 @@ func (b *Binding) writesOver() {
 	}
 }
 
-// returnsWhatItChanges says whether a function that changes arguments where they lie returns just these, each
-// of them the one that the spec pairs with the output, and never another tensor of the name: a copy that it
-// makes where an input is not contiguous, say, is one in some calls alone.
+// returnsWhatItChanges reports whether a function that changes arguments in place returns exactly these, each
+// the one that the spec pairs with the output, and never another tensor of the name: a copy that it makes of
+// an input that is not contiguous, say, occurs in some calls only.
 func (b *Binding) returnsWhatItChanges(over map[int]int) bool {
 	order := slices.SortedFunc(maps.Keys(over), func(x, y int) int { return over[x] - over[y] })
 	var names []string

@@ -45,8 +45,8 @@ func (p *Param) takeUse(fact pyfacts.Param) {
 	}
 }
 
-// tritonLaunch is how a kernel of Triton is launched: its grid in the operator's sizes, and a value, in
-// Python, for each constexpr parameter that is no size.
+// tritonLaunch is the launch of a Triton kernel: its grid in the operator's sizes, and a Python value for
+// each constexpr parameter that is not a size.
 type tritonLaunch struct {
 	grid  []string
 	tiles map[string]string

@@ -16,8 +16,8 @@ var (
 	returnLine = regexp.MustCompile(`\breturn\b[^;]*;`)
 )
 
-// plainName matches a name that may have a part of its elements behind it, a whole number that is added, or a
-// call that changes a shape or a dtype alone.
+// plainName matches a name that may be followed by an index, an added integer, or a call that changes only a
+// shape or a dtype.
 var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contiguous|float|int)\([^()]*\)|` +
 	`\[[^\[\]]*\])*(?: *[-+] *\d+)?$`)
 
@@ -104,9 +104,9 @@ func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	return place
 }
 
-// returnsStatistic says whether a function returns, by its name, an output that it need not give: the indices
-// beside the values. A number of the name that the operator has for it alone: others mean other statistics as
-// well. Those whose sizes depend on a choice are not judged so.
+// returnsStatistic reports whether a function returns, by its name, an optional output: the indices in
+// addition to the values. A float output needs the operator's own name: other names denote other statistics
+// too. Outputs whose sizes depend on a choice are never taken so.
 func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
 	if !t.Optional || b.dependsOnChoice(t) {
 		return false
@@ -127,14 +127,14 @@ func (b *Binding) ReturnedLogarithms() (names []string) {
 	return names
 }
 
-// dependsOnChoice says whether the sizes of a tensor depend on an attribute that is no number.
+// dependsOnChoice reports whether the sizes of a tensor depend on an attribute that is not an integer.
 func (b *Binding) dependsOnChoice(t op.TensorSpec) bool {
 	return slices.ContainsFunc(b.Spec.Attributes, func(a op.AttributeSpec) bool {
 		return a.Type != "int" && sizedBy(t, a.Name)
 	})
 }
 
-// sizedBy says whether the sizes of a tensor name an attribute.
+// sizedBy reports whether the sizes of a tensor name an attribute.
 func sizedBy(t op.TensorSpec, attribute string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(attribute) + `\b`).MatchString(fmt.Sprint(t.Shape))
 }
@@ -184,14 +184,14 @@ func (b *Binding) unnamedReturn(names []string) int {
 	return unnamed
 }
 
-// isReturned says whether an output is among the values that a function returns.
+// isReturned reports whether an output is among the values that a function returns.
 func (b *Binding) isReturned(t op.TensorSpec) bool {
 	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t))
 }
 
-// mayReturn says whether a function of Python that returns more values than it must may return an output
-// among them, which a call shows by its shape and its kind of numbers: indices, a mask, a zero point. Numbers
-// that are no whole ones may be other statistics.
+// mayReturn reports whether a Python function that returns more values than it must may return an output
+// among them, which a call shows by its shape and type: indices, a mask, a zero point. Floats may be other
+// statistics.
 func (b *Binding) mayReturn(t op.TensorSpec) bool {
 	whole := strings.HasPrefix(t.DType, "int") || strings.HasPrefix(t.DType, "uint") || t.DType == "bool"
 	return b.Function.Kind == Python && b.Pass == op.Forward && !b.fills() && !b.each && t.Optional &&
@@ -241,7 +241,7 @@ func (b *Binding) givesDType() string {
 	return ""
 }
 
-// returnsItself says whether an input is what a function of Python returns: it gets a copy.
+// returnsItself reports whether a Python function returns the input itself; it then gets a copy.
 func (b *Binding) returnsItself(a Argument) bool {
 	return a.Role == Input && b.Function.Kind == Python && b.Function.form == plainForm &&
 		b.Pass == op.Forward && slices.Contains(b.Function.said().GivesBack, a.Name)

@@ -68,7 +68,8 @@ func TestWhatIsReturnedByName(t *testing.T) {
 	}
 }
 
-// What a function may return besides is judged where a call shows it: whole numbers that no name says.
+// Additional values that a function may return are judged where a call identifies them: integers without a
+// telling name.
 func TestWhatMayBeReturned(t *testing.T) {
 	for _, c := range []struct{ outputs, lines, perhaps string }{
 		{chosen, "return torch.topk(x, k)", "indices"},
@@ -87,7 +88,7 @@ func TestWhatMayBeReturned(t *testing.T) {
 	}
 }
 
-// Of what an extreme is taken says whether there is a scale for each row.
+// The operand of an extreme decides whether there is a scale for each row.
 func TestExtremesOfRowsInPython(t *testing.T) {
 	for lines, want := range map[string]string{
 		"s = x.abs().amax(dim=-1, keepdim=True)":                      "row",

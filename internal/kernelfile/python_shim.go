@@ -167,12 +167,12 @@ func (b *Binding) givenNames() []string {
 	return names
 }
 
-// isGiven says whether the function has a parameter for an output, or is called a second time for it.
+// isGiven reports whether the function has a parameter for an output or is called a second time for it.
 func (b *Binding) isGiven(t op.TensorSpec) bool {
 	return b.has(Output, t.Name) || b.each && b.without[t.Name]
 }
 
-// fills says whether outputs are parameters of the function.
+// fills reports whether outputs are parameters of the function.
 func (b *Binding) fills() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Output })
 }

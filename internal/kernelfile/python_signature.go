@@ -53,7 +53,7 @@ func (fn *Function) said() *pyfacts.Function {
 	return fn.facts
 }
 
-// saidOf is what the lines of a function say of a parameter.
+// saidOf returns what the lines of a function say of a parameter.
 func (fn *Function) saidOf(name string) pyfacts.Param {
 	for _, p := range fn.said().Params {
 		if p.Name == name {

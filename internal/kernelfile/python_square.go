@@ -6,8 +6,8 @@ import (
 	"triad/internal/op"
 )
 
-// mayBeSquare says whether a function of Python may be meant for squares alone: it makes its result like an
-// input that other sizes decide over, and takes no sizes.
+// mayBeSquare reports whether a Python function may be meant for squares only: it creates its result like an
+// input whose sizes differ from the output's, and takes no sizes.
 func (b *Binding) mayBeSquare() bool {
 	if b.Function.Kind != Python || b.Pass != op.Forward || b.Options.Square || b.takesSizes() ||
 		len(b.required()) != 1 || len(b.squareSizes()) < 2 {
@@ -44,7 +44,7 @@ func (b *Binding) squareSizes() (names []string) {
 	return names
 }
 
-// isShown says whether a size is one of a tensor that the operator always has.
+// isShown reports whether a size is one of a tensor that the operator always has.
 func (b *Binding) isShown(dim string) bool {
 	return slices.ContainsFunc(slices.Concat(b.inputs, b.outputs), func(t op.TensorSpec) bool {
 		return !t.Optional && !b.leftOut(t) && slices.Contains(b.shape(t), any(dim))

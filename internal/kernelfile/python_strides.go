@@ -86,7 +86,7 @@ func (b *Binding) strideName(p Param) (at int, size string) {
 	return at, size
 }
 
-// seenSizes are the sizes of a tensor that a kernel gets.
+// seenSizes returns the sizes of a tensor that a kernel receives.
 func (b *Binding) seenSizes(t op.TensorSpec) (names []string) {
 	for _, size := range b.shape(t) {
 		if name, _ := size.(string); !b.hides(name) {
@@ -96,8 +96,8 @@ func (b *Binding) seenSizes(t op.TensorSpec) (names []string) {
 	return names
 }
 
-// inOtherOrder says whether the sizes that strides name are the last ones of a tensor, each once, in another
-// order.
+// inOtherOrder reports whether the sizes that strides name are the last ones of a tensor, each once, in
+// another order.
 func (b *Binding) inOtherOrder(said []string, t op.TensorSpec) bool {
 	sizes := b.seenSizes(t)
 	sizes = sizes[max(len(sizes)-len(said), 0):]

@@ -128,8 +128,8 @@ func (f *File) anyCalled(fn *Function, i int) (callee *Function, open int) {
 	return callee, open
 }
 
-// callOpens is where the parenthesis of a call opens whose name is at a token, behind the arguments of a
-// template: warp_sum<32>(x); -1 where nothing is called there.
+// callOpens returns the index of the opening parenthesis of a call whose name is at a token, after any
+// template arguments: warp_sum<32>(x). It returns -1 if nothing is called there.
 func callOpens(body []token, i int) int {
 	at := i + 1
 	if at < len(body) && body[i].isName() && body[at].text == "<" {
@@ -263,8 +263,8 @@ func (f *File) rowOf(body, index []token, size func(string) bool, depth int) str
 var widthName = regexp.MustCompile(`(?i)^(k?_?head_?dim|d|dim|hd|d_?head|d_?k|d_?model|` +
 	`hidden(_?size|_?dim)?|embed(ding)?_?dim)$`)
 
-// ofWidth says whether a name is that of a constant of the file, or of a number of a template, that rows are
-// as long as.
+// ofWidth reports whether a name is that of a constant of the file, or of an integer template parameter, that
+// is the length of rows.
 func (f *File) ofWidth(name string) bool {
 	_, constant := f.defines[name]
 	ofTemplate := func(t TemplateParam) bool { return t.Name == name && !t.Type }
@@ -290,7 +290,7 @@ func cutAt(tokens []token, signs string) [][]token {
 	return append(parts, tokens[start:])
 }
 
-// assigned is what a variable was given first: "i = row * N + k;".
+// assigned returns the first value of a variable: "i = row * N + k;".
 func assigned(body []token, name string) []token {
 	for i := 1; i+2 < len(body); i++ {
 		if body[i].text != name || body[i+1].text != "=" {

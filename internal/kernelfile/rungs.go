@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// choosesKernel is what is said of such a number.
+// choosesKernel is the note about such a number.
 const choosesKernel = ", which chooses the kernel"
 
 // takeRung takes a number by which a function chooses one of several kernels: "switch (kernel_num)" or "if

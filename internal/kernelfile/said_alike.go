@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sizesOfTensor matches a list of names in brackets, as words beside a tensor give its sizes.
+// sizesOfTensor matches a list of names in brackets, as text next to a tensor gives its sizes.
 var sizesOfTensor = regexp.MustCompile(`[\[(]\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)+)\s*[\])]`)
 
 // saidAlike are the sizes that the words of a function of Python give one name for two tensors: of
@@ -61,7 +61,7 @@ func (b *Binding) shapesAlike() (groups [][]string) {
 	return groups
 }
 
-// comparesShapes says whether lines compare the shapes of two tensors, perhaps with others between them.
+// comparesShapes reports whether lines compare the shapes of two tensors, perhaps with others between them.
 func comparesShapes(text, one, other string) bool {
 	const and = `\s*[!=]=\s*`
 	return regexp.MustCompile(`\b` + one + `\.shape` + and + `(?:\w+\.shape` + and + `)*` + other +

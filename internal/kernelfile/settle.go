@@ -23,7 +23,7 @@ type Tally struct {
 	OfCalls                              bool
 }
 
-// NoNumbers is why a call gave no numbers to compare.
+// NoNumbers is the reason why a call gave no numbers to compare.
 type NoNumbers int
 
 // What may have come of a call.
@@ -34,8 +34,8 @@ const (
 	WroteInput
 )
 
-// NoNumbers is why a wrong call of a function gave no numbers to compare, by what is said of it. raised says
-// that it is an exception that another call might not have raised.
+// NoNumbers returns the reason why a wrong call of a function gave no numbers to compare, from its message.
+// raised means that the message is an exception that another call might not have raised.
 func (b *Binding) NoNumbers(message string, raised bool) NoNumbers {
 	switch {
 	case raised:
@@ -48,13 +48,13 @@ func (b *Binding) NoNumbers(message string, raised bool) NoNumbers {
 	return GaveNumbers
 }
 
-// changedInputs is said of a function that writes what it was given to read.
+// changedInputs is in the message about a function that writes its inputs.
 const changedInputs = " changed its inputs: "
 
-// otherShape matches what is said of an output that has other sizes than the operator's.
+// otherShape matches the message about an output whose sizes differ from the operator's.
 var otherShape = regexp.MustCompile(`^\w+ came back with shape `)
 
-// Clean says whether what was tried is right, and something was.
+// Clean reports whether everything tried was right, and something was tried.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
 
 // Trial runs a function on ordinary numbers. Read is it as it is read, or with an alternative; Flat is where
@@ -64,11 +64,11 @@ type Trial interface {
 	Flat() Tally
 	// Whole is it as it is read, at sizes that are whole tiles and blocks of every usual size
 	Whole() Tally
-	// Late says whether the time was up for one of the readings
+	// Late reports whether the time was up for one of the readings
 	Late() bool
 }
 
-// Settled is what trials showed of a reading.
+// Settled is the result of the trials of a reading.
 type Settled struct {
 	Taken *Alternative // the reading that is right where the first one is wrong; nil: the first one stays
 	// why a wrong answer is no verdict: what was assumed, and the flag to write; "" where it is one
@@ -133,11 +133,11 @@ func Settle(b *Binding, t Trial) Settled {
 	return settled
 }
 
-// mayRace says whether a wrong guess may have made threads race: other launches are tried, and which number
-// of a tensor is read where decides nothing.
+// mayRace reports whether a wrong guess may have made threads race: other launches are tried, and the order
+// in which the numbers of a tensor are read decides nothing.
 func (a Assumption) mayRace() bool { return a.Kind != GuessedLaunch && a.Kind != GuessedLayout }
 
-// leavesOpen says whether the lines of a function leave another reading open where nothing was assumed.
+// leavesOpen reports whether the lines of a function leave another reading open although nothing was assumed.
 func (b *Binding) leavesOpen() bool {
 	if b.Options.said != nil {
 		return false
@@ -151,15 +151,14 @@ func (b *Binding) leavesOpen() bool {
 // launches reports whether an alternative changes the launch.
 func (a Alternative) launches() bool { return a.Options.Grid+a.Options.Block+a.Options.Shared != "" }
 
-// isOneWarp says whether an alternative launches blocks of a warp or less.
+// isOneWarp reports whether an alternative launches blocks of at most one warp.
 func (a Alternative) isOneWarp() bool {
 	threads, err := strconv.Atoi(a.Options.Block)
 	return err == nil && threads <= 32
 }
 
-// writtenAsOutput takes the right reading of a function, which writes an input, in which that is an output;
-// otherwise is what is settled where there is none. No other size or layout of inputs excuses who writes over
-// them.
+// writtenAsOutput settles on the right reading of a function that writes an input in which that input is an
+// output, or on otherwise if there is none. No other sizes or layout of inputs excuse writing to them.
 func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
 	for _, other := range b.Alternatives() {
 		isOutput := func(a Argument) bool {
@@ -195,7 +194,7 @@ func (b *Binding) noTimeFor(flags string) string {
 	return words
 }
 
-// leftOpen is what is known where no reading of a function is right.
+// leftOpen holds what is known if no reading of a function is right.
 type leftOpen struct {
 	b         *Binding
 	t         Trial
@@ -245,7 +244,7 @@ func (l *leftOpen) proposal(other Alternative) string {
 	return words + "say " + other.Flags
 }
 
-// cannotBe says whether an assumption is not to blame.
+// cannotBe reports whether an assumption is not to blame.
 func (l leftOpen) cannotBe(a Assumption) bool {
 	switch {
 	case l.t.Late(): // what was not tried may be right
@@ -263,21 +262,21 @@ func (l leftOpen) cannotBe(a Assumption) bool {
 	return a.Kind == GuessedLayout && l.b.Function.Kind != Python && !l.t.Flat().Clean()
 }
 
-// allShown says whether there are assumptions, and each would show at sizes at which others are right.
+// allShown reports whether there are assumptions, and each would show at sizes at which others are right.
 func allShown(assumed []Assumption) bool {
 	return len(assumed) > 0 && !slices.ContainsFunc(assumed, func(a Assumption) bool {
 		return !a.shownAtAnySize() || a.double
 	})
 }
 
-// shownAtAnySize says whether another value than the one assumed would have shown where trials were right:
-// the launch of a kernel, and what its room to work in begins with, may be wrong at larger sizes alone.
+// shownAtAnySize reports whether a value other than the assumed one would have shown where trials were right:
+// the launch of a kernel, and the initial contents of its scratch memory, may be wrong at larger sizes only.
 func (a Assumption) shownAtAnySize() bool {
 	return a.Kind != GuessedLaunch && (a.Kind != GuessedForm || a.anySize)
 }
 
-// shownByNumbers says whether another value than the one assumed would have shown on ordinary numbers: that
-// of an eps shows where they are small.
+// shownByNumbers reports whether a value other than the assumed one would have shown on ordinary numbers:
+// that of an eps shows where they are small.
 func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != "" }
 
 // contradictions is the doubt about attributes of which the file has another value than the one assumed.

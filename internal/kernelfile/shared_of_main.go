@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// sharedOfH100 is what a block of an H100 may have in shared memory, in bytes.
+// sharedOfH100 is the maximum shared memory of a block on an H100, in bytes.
 const sharedOfH100 = 227 * 1024
 
 // sharedOfMain is the C++ by which a caller in the file, such as main(), lets the kernels that a function

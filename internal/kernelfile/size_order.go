@@ -33,7 +33,7 @@ func (b *Binding) chooseOrder(file *File) {
 	}
 }
 
-// mayExchange says whether the function can be given tensors of which two sizes have changed places.
+// mayExchange reports whether the function can be given tensors with two sizes exchanged.
 func (b *Binding) mayExchange() bool {
 	if b.Function.Kind == Python {
 		return b.Function.form != kernelForm
@@ -81,8 +81,8 @@ func (f *File) sizeLists(b *Binding, count int) [][]string {
 	return all
 }
 
-// orderOf says whether four names are the sizes of a tensor as the operator has them, or with the second and
-// the third one exchanged. Both are false where the names do not say it.
+// orderOf reports whether four names are the sizes of a tensor in the operator's order, or with the second
+// and the third exchanged. Both are false if the names do not say it.
 func (b *Binding) orderOf(words []string) (plain, exchanged bool) {
 	var at [4]int // where the operator has the size that a name stands for; -1 where the name is nobody's
 	for i, word := range words {
@@ -115,8 +115,8 @@ func (b *Binding) placeOf(word string) int {
 	return place
 }
 
-// getsExchanged says whether a function of PyTorch gets a tensor with its second and third size exchanged;
-// what it returns lies as what it takes.
+// getsExchanged reports whether a PyTorch function gets a tensor with its second and third size exchanged;
+// what it returns has the layout of what it takes.
 func (b *Binding) getsExchanged(t op.TensorSpec) bool {
 	if b.Function.Kind != Python || !slices.Contains(b.Spec.Own.Tokens, t.Name) {
 		return false
@@ -142,7 +142,8 @@ func exchangedSizes(list []any, merged bool) []any {
 	return list
 }
 
-// pythonView is what makes of a tensor the one that a function of PyTorch gets, whose shape is view.
+// pythonView returns the Python code that turns a tensor into the one that a PyTorch function gets, of shape
+// view.
 func (b *Binding) pythonView(t op.TensorSpec, view string) string {
 	if b.getsExchanged(t) {
 		return ".transpose(1, 2).reshape((" + view + ")).contiguous()"

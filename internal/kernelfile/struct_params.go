@@ -58,7 +58,7 @@ func structTypes(code string) (all []structType) {
 	return all
 }
 
-// take keeps a field of whole numbers; two says that there are several.
+// take keeps an integer field; two means that there are several.
 func (s *structType) take(name string, two bool) {
 	switch {
 	case pitchField.MatchString(name):
@@ -236,8 +236,7 @@ func (f *File) structLaunch(fn *Function, shape, handed []string) string {
 		strings.Join(handed, ", "))
 }
 
-// copiesStruct says whether a function copies what a struct among its parameters points to to the device, or
-// from there.
+// copiesStruct reports whether a function copies the data of a struct parameter to or from the device.
 func (fn *Function) copiesStruct() bool {
 	for i := range fn.body {
 		side := copiedHost(fn.body, i)

@@ -53,7 +53,7 @@ func TestLinesOfRefusals(t *testing.T) {
 
 func signOf(fn Function) string { return (&Binding{Function: fn}).Sign() }
 
-// getsFurther says whether the line with something in the place of what is open ends otherwise than before.
+// getsFurther reports whether filling in an open word of the line changes how reading it ends.
 func getsFurther(file *File, fn Function, s *op.Spec, line declaration.Line, before string) bool {
 	inputs, outputs := s.Tensors(op.Forward)
 	b := &Binding{Spec: s, Pass: op.Forward, Function: fn, inputs: inputs, outputs: outputs}

@@ -24,8 +24,8 @@ func (b *Binding) switchOf(t op.TensorSpec) string {
 	return ""
 }
 
-// switched says whether a switch decides which tensors have elements, and whether the function has a
-// parameter for one of them, which it is judged with then.
+// switched reports whether a switch decides which tensors have elements, and whether the function has a
+// parameter for one of them, in which case it is judged with the switch on.
 func (b *Binding) switched(name string) (decides, on bool) {
 	for _, side := range []struct {
 		role    Role
@@ -40,7 +40,7 @@ func (b *Binding) switched(name string) (decides, on bool) {
 	return decides, on
 }
 
-// leftOut says whether a function may do without a tensor: it has no element under the switch that the
+// leftOut reports whether a function may do without a tensor: it has no element under the switch that the
 // function is judged with.
 func (b *Binding) leftOut(t op.TensorSpec) bool {
 	name := b.switchOf(t)

@@ -20,7 +20,7 @@ var (
 	dispatch = regexp.MustCompile(`AT_DISPATCH_\w+`)
 )
 
-// torchTensor says whether a type without its const and & is torch's Tensor, or an optional one.
+// torchTensor reports whether a type without its const and & is torch's Tensor, or an optional one.
 func torchTensor(base string) (optional, is bool) {
 	words := strings.Fields(base)
 	if len(words) == 0 || words[len(words)-1] != "Tensor" {
@@ -38,12 +38,12 @@ func torchTensor(base string) (optional, is bool) {
 	return optional, true
 }
 
-// showsSizes says whether the tensors that a function takes show their sizes.
+// showsSizes reports whether the tensors that a function takes carry their sizes.
 func (fn Function) showsSizes() bool {
 	return fn.Kind == Python || slices.ContainsFunc(fn.Params, func(p Param) bool { return p.tensor })
 }
 
-// mayReturn says whether a function can return its outputs.
+// mayReturn reports whether a function can return its outputs.
 func (fn Function) mayReturn() bool { return fn.Kind == Python || fn.returns }
 
 // returnedParameter is the tensor that a function of an extension was handed and returns, and nothing but
@@ -131,15 +131,16 @@ func dtypeOfPointer(kind string) []string {
 	return nil
 }
 
-// takesTensor says whether a function of the file has a tensor of a name as its parameter: others it makes.
+// takesTensor reports whether a function of the file has a tensor parameter of a name; other tensors it
+// creates.
 func (f *File) takesTensor(name string) bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.tensor && p.Name == name })
 	})
 }
 
-// mostIncluded is how long the text of headers may be that is read for constants: those of a library are
-// longer than those that are written for a file.
+// mostIncluded is the maximum length of the text of headers that is read for constants: headers of a library
+// are longer than those written for a file.
 const mostIncluded = 1 << 18
 
 // Includes notes what the files that a CUDA file includes say of it, whose own text is own: one of them may

@@ -48,7 +48,7 @@ func TestPyTorchExtension(t *testing.T) {
 	}
 }
 
-// A pointer beside it is no reason to take a file for an extension.
+// A pointer parameter does not make a file an extension.
 func TestNoExtension(t *testing.T) {
 	f := ReadCUDA("#include <cuda_runtime.h>\nvoid run(const float* x, float* y, int rows, int cols) {}\n")
 	if f.extension || f.Functions[0].returns || f.Functions[0].showsSizes() {

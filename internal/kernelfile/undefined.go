@@ -45,7 +45,7 @@ func (f *File) Undefined() (names []string) {
 	return names
 }
 
-// uses says whether a function's lines call or launch one of that name.
+// uses reports whether a function's lines call or launch one of that name.
 func (fn *Function) uses(name string) bool {
 	for i := 0; i+1 < len(fn.body); i++ {
 		if fn.body[i].text == name && slices.Contains([]string{"(", "<", "<<<"}, fn.body[i+1].text) {

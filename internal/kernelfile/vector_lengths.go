@@ -97,7 +97,7 @@ func (b *Binding) fitsVector(
 	return slices.Contains(dimsOf(target(length)), dim), true
 }
 
-// shownByVectors says whether a size is the length of a vector, and of each that it bounds the index of.
+// shownByVectors reports whether a size is the length of a vector, and of every vector whose index it bounds.
 func (b *Binding) shownByVectors(size string) bool {
 	shown := false
 	for _, a := range b.Args {

@@ -8,9 +8,9 @@ import (
 	"triad/internal/op"
 )
 
-// takeWhole reads a function of ints, where the operator has floats alone, as one of whole numbers: its
-// tensors are converted in their places before and after each call. Both types have four bytes, so what
-// lies around the tensors stays as it is.
+// takeWhole reads a function of ints as one of integers where the operator has only floats: its tensors are
+// converted in place before and after each call. Both types have four bytes, so the layout around the tensors
+// stays as it is.
 func (b *Binding) takeWhole() {
 	if len(b.Spec.Own.Whole) == 0 || b.Function.Kind == Python || b.Pass != op.Forward || b.extension ||
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.I32.String()) || len(b.unscaled) > 0 {
@@ -87,7 +87,7 @@ func (b *Binding) wholeSentence() string {
 		strings.Join(b.Spec.Own.Whole, ","))
 }
 
-// convertedSentences say what is converted and copied for the function beside single tensors.
+// convertedSentences returns the notes on conversions and copies that concern more than a single tensor.
 func (b *Binding) convertedSentences() (all []string) {
 	if b.whole {
 		all = append(all, b.wholeSentence())
