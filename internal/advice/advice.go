@@ -14,7 +14,7 @@ import (
 	"triad/internal/op"
 )
 
-// Facts are what the search for the smallest failing case established about a wrong function.
+// Facts holds what the search for the smallest failing case established about a wrong function.
 type Facts struct {
 	Formula string // of the operator's forward
 	// SpecialNumbers is the spec's advice where only special numbers are wrong; "" where it has none.
@@ -43,7 +43,7 @@ type Facts struct {
 	// UpTo: each value of Tried above Last is wrong, and Last is right.
 	UpTo bool
 	Last int64
-	// Multiple: right where the size of Tried is a multiple of this number, wrong beside it; 0 where that is
+	// Multiple: right where the size of Tried is a multiple of this number, wrong next to it; 0 where that is
 	// not so.
 	Multiple int64
 	// PowersOfTwo: right where the size of Tried is a power of two, wrong where it is none.
@@ -171,7 +171,7 @@ func afterLimit(f Facts) string {
 	return ""
 }
 
-// outOfBounds says whether a thread used memory outside of every tensor.
+// outOfBounds reports whether a thread used memory outside of every tensor.
 func (f Facts) outOfBounds() bool {
 	return f.Status == op.StatusOutOfBounds || strings.Contains(f.Message, illegalAddress)
 }
@@ -253,7 +253,8 @@ func (f Facts) start() string {
 	return "no pattern of sizes explains it"
 }
 
-// addsToNothing is what else makes two launches differ where an output is NaN: outputs begin as such.
+// addsToNothing returns another cause of a difference between two launches where an output is NaN: outputs
+// begin as NaN.
 func (f Facts) addsToNothing() string {
 	if !strings.Contains(f.Message, "is NaN, want") || strings.Contains(f.Message, "want NaN") {
 		return ""
@@ -261,7 +262,7 @@ func (f Facts) addsToNothing() string {
 	return "; an output to which the kernel adds, y[i] += v, holds anything before: write it first"
 }
 
-// endedLane is what the emulator prints where a shuffle reads a thread that is not there.
+// endedLane matches the emulator's message about a shuffle that reads a thread that has ended.
 var endedLane = regexp.MustCompile(
 	`triad: [^\n]*?:(\d+): (__shfl\w*) of lane \d+ reads lane \d+, whose thread has ended`,
 )
@@ -313,18 +314,18 @@ func (f Facts) wrongShape() []string {
 	return nil
 }
 
-// roundedOtherwise says whether integers are off by one at most.
+// roundedOtherwise reports whether integers are off by at most one.
 func (f Facts) roundedOtherwise() bool {
 	return f.integers() && !f.Exact && f.Status == op.StatusFail && f.ULP > 0 && f.ULP <= 1 && f.Largest <= 1
 }
 
-// integers says whether the main tensors hold integers.
+// integers reports whether the main tensors hold integers.
 func (f Facts) integers() bool {
 	return strings.HasPrefix(f.DType, "int") || strings.HasPrefix(f.DType, "uint")
 }
 
-// lowPrecision says whether the values are off as if intermediates were kept in 16 bits: near the truth, but
-// further than one rounding, or an overflow of that range.
+// lowPrecision reports whether the values are off as if intermediates were kept in 16 bits: close to the
+// truth, but by more than one rounding, or an overflow of that range.
 func (f Facts) lowPrecision() bool {
 	return f.DType != "fp32" && f.DType != op.E2M1x2.String() && !f.integers() && !f.Exact &&
 		f.Status == op.StatusFail &&

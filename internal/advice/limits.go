@@ -174,7 +174,7 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 	return op.StatusUnknown, ""
 }
 
-// ofToolkit says whether a name is one of CUDA's own or of a library beside it.
+// ofToolkit reports whether a name belongs to CUDA or to a library that comes with it.
 func ofToolkit(name string) bool {
 	return isCUDAName()[name] || slices.ContainsFunc(toolkit, func(prefix string) bool {
 		if strings.HasPrefix(prefix, "_") || strings.HasSuffix(prefix, "_") || len(prefix) > 3 {
@@ -190,7 +190,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// givesFP32 is what the shim of an extension throws that returns another dtype than the operator has.
+// givesFP32 is the message of an extension's shim if the extension returns another dtype than the operator's.
 const givesFP32 = "it returns fp32 for 16 bits"
 
 // ExplainThrown makes a CUDA call UNSUPPORTED whose host code threw, as a TORCH_CHECK does that does not
@@ -212,9 +212,9 @@ func ExplainThrown(o *backend.Outcome) {
 var refusedByTriton = regexp.MustCompile(`arange's range must be a power of 2|` +
 	`Shape element \d+ must be a power of 2|(?:base|stride) must be 16-byte aligned`)
 
-// Raised is where a Python function raised an exception: the line of the user's file, "" where that is not
-// known, the decorators and parameters of the function that it is in, and the line that its block begins
-// with, which says when it is raised. Text is that of the file.
+// Raised describes where a Python function raised an exception: the line of the user's file, "" if unknown;
+// the decorators and parameters of the enclosing function; and the line that begins the enclosing block,
+// which says when it is raised. Text is the text of the file.
 type Raised struct{ Line, Head, Guard, Text string }
 
 // itself matches a line of a function that raises an exception of its own.
@@ -222,8 +222,8 @@ var itself = regexp.MustCompile(
 	`^(?:(?:if|elif|else)\b.*:\s*)?raise\s+[\w.]*(?:Error|Exception|Unsupported\w*)\b`,
 )
 
-// declines says whether the author raises where a call is not taken: for sizes, dtypes, devices or layouts.
-// What is raised behind the failure of something else says that it failed.
+// declines reports whether the author raises on purpose for a call that is not supported: for sizes, dtypes,
+// devices or layouts. An exception raised after another failure reports that failure.
 func (r Raised) declines() bool {
 	return itself.MatchString(strings.TrimSpace(r.Line)) && !strings.Contains(r.Line, " from ") &&
 		r.Guard != "" && !strings.HasPrefix(strings.TrimSpace(r.Guard), "except") &&
@@ -300,7 +300,7 @@ func ofItself(sentence string) string {
 }
 
 // explainInterpreter makes what Triton's interpreter lacks UNSUPPORTED, and an extension that nobody compiles
-// here UNAVAILABLE, and says whether it is one of these.
+// here UNAVAILABLE, and reports whether it is one of these.
 func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
 	if wantsCompiler.MatchString(o.Sentence) || noExtension.MatchString(o.Sentence) {
 		o.Status, o.Sentence = op.StatusUnavailable, "it compiles an extension when it is called, "+
@@ -326,7 +326,7 @@ func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
 // kernelHead matches the decorator of a kernel of Triton's.
 var kernelHead = regexp.MustCompile(`(?m)^\s*@(?:triton\.)?jit\b`)
 
-// hasParameter says whether a name is one of the parameters of a function: else the function made it itself.
+// hasParameter reports whether a name is a parameter of a function; otherwise the function created it itself.
 func hasParameter(head, name string) bool {
 	_, definition, _ := strings.Cut(head, "def ")
 	_, parameters, _ := strings.Cut(definition, "(")

@@ -245,7 +245,7 @@ func TestNamesOfPython2(t *testing.T) {
 	}
 }
 
-// An extension that returns another dtype than it takes is told so.
+// The sentence about an extension that returns another dtype than it takes says so.
 func TestGivesAnotherDType(t *testing.T) {
 	o := backend.Outcome{
 		Status: op.StatusCrash, Sentence: "the launch of a returned TRIAD_UNSUPPORTED", Log: givesFP32 + "\n",

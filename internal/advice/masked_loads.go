@@ -112,5 +112,5 @@ func (f Facts) ofMasks() []string {
 	return words
 }
 
-// compared says whether values were compared, and so may be wrong for what lanes hold.
+// compared reports whether values were compared, so that they may be wrong because of what lanes hold.
 func (f Facts) compared() bool { return f.Status == op.StatusFail || f.Status == op.StatusRace }

@@ -19,8 +19,8 @@ var (
 	// ofReadings matches these and those that a number raises where a tensor is meant, or a tensor where a
 	// number is.
 	ofReadings = regexp.MustCompile(`^(?:[\w.]+\.)?(?:` + ofCalls + `|Type|Attribute)Error: `)
-	// ofReturned matches what is said of what came back, and ofGradients what torch says of a backward that
-	// returns other gradients than its forward has inputs, whatever it is handed.
+	// ofReturned matches messages about returned values. ofGradients matches torch's message about a backward
+	// whose gradients differ in number or kind from the inputs of its forward, whatever its arguments.
 	ofReturned  = regexp.MustCompile(` returned (?:nothing: |values, want )|, want a torch\.Tensor`)
 	ofGradients = regexp.MustCompile(`returned (?:a gradient different than None at position|` +
 		`an incorrect number of gradients|an invalid gradient at index)`)
@@ -32,22 +32,22 @@ var (
 		`^TypeError: (?:[\w.]+\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'`)
 )
 
-// AboutTheCall says whether an exception of Python speaks of what a function was handed: another call might
-// not have raised it.
+// AboutTheCall reports whether a Python exception is about a function's arguments: another call might not
+// have raised it.
 func AboutTheCall(sentence string) bool {
 	return aboutTheCall.MatchString(sentence) && !ofReturned.MatchString(sentence) &&
 		!OfGradients(sentence)
 }
 
-// OfReading says whether an exception of Python may come of how a function was read: with other parameters it
-// might not have been raised. One that returned nothing would do so again.
+// OfReading reports whether a Python exception may result from how a function was read: with other parameters
+// it might not have been raised. A function that returned nothing would do so again.
 func OfReading(sentence string) bool {
 	return ofReadings.MatchString(sentence) && !strings.Contains(sentence, " returned nothing: ") &&
 		!OfGradients(sentence)
 }
 
-// OfGradients says whether an exception is torch's of a backward that returns other gradients than its
-// forward has inputs.
+// OfGradients reports whether an exception is torch's about a backward whose gradients do not match the
+// inputs of its forward.
 func OfGradients(sentence string) bool { return ofGradients.MatchString(sentence) }
 
 // ExplainRaised makes an exception of a Python function UNSUPPORTED that speaks of what it was handed: nobody

@@ -57,7 +57,7 @@ func ExplainEmpty(o *backend.Outcome, dynamic bool) {
 	}
 }
 
-// absentFunction is what the emulator prints where a function of a library that it lacks is called.
+// absentFunction matches the emulator's message about a call of a library function that it lacks.
 var absentFunction = regexp.MustCompile(`(?m)^the emulator does not have (\w+)$`)
 
 // absentFunctions names the functions of libraries that a call asked for and the emulator lacks.
@@ -126,7 +126,7 @@ func ExplainBuild(message string) string {
 	return message
 }
 
-// lessShared is what to do about too much static shared memory.
+// lessShared is the advice on too much static shared memory.
 const lessShared = ": 48 KiB are 12288 floats; give a block less to keep, or take the memory at the " +
 	"launch, extern __shared__"
 

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// refusedLaunches are what a worker says of a launch, and what its author is told.
+// refusedLaunches lists sentences of a worker about a launch, and what the author reads instead.
 var refusedLaunches = []struct {
 	sentence string
 	dynamic  bool

@@ -13,7 +13,7 @@ var undefinedConstant = regexp.MustCompile(
 		`use of undeclared identifier '([A-Z][A-Z0-9_]{2,})'|` +
 		`identifier "([A-Z][A-Z0-9_]{2,})" is undefined`)
 
-// usualNumbers are what constants of kernels are by words of their names; what has none of them is 4.
+// usualNumbers maps words in the names of kernel constants to usual values; any other name gets 4.
 var usualNumbers = []struct {
 	words  []string
 	number int

@@ -158,7 +158,7 @@ func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	}
 }
 
-// isCUDA says whether nvcc compiles a .cu that the emulator's compiler has refused.
+// isCUDA reports whether nvcc compiles a .cu that the emulator's compiler has refused.
 func (f *File) isCUDA(ctx context.Context) bool {
 	w := f.reading.Workers
 	return filepath.Ext(f.Path) == ".cu" && !w.GPU && w.Accepts != nil && w.Confine == nil &&
@@ -270,9 +270,9 @@ func (f *File) binding(pass op.Pass) *kernelfile.Binding {
 	return f.Bindings[at]
 }
 
-// raisesForCalls says whether what a function of Python raises says nothing against it: it was right in
-// another call, or it raised outside of a kernel. What was assumed of every call is to blame first. A trial
-// counts what it raises, and reads it otherwise.
+// raisesForCalls reports whether an exception of a Python function is no evidence against it: the function
+// was right in another call, or it raised outside of a kernel. Assumptions that hold for every call are
+// blamed first. A trial counts exceptions and reads them differently.
 func (f *File) raisesForCalls(where *backend.Where, pass op.Pass) bool {
 	launches := func(b *kernelfile.Binding) bool { return b.Pass == pass && b.Launches(where.Kernel) }
 	return !slices.ContainsFunc(f.doubts[pass], backend.Doubt.Everywhere) &&
@@ -303,7 +303,7 @@ func (f *File) assertsSizes(outcome *backend.Outcome) {
 	}
 }
 
-// mostSmall is how many elements a call has that no function takes long for, without a GPU either.
+// mostSmall is the maximum number of elements of a call that no function takes long for, even without a GPU.
 const mostSmall = 1 << 14
 
 // tookLong makes a hang neutral that may be no more than a run of many elements in the emulator or Triton's
@@ -324,7 +324,7 @@ func (f *File) tookLong(outcome *backend.Outcome, job backend.Job) {
 	}
 }
 
-// emptyOutputs says whether a job has nothing to write.
+// emptyOutputs reports whether a job has nothing to write.
 func emptyOutputs(job backend.Job) bool {
 	return !slices.ContainsFunc(job.Outputs, func(t op.TensorType) bool { return t.Elements() > 0 })
 }
@@ -402,7 +402,7 @@ func (f *File) givesOther(outcome *backend.Outcome, job backend.Job) {
 	}
 }
 
-// isFloat says whether a dtype is one of those that PyTorch has for plain floats.
+// isFloat reports whether a dtype is one of PyTorch's plain floats.
 func isFloat(dtype string) bool {
 	return dtype == op.FP32.String() || dtype == op.FP64.String() || dtype == op.FP16.String() ||
 		dtype == op.BF16.String()
@@ -440,7 +440,7 @@ func returnsOthers(outcome *backend.Outcome) {
 	}
 }
 
-// takesFP32 says whether the function of a job in 16 bits is judged in fp32 as well.
+// takesFP32 reports whether the function of a job in 16 bits is judged in fp32 as well.
 func (f *File) takesFP32(job backend.Job) bool {
 	return job.DType != op.FP32.String() && slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool {
 		return b.Pass == job.Implementation.Pass && slices.Contains(b.DTypes(), op.FP32.String())

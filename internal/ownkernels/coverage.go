@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// Coverage is what files can be judged on.
+// Coverage describes what files can be judged on.
 type Coverage struct {
 	Passes []op.Pass
 	DTypes []string
@@ -18,7 +18,7 @@ type Coverage struct {
 	Distributions []string
 	LeftOut       []string         // distributions that are left out unless they are asked for
 	Dims          map[string]int64 // sizes without a parameter, that the user did not fix; 0 where two differ
-	// sizes at which files are judged beside the level's, since they decline all of those
+	// sizes at which files are judged in addition to the level's, since they decline all of those
 	Shapes []map[string]int64
 }
 
@@ -132,8 +132,9 @@ func (b *Backend) Narrow(options *op.Options) {
 	}
 }
 
-// savedFrom is where the backwards of the files take saved tensors from, where not all do from everywhere:
-// one that recomputes its forward goes through it, and one without a forward has nothing that saves them.
+// savedFrom returns where the backwards of the files take saved tensors from, if not all of them accept every
+// source: one that recomputes its forward goes through it, and without a forward of its own a file has none
+// to save them.
 func (b *Backend) savedFrom() (all []string) {
 	own, driver := false, false
 	for _, f := range b.Files {

@@ -114,7 +114,7 @@ func (f *File) bindConstants(
 	return bindings, err, true
 }
 
-// takesPointer says whether a function has a pointer among its parameters.
+// takesPointer reports whether a function has a pointer parameter.
 func takesPointer(fn kernelfile.Function) bool {
 	return slices.ContainsFunc(fn.Params, func(p kernelfile.Param) bool { return p.Pointer })
 }
@@ -128,8 +128,8 @@ func (f *File) limitOfJoined(failed *backend.LoadFailure) {
 	}
 }
 
-// inItsOwnLines says whether the first message of a compiler is about a line that the file itself has, before
-// those that were written behind it.
+// inItsOwnLines reports whether the compiler's first message is about a line of the file itself, before those
+// appended to it.
 func (f *File) inItsOwnLines(log string) bool {
 	at, line, _, found := cuda.CompilerMessage(log)
 	number, err := strconv.Atoi(line)

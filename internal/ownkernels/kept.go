@@ -11,7 +11,7 @@ import (
 	"triad/internal/op"
 )
 
-// keptBytes is how many bytes of outputs are kept of one file.
+// keptBytes is the maximum number of bytes of outputs kept per file.
 const keptBytes = 64 << 20
 
 // kept are the outcomes of jobs that a trial of a reading ran. The run that is recorded asks for many of the
@@ -73,7 +73,7 @@ func (k *kept) put(key [sha256.Size]byte, outcome backend.Outcome) {
 	k.bytes += size
 }
 
-// plain says whether every launch of a job returned, and left nothing but its outputs behind.
+// plain reports whether every launch of a job returned and left nothing but its outputs.
 func plain(o backend.Outcome, launches int) bool {
 	if o.Status != op.StatusUnknown || o.Ended || o.Wedged || len(o.Launches) != launches {
 		return false
@@ -95,7 +95,7 @@ func outputBytes(o backend.Outcome) (sum int64) {
 	return sum
 }
 
-// jobKey is a hash of all that a worker is told of a job. The bytes of the inputs are part of it.
+// jobKey returns a hash of everything that a worker receives of a job, including the bytes of the inputs.
 func jobKey(job backend.Job) (key [sha256.Size]byte) {
 	h := sha256.New()
 	i := job.Implementation

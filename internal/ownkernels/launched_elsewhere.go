@@ -11,7 +11,7 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// mostLaunchers is how many files near a file of kernels are looked at.
+// mostLaunchers is the maximum number of files near a file of kernels that are examined.
 const mostLaunchers = 200
 
 // testsOthers matches the names of files that run what others define, and define nothing that is called.
@@ -70,7 +70,7 @@ func filesNear(path string, endings ...string) iter.Seq[string] {
 // hasFunction matches a function at the top of a file, or one that a class has.
 var hasFunction = regexp.MustCompile(`(?m)^[ \t]*def \w+\(`)
 
-// assumesSomething says whether a file leaves open what a parameter of a function stands for.
+// assumesSomething reports whether a file leaves open what a parameter of a function stands for.
 func assumesSomething(f *File) bool {
 	return slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.GuessesParameters() })
 }

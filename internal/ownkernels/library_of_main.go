@@ -73,7 +73,7 @@ func withoutMain(text []byte) (left, code []byte, ok bool) {
 	return left, code, true
 }
 
-// liesIn says whether a folder has the header that a line includes.
+// liesIn reports whether a folder has the header that a line includes.
 func liesIn(folder string, line []byte) bool {
 	_, name, _ := bytes.Cut(line, []byte("include"))
 	_, err := os.Stat(filepath.Join(folder, string(bytes.Trim(name, " \t<>\""))))

@@ -14,7 +14,7 @@ import (
 var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(['"])triad: |` +
 	`(ModuleNotFoundError: No module named))`)
 
-// ofMain matches what is said of a name that the block of "__main__" gives more than one value.
+// ofMain matches the message about a name that the block of "__main__" gives more than one value.
 var ofMain = regexp.MustCompile(`^\S.*?:\d+: (\w+ is given a value only where its main block runs` +
 	`[^'"\n]*)`)
 

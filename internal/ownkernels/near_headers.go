@@ -12,8 +12,8 @@ import (
 	"triad/internal/userfile"
 )
 
-// headerFolders are what repositories call the folders of their headers, in small letters. One of them
-// may hold another: Common/include.
+// headerFolders lists common names of header folders, in lower case. One of them may hold another:
+// Common/include.
 var headerFolders = []string{"include", "inc", "includes", "lib", "common", "utils", "src", "csrc", "."}
 
 // otherHeader matches what is between < and > where that is no header of a repository: one of the compiler's,
@@ -24,9 +24,9 @@ var otherHeader = regexp.MustCompile(`^[\w/]+$|^(?:assert|complex|ctype|errno|fe
 	`driver_types|helper_\w+|library_types|math_\w+|nv\w*|sm_\w+|surface_\w+|texture_\w+|vector_\w+)\.h$|` +
 	`^(?:ATen|c10|cooperative_groups|cub|cuda|cute|cutlass|nvtx3|sys|thrust|torch|x86)/`)
 
-// nearHeaders are flags for the folders of a repository in which headers lie that a CUDA file, or one that it
-// includes, includes and that are not found otherwise: those beside the folders above it, up to that of the
-// repository.
+// nearHeaders returns flags for the folders of a repository with headers that a CUDA file includes, directly
+// or through others, and that are not found otherwise. It searches next to the file's folder and the folders
+// above it, up to the root of the repository.
 func nearHeaders(path string, text []byte, flags []string) []string {
 	var found []string
 	seen := map[string]bool{}
@@ -85,7 +85,7 @@ func foldersAbove(path string) (all []string) {
 	return all
 }
 
-// headersIn are the folders beside which a file may lie whose headers it includes, the likely ones first.
+// headersIn returns the likely header folders in a folder, which may itself be one, the likeliest first.
 func headersIn(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder) // one that cannot be read has none
 	for _, name := range headerFolders {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A header that is not beside a file is looked for in the folders of its repository, and not above that.
+// A header that is not in the folder of a file is looked for in the folders of its repository, and not above.
 func TestNearHeaders(t *testing.T) {
 	above := t.TempDir()
 	root := filepath.Join(above, "repository")

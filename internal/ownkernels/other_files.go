@@ -14,10 +14,10 @@ import (
 	"triad/internal/op"
 )
 
-// sourceFolders are what repositories call the folders of their kernels, in small letters.
+// sourceFolders lists common names of folders of kernels, in lower case.
 var sourceFolders = []string{"src", "source", "csrc", "kernels", "kernel", "cuda", "lib"}
 
-// mostFiles is how many files are looked through for a function.
+// mostFiles is the maximum number of files that are searched for a function.
 const mostFiles = 200
 
 // otherFile is another file of the program, with what it defines.
@@ -77,14 +77,14 @@ func linkedWith(path string, content []byte, headers []string) (paths []string) 
 	return paths
 }
 
-// takeText takes a changed text of the file for what is built. It lies elsewhere, so headers beside the file
-// are looked for there.
+// takeText builds a changed text in place of the file's. It lies elsewhere, so the file's folder becomes an
+// include path.
 func (f *File) takeText(text string) {
 	f.inline = text
 	f.reading.Options.Flags = withFolderOf(f.Path, f.reading.Options.Flags)
 }
 
-// text is what is built of a file with these contents.
+// text returns the text that is built of a file with these contents.
 func (f *File) text(content []byte) string {
 	if f.inline != "" {
 		return f.inline
@@ -97,8 +97,8 @@ func without(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) })
 }
 
-// otherFiles are the files beside a CUDA file, and in the folders of sources beside those above it, that
-// define a function of these names, the nearest first.
+// otherFiles returns the files that define a function of these names, the nearest first: those in the folder
+// of a CUDA file, and in source folders in that folder and the ones above it.
 func otherFiles(path string, names []string) (all []otherFile) {
 	folders, folder := []string{filepath.Dir(path)}, filepath.Dir(path)
 	for range 3 {

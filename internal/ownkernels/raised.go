@@ -11,7 +11,7 @@ import (
 	"triad/internal/userfile"
 )
 
-// raised is where an exception was raised, as far as the user's lines say.
+// raised returns where an exception was raised, as far as the user's lines show.
 func (f *File) raised(w *backend.Where) advice.Raised {
 	return advice.Raised{
 		Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: f.Text(),
@@ -39,7 +39,7 @@ func (f *File) guardOf(w *backend.Where) string {
 	return ""
 }
 
-// indentOf is how far a line of Python is indented.
+// indentOf returns the indentation of a line of Python.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
 // raisedAt is the line of the user's that raised an exception, in the file itself or in one that it imports;

@@ -56,7 +56,7 @@ func TestLineThatRaised(t *testing.T) {
 	}
 }
 
-// The function that raised an exception is told with its decorators, its parameters and their parts.
+// The head of the function that raised an exception includes its decorators, its parameters and their parts.
 func TestHeadOfWhatRaised(t *testing.T) {
 	f := &File{Path: "mine.py", lines: strings.Split(`import torch
 @triton.autotune(configs=[],

@@ -29,14 +29,14 @@ type Workers struct {
 	Cache  string                              // the folder of generated code, in its subfolder own
 	Parse  pyfacts.Parser                      // of Python
 	GPU    bool
-	// Accepts says whether nvcc compiles a file; nil: there is none, or it may not run what it is given
+	// Accepts reports whether nvcc compiles a file; nil: there is none, or it may not run what it is given
 	Accepts func(ctx context.Context, file string, flags []string) bool
 	// Confine has a worker run in a sandbox in which these files and folders are seen; nil: it sees all. It
 	// builds a library, or has none.
 	Confine func(a *worker.Adapter, builds bool, sees []string)
 }
 
-// Reading is what decides how a file is understood.
+// Reading selects how a file is understood.
 type Reading struct {
 	Request string // FILE[:function][@pass], the words of --add
 	Stem    string // stands for the file in its name, as kernelfile.Stems gives it; "": its own name does
@@ -70,7 +70,7 @@ type File struct {
 	adapter       *worker.Adapter
 	kept          kept     // outcomes of trials
 	interpreted   bool     // its kernels run in Triton's interpreter
-	launches      bool     // it has kernels of its own, beside the operations of a library
+	launches      bool     // it has kernels of its own, besides the operations of a library
 	lines         []string // of the file
 	launchLines   []int    // the lines with a <<<
 	dynamicShared bool     // a kernel takes shared memory at its launch
@@ -168,7 +168,7 @@ func (r Reading) Read() (*File, error) {
 // Text is that of the file.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
-// copied is what is built of a .cu in place of the file itself; "" where that is built.
+// copied returns the text that is built in place of a .cu, "" if the .cu itself is built.
 func (r Reading) copied(path string, content []byte) string {
 	if !r.Workers.GPU { // its launches are read all the same
 		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
@@ -252,7 +252,7 @@ func (f *File) take(bindings []*kernelfile.Binding) {
 	}
 }
 
-// open is where the file lies that is asked for, and its text.
+// open returns the path and the text of the requested file.
 func (r Reading) open(request kernelfile.Request) (path string, content []byte, err error) {
 	if r.launches != "" {
 		return r.launches, []byte(textOf(r.launches)), nil
@@ -270,7 +270,7 @@ func (r Reading) open(request kernelfile.Request) (path string, content []byte, 
 	return path, content, nil
 }
 
-// usesLibraryAlone says whether no function that is judged uses anything else of its file, such as a kernel.
+// usesLibraryAlone reports whether no judged function uses anything else of its file, such as a kernel.
 func usesLibraryAlone(bindings []*kernelfile.Binding) bool {
 	return len(bindings) > 0 && !slices.ContainsFunc(bindings, func(b *kernelfile.Binding) bool {
 		return !b.UsesNothingOfItsFile()
@@ -361,7 +361,7 @@ func (f *File) describeFlags(flags []string, gpu bool) {
 	f.Matched = append(f.Matched, text)
 }
 
-// IsPython says whether the file is a .py whose Python is judged.
+// IsPython reports whether the file is a .py that is judged as Python.
 func (f *File) IsPython() bool { return filepath.Ext(f.Path) == ".py" && f.inline == "" }
 
 // Close ends the worker of the file.

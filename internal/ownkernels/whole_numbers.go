@@ -37,8 +37,8 @@ func (f *File) wantsWhole(job backend.Job) float64 {
 	return 0
 }
 
-// areWhole says whether all numbers of some tensors are whole and small, and none is -0, which an int has
-// not.
+// areWhole reports whether all numbers of some tensors are small integers, and none is -0, which an int
+// lacks.
 func areWhole(inputs []tensor.Tensor, most float64) bool {
 	for _, t := range inputs {
 		if t.Elements() > mostElements {

@@ -120,8 +120,8 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*
 	return at + 1, nil
 }
 
-// readsAlike says whether a function is read from a text by its line, and as it was judged where no other
-// reading is proposed.
+// readsAlike reports whether a text's line makes a function read as it was judged, with no other reading
+// proposed.
 func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, text string) bool {
 	content := []byte(text)
 	if f.inline != "" {

@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// brokenRelation says whether nothing but gate G6, the relations between calls, rejects a record.
+// brokenRelation reports whether only gate G6, the relations between calls, rejects a record.
 func brokenRelation(r record.Record) bool {
 	relation := func(v record.Verdict) bool { return rejects(v) && v.Gate == "G6" }
 	other := func(v record.Verdict) bool { return rejects(v) && v.Gate != "G6" }

@@ -15,7 +15,7 @@ import (
 	"triad/internal/record"
 )
 
-// maxRuns is how many cases a search runs at most, those of Assumed not counted.
+// maxRuns is the maximum number of cases that a search runs, not counting those of Assumed.
 const maxRuns = 60
 
 // Sizes are the dims of a case by name: those without a default.
@@ -195,7 +195,8 @@ func (s *Search) roomySizes() Sizes {
 	return all
 }
 
-// relations says whether the suspect is a broken relation between calls: only then are relations asked again.
+// relations reports whether the suspect is a broken relation between calls: only then are relations tested
+// again.
 func (s *Search) relations() bool { return brokenRelation(s.Suspect.Record) }
 
 // bisect finds the smallest value of a size that is wrong, the others being as they are; found is nil where
@@ -242,7 +243,7 @@ func (s *Search) with(at Sizes, changes ...op.Dim) Sizes {
 	return all
 }
 
-// follows says whether a size changes with another one.
+// follows reports whether a size changes with another one.
 func (s *Search) follows(name string) bool {
 	return slices.ContainsFunc(s.Equal, func(group []string) bool { return slices.Contains(group[1:], name) })
 }
@@ -271,7 +272,7 @@ func (s *Search) judgeOn(distribution string, at Sizes) *record.Record {
 	return s.known[key].record
 }
 
-// is says whether the case with other sizes was judged so.
+// is reports whether the case with other sizes has this weight.
 func (s *Search) is(want op.Weight, at Sizes, changes ...op.Dim) bool {
 	r := s.judge(at, changes...)
 	return r != nil && r.Status.Weight() == want

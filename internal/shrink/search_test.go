@@ -251,7 +251,7 @@ func TestFindKeepsWhatWasRight(t *testing.T) {
 	}
 }
 
-// A function that is wrong on special numbers alone is told so, and its sizes are not blamed.
+// The advice for a function that is wrong only on special numbers says so and does not blame its sizes.
 func TestFindTellsNumbersFromSizes(t *testing.T) {
 	s := searchOf(t, ofRows, "scaled", op.Dims{size("rows", 3), size("cols", 7)},
 		func(p Probe) bool { return p.Distribution != "normal" && p.Sizes["cols"] > 4 })
@@ -379,8 +379,9 @@ func TestFindAsksRelationsWhereOneBroke(t *testing.T) {
 	}
 }
 
-// A function that counts ignored targets is told so, although one row or one class shows nothing of it, as
-// with a matrix read column after column; one that is wrong without ignored targets too is not.
+// The advice for a function that counts ignored targets says so, even if one row or one class does not show
+// it, as with a matrix read in column-major order. A function that is wrong without ignored targets too gets
+// no such advice.
 func TestFindNamesIgnoredTargets(t *testing.T) {
 	const says = "wrong where some are ignore_index = -100"
 	rows, classes := "rows", "classes"

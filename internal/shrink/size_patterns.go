@@ -123,9 +123,9 @@ func (s *Search) tried(at Sizes, name string) advice.Tried {
 	return found
 }
 
-// byChance says whether a size that is no multiple of a warp is right only because the others are small, with
-// data that happen to show nothing, such as a mask that is false: with the others that the search began with,
-// or with larger ones, it is wrong.
+// byChance reports whether a size that is not a multiple of a warp is right only because the others are
+// small, with data that happen to show nothing, such as a mask that is false: with the others at their
+// initial or at larger values, it is wrong.
 func (s *Search) byChance(name string, right int64) bool {
 	const warp = 32
 	return right%warp != 0 && (s.is(op.Bad, s.baseSizes(), size(name, right)) ||
@@ -166,7 +166,8 @@ func (s *Search) findSquare(f *advice.Facts, at Sizes) {
 	}
 }
 
-// findMultiple asks whether the function is right where a size is a multiple of a block, and wrong beside it.
+// findMultiple tests whether the function is right where a size is a multiple of a block and wrong next to
+// it.
 func (s *Search) findMultiple(f *advice.Facts, at Sizes) {
 	for _, name := range slices.Backward(s.sizes) {
 		block, step := int64(256), s.Spec.StepOf(name)

@@ -61,8 +61,8 @@ const ordinaryNumbers = "normal"
 
 func ordinary(r record.Record) bool { return r.Case.Distribution == ordinaryNumbers }
 
-// simpler says whether a record tells more plainly what is wrong: ordinary numbers before others, of an
-// upstream gradient too, few elements before many.
+// simpler reports whether record a shows more plainly than b what is wrong: ordinary numbers before others,
+// also in an upstream gradient, then few elements before many.
 func simpler(a, b record.Record) bool {
 	for _, plain := range []func(record.Record) bool{ordinary, ordinaryUpstream} {
 		if plain(a) != plain(b) {
@@ -72,7 +72,7 @@ func simpler(a, b record.Record) bool {
 	return elements(a.Case.Dims) < elements(b.Case.Dims)
 }
 
-// ordinaryUpstream says whether the upstream gradients are ordinary numbers, or there are none.
+// ordinaryUpstream reports whether the upstream gradients are ordinary numbers, or there are none.
 func ordinaryUpstream(r record.Record) bool {
 	return r.Case.Upstream == "" || r.Case.Upstream == ordinaryNumbers
 }

@@ -6,7 +6,7 @@ package pyfacts
 // Parser gives the facts of a text.
 type Parser func(text string) *File
 
-// File is what a Python file defines.
+// File holds what a Python file defines.
 type File struct {
 	Functions []Function // functions, classes, names of a class's apply, kernels that nothing launches
 	DTypes    []string   // the dtypes that its lines ask for
