@@ -90,8 +90,8 @@ var isCUDAName = sync.OnceValue(func() map[string]bool {
 
 // BuildLimit says of a file that could not be built or imported whether something is missing here, rather
 // than wrong in the file: UNAVAILABLE for a header, a package, a constant or a GPU, UNSUPPORTED for what the
-// emulator does not have; ok is false where it is the file's fault. message is the failure's sentence, log
-// all that was printed. emulated says that no GPU runs it.
+// emulator does not have. ok is false if it is the file's fault. message is the failure's sentence, log all
+// that was printed. emulated says that no GPU runs it.
 func BuildLimit(message, log string, emulated bool) (status op.Status, sentence string, ok bool) {
 	text := message + "\n" + log
 	if m := missingHeader.FindStringSubmatch(text); m != nil && emulated &&
@@ -140,7 +140,7 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 	return map[bool]op.Status{true: op.StatusUnavailable}[sentence != ""], sentence, sentence != ""
 }
 
-// importLimit says of an import that failed what is missing here; "" where nothing is.
+// importLimit returns what a failed import lacks on this machine, or "" if nothing is missing.
 func importLimit(message string, emulated bool) (status op.Status, sentence string) {
 	if m := missingModule.FindStringSubmatch(message); m != nil {
 		install := m[2]
@@ -293,7 +293,7 @@ func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 	o.Status = op.StatusUnsupported
 }
 
-// ofItself are the words of an exception, in one line, without what triad says of calls that began.
+// ofItself returns the words of an exception, in one line, without what triad says of calls that began.
 func ofItself(sentence string) string {
 	words, _, _ := strings.Cut(sentence, " (a call that began is no call declined")
 	return strings.TrimSuffix(firstLine(words), ".")
@@ -323,7 +323,7 @@ func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
 	return false
 }
 
-// kernelHead matches the decorator of a kernel of Triton's.
+// kernelHead matches the decorator of a Triton kernel's.
 var kernelHead = regexp.MustCompile(`(?m)^\s*@(?:triton\.)?jit\b`)
 
 // hasParameter reports whether a name is a parameter of a function; otherwise the function created it itself.
@@ -336,7 +336,7 @@ func hasParameter(head, name string) bool {
 // symbolPart matches a name within a symbol of C++ as compilers write it: its length goes before it.
 var symbolPart = regexp.MustCompile(`^(\d+)(\w+)`)
 
-// plainSymbol is the name that a symbol stands for: Timer::total for _ZN5Timer5totalE.
+// plainSymbol returns the name that a symbol stands for: Timer::total for _ZN5Timer5totalE.
 func plainSymbol(symbol string) string {
 	rest, nested := strings.CutPrefix(symbol, "_ZN")
 	if !nested {

@@ -50,9 +50,8 @@ func OfReading(sentence string) bool {
 // inputs of its forward.
 func OfGradients(sentence string) bool { return ofGradients.MatchString(sentence) }
 
-// ExplainRaised makes an exception of a Python function UNSUPPORTED that speaks of what it was handed: nobody
-// is given a wrong number. Whether it raises for the data alone is asked by the run, as of every function
-// that declines.
+// ExplainRaised makes a Python exception about a function's arguments UNSUPPORTED: nobody is given a wrong
+// number. As for every function that declines, the run tests whether it raises only for the data.
 func ExplainRaised(o *backend.Outcome) {
 	if o.Status == op.StatusCrash && !o.Ended && AboutTheCall(o.Sentence) {
 		o.Status, o.Sentence = op.StatusUnsupported, "it raises in this call: "+ofItself(o.Sentence)

@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// An exception that speaks of what a function was handed gives nobody a wrong number; a mistake of the lines,
-// what came back, and a worker that ended are not excused.
+// An exception about a function's arguments gives nobody a wrong number; errors in the lines, wrong return
+// values and a worker that ended are not excused.
 func TestExplainRaised(t *testing.T) {
 	for _, c := range []struct {
 		sentence string

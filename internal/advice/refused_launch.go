@@ -23,7 +23,7 @@ var illegalAddress = fmt.Sprintf("CUDA error %d", cudaerror.IllegalAddress)
 
 var returnedError = regexp.MustCompile(`\breturned CUDA error (\d+)\b`)
 
-// returnedCode is the CUDA error that a launch function returned; 0 where it ended otherwise.
+// returnedCode returns the CUDA error that a launch function returned, or 0 if it ended otherwise.
 func returnedCode(o *backend.Outcome) int {
 	m := returnedError.FindStringSubmatch(o.Sentence)
 	if m == nil || o.Status != op.StatusCrash {

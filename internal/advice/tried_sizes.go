@@ -20,7 +20,7 @@ func (t Tried) String() string {
 		areOf(wrong))
 }
 
-// inBrackets is " (right: 256, 512; wrong: 255)"; "" where nothing is listed.
+// inBrackets is " (right: 256, 512; wrong: 255)", or "" if nothing is listed.
 func (t Tried) inBrackets() string {
 	right, wrong := t.listed()
 	if len(right) == 0 || len(wrong) == 0 {
@@ -29,8 +29,8 @@ func (t Tried) inBrackets() string {
 	return fmt.Sprintf(" (right: %s; wrong: %s)", numbers(right), numbers(wrong))
 }
 
-// listed are the values that a sentence lists: of the right ones the last two below the first wrong one and
-// the first three above it, of the wrong ones the first two and the last three.
+// listed returns the values that a sentence lists: of the right ones the last two below the first wrong one
+// and the first three above it, of the wrong ones the first two and the last three.
 func (t Tried) listed() (right, wrong []int64) {
 	below := len(t.Right)
 	if len(t.Wrong) > 0 {

@@ -24,7 +24,7 @@ var usualNumbers = []struct {
 }
 
 // undefinedConstants says of a failed build whose first message is about a constant that no line defines that
-// it is given to the compiler; "" where it is about something else. Its numbers are examples.
+// it is given to the compiler, or "" if it is about something else. Its numbers are examples.
 func undefinedConstants(message, log string) string {
 	if !undefinedConstant.MatchString(message) {
 		return ""
@@ -47,7 +47,7 @@ func undefinedConstants(message, log string) string {
 		firstLine(message))
 }
 
-// usualNumber is an example of what a constant may be, by its name.
+// usualNumber returns an example of what a constant may be, by its name.
 func usualNumber(name string) int {
 	for _, usual := range usualNumbers {
 		if slices.ContainsFunc(usual.words, func(w string) bool { return strings.Contains(name, w) }) {

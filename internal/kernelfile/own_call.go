@@ -19,7 +19,7 @@ type Call struct {
 	Attributes      []float64
 }
 
-// Where a value of a call lies, as cuda/include/own_call.cuh has it.
+// The locations of a value of a call, as in cuda/include/own_call.cuh.
 const (
 	noPlace = iota
 	ofInput

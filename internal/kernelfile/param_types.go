@@ -7,7 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// elementTypes names what the types of CUDA C++ hold. The vector types are read as their elements.
+// elementTypes maps the types of CUDA C++ to the dtype of their elements. Vector types are read as their
+// elements.
 var elementTypes = map[string]op.DType{
 	"float": op.FP32, "float2": op.FP32, "float4": op.FP32, "float3": op.FP32,
 	"double": op.FP64,
@@ -25,19 +26,19 @@ var elementTypes = map[string]op.DType{
 	"__nv_fp4x2_e2m1": op.E2M1x2, "__nv_fp4x2_storage_t": op.U8,
 }
 
-// byteTypes are types of a pointer to anything that is stored in bytes, such as codes of fp8 and fp4.
+// byteTypes lists types of a pointer to anything that is stored in bytes, such as codes of fp8 and fp4.
 var byteTypes = []string{
 	"unsigned char", "uint8_t", "__nv_fp8_storage_t", "__nv_fp4x2_storage_t", "char", "int8_t",
 }
 
-// integerTypes are types of sizes.
+// integerTypes lists types of sizes.
 var integerTypes = []string{
 	"int", "unsigned int", "unsigned", "long", "long int", "long long", "long long int",
 	"unsigned long", "unsigned long long", "unsigned long int", "unsigned long long int", "size_t", "ssize_t",
 	"ptrdiff_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short", "int16_t", "uint", "ulong",
 }
 
-// floatTypes are types of numbers that are not sizes.
+// floatTypes lists types of numbers that are not sizes.
 var floatTypes = []string{"float", "double", "half", "__half"}
 
 // cppTypes maps a dtype to its type in CUDA C++.
@@ -93,7 +94,7 @@ func (p Param) isBytes() bool {
 	return slices.Contains(byteTypes, strings.TrimPrefix(p.Base, "const "))
 }
 
-// instantiate puts the arguments of a template into the types of its parameters.
+// instantiate substitutes the arguments of a template in the parameter's type.
 func (p Param) instantiate(values map[string]string) Param {
 	if v, ok := values[p.Base]; ok {
 		p.Base = v

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// takeOfEqual takes a number for one of two sizes that another parameter was taken for by itself: that one
-// has the other size, as in (N, S) for queries and keys.
+// takeOfEqual takes a number for one of two equal sizes that another parameter was taken for alone: that
+// parameter becomes the other size, as in (N, S) for queries and keys.
 func (b *Binding) takeOfEqual(a *Argument) bool {
 	for i := range b.Args {
 		both := &b.Args[i]
@@ -25,8 +25,8 @@ func (b *Binding) takeOfEqual(a *Argument) bool {
 	return false
 }
 
-// takeElements takes the only number of a function of elements, whatever it is called, for how many there
-// are.
+// takeElements takes the only number of a function of elements, whatever its name, for the number of
+// elements.
 func (b *Binding) takeElements(a *Argument, numbers []int) bool {
 	var all []string
 	for _, d := range b.Spec.Dims {
@@ -41,7 +41,7 @@ func (b *Binding) takeElements(a *Argument, numbers []int) bool {
 	return true
 }
 
-// neededDims are the sizes of an operator that a function has to be given.
+// neededDims returns the sizes of an operator that a function must be given.
 func (b *Binding) neededDims() (needed []string) {
 	for _, d := range b.Spec.Dims {
 		if d.Default == "" {
@@ -61,8 +61,8 @@ func (b *Binding) allEqual() string {
 	return name
 }
 
-// takeSquare takes the only number that a function is given for all sizes of an operator whose tensors may be
-// squares, where by itself it was taken for one of them.
+// takeSquare takes the only number of a function for all sizes of an operator whose tensors may be square, if
+// it was taken for one of them.
 func (b *Binding) takeSquare() bool {
 	only := -1
 	for i, a := range b.Args {

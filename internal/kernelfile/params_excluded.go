@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// presetAxis matches a parameter that is preset to a number below 0, as an axis is counted from the last.
+// presetAxis matches a parameter whose default is a negative number, as an axis counted from the last.
 var presetAxis = regexp.MustCompile(`=\s*-\s*\d+\s*$`)
 
-// presetMask matches a parameter of Python for a mask, which is a tensor: without one there is None.
+// presetMask matches a Python parameter for a mask, which is a tensor: its default is None.
 var presetMask = regexp.MustCompile(`(?i)^\w*mask\w*\s*(?::[^=]*)?=\s*None$`)
 
 // onlyRead reports whether a kernel reads what a pointer points to and writes at least as many others as

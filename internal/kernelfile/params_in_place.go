@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// matchInPlace takes the only pointer of a CUDA function for input and output at once, where the operator has
-// one of each, alike in shape and dtype: the function changes its data where they lie. It gets the output,
+// matchInPlace takes the only pointer of a CUDA function for input and output at once if the operator has one
+// of each, alike in shape and dtype: the function changes its data in place. The pointer gets the output,
 // into which the input is copied before each call.
 func (b *Binding) matchInPlace() {
 	if b.Pass != op.Forward || b.Function.mayReturn() && !b.fillsInPlace() || len(b.inputs) != 1 {
@@ -60,7 +60,7 @@ func (b *Binding) inPlace() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Over != "" })
 }
 
-// inPlaceOf is the input in whose place an output is written; "" where it has a buffer of its own.
+// inPlaceOf returns the input in whose place an output is written, or "" if it has a buffer of its own.
 func (b *Binding) inPlaceOf(output string) string {
 	for _, a := range b.Args {
 		if a.Role == Output && a.Target == output {
@@ -74,8 +74,8 @@ func (b *Binding) inPlaceOf(output string) string {
 const inPlaceSentence = "it works in place: the input is copied to the output before each call, and the " +
 	"copy is timed"
 
-// pairInPlace lets one pointer that may be written stand for an input and the output in its place, where the
-// spec permits that and the function has no parameter for one of them.
+// pairInPlace lets one writable pointer stand for an input and the output in its place, if the spec permits
+// that and the function has no parameter for one of them.
 func (b *Binding) pairInPlace() {
 	if b.Function.mayReturn() && !b.fillsInPlace() && !b.extension || b.Pass != op.Forward {
 		return
@@ -103,8 +103,8 @@ func (b *Binding) pairInPlace() {
 	}
 }
 
-// pairsInPlace are the outputs that may lie in the place of an input: those of the spec, and the only one
-// that is required, where the lines of a CUDA function make it of an input of its shape that they write.
+// pairsInPlace returns the outputs that may share the buffer of an input: those of the spec, and the only
+// required one if the lines of a CUDA function compute it from an input of its shape that they write.
 func (b *Binding) pairsInPlace() map[string]string {
 	pairs := maps.Clone(b.Spec.Own.InPlace)
 	switched := func(i int) bool { return b.switchOf(b.outputs[i]) != "" }
@@ -150,7 +150,7 @@ func (b *Binding) accumulates(a Argument) bool {
 	return a.atomic || a.added && (b.Pass == op.Backward || b.Function.Kind == Kernel)
 }
 
-// accumulated says of which outputs it is so; "" where of none.
+// accumulated returns the outputs that are accumulated into, or "" if there are none.
 func (b *Binding) accumulated() string {
 	var names []string
 	for _, a := range b.Args {

@@ -12,8 +12,8 @@ var gridNames = []string{
 	"blocks_per_grid", "user_grid_size",
 }
 
-// takeLaunch takes what a host function hands on to its launch, the blocks of its grid or the threads of its
-// block, for what the lines of the kernel that it launches say: the caller chooses them so.
+// takeLaunch gives a parameter that a host function uses as the grid or the block of its launch the value
+// that the lines of the launched kernel show: a caller would choose that.
 func (b *Binding) takeLaunch(a *Argument) bool {
 	name := snake(a.Name)
 	first, second := b.Function.launchedWith(a.Name)
@@ -76,8 +76,8 @@ func onlyOf(part []token, param string) bool {
 	return named
 }
 
-// kernelLaunch is the launch that the lines of the kernels say which the function launches; nil where they
-// say none, or one another than the other.
+// kernelLaunch returns the launch that the lines of the launched kernels show, or nil if they show none or
+// contradict each other.
 func (b *Binding) kernelLaunch() (launch *Launch) {
 	for i, t := range b.Function.body {
 		if t.text != "<<<" {
@@ -103,8 +103,8 @@ func (b *Binding) kernelLaunch() (launch *Launch) {
 	return launch
 }
 
-// handedArguments are the arguments of the kernel's template that a function of a template launches at a <<<,
-// its own ones handed on; none where one is neither a type nor a number.
+// handedArguments returns the template arguments of the kernel that a templated function launches at a <<<,
+// with the function's own arguments inserted. It returns none if one is neither a type nor a number.
 func (b *Binding) handedArguments(at int) (all []string) {
 	tokens := b.Function.body
 	if at < 2 || tokens[at-1].text != ">" {

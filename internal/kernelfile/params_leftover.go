@@ -12,7 +12,7 @@ import (
 	"triad/internal/op"
 )
 
-// dimsOf are the dims in a size: one, the factors of a product, or several equal ones.
+// dimsOf returns the dims in a size: one, the factors of a product, or several equal ones.
 func dimsOf(size string) []string {
 	return strings.FieldsFunc(size, func(r rune) bool { return strings.ContainsRune(" *=", r) })
 }
@@ -164,7 +164,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 	return b.checkRung()
 }
 
-// weightsBeside are the weights of a module among some arguments, "" where it has none.
+// weightsBeside returns the weights of a module among some arguments, "" where it has none.
 func (b *Binding) weightsBeside(pointers []int) string {
 	var paths []string
 	for _, i := range pointers {
@@ -175,7 +175,7 @@ func (b *Binding) weightsBeside(pointers []int) string {
 	return strings.Join(paths, ", ")
 }
 
-// takeStride takes a number whose name speaks of a stride or a leading dimension for that of the rows of the
+// takeStride takes a number whose name denotes a stride or a leading dimension for that of the rows of the
 // first tensor, or of the one that it names: without gaps that is the last size.
 func (b *Binding) takeStride(a *Argument) bool {
 	of, is := strideOf(a.Name)
@@ -242,7 +242,7 @@ func (a *Argument) takePreset() bool {
 	return true
 }
 
-// constantWord is the number that is passed for a parameter, as a word of --map.
+// constantWord returns the number that is passed for a parameter, as a word of --map.
 func constantWord(a Argument) string {
 	if a.number != "" {
 		return a.number
@@ -421,7 +421,7 @@ func (b *Binding) constantSize(file *File, dim string) (int64, bool) {
 	return n, err == nil
 }
 
-// constantOf is the name of the constant of a file that stands for a size; "" where none does.
+// constantOf returns the name of the constant of a file that stands for a size, or "" if none does.
 func (f *File) constantOf(b *Binding, dim string) string {
 	for _, name := range slices.Sorted(maps.Keys(f.defines)) {
 		n, err := strconv.ParseInt(strings.Trim(f.defines[name], "() "), 0, 64)
@@ -470,7 +470,7 @@ func (b *Binding) givesAnySize() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Size })
 }
 
-// fixed is the value of a size without a parameter: what the user said, else what was taken for it.
+// fixed returns the value of a size without a parameter: what the user said, else what was taken for it.
 func (b *Binding) fixed(dim string) (n int64, ok bool) {
 	if n, ok = b.Options.Dims[dim]; ok {
 		return n, !b.givesSize(dim)
@@ -479,7 +479,8 @@ func (b *Binding) fixed(dim string) (n int64, ok bool) {
 	return n, ok
 }
 
-// Fixed are the sizes without a parameter, and what they are taken for, and those of a file's only launch.
+// Fixed returns the sizes without a parameter, and what they are taken for, and those of a file's only
+// launch.
 func (b *Binding) Fixed() map[string]int64 {
 	all := maps.Clone(b.implied)
 	for _, d := range b.Spec.Dims {

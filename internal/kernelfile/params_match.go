@@ -228,7 +228,7 @@ func (b *Binding) matchIn(file *File) error {
 	return b.checkSizes(file)
 }
 
-// newBinding is a binding in which nothing is matched yet.
+// newBinding returns a binding in which nothing is matched yet.
 func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) *Binding {
 	given := options
 	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
@@ -400,7 +400,7 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 	return all, nil
 }
 
-// candidateTensors are the tensors that a pointer may stand for: of a const one only inputs.
+// candidateTensors returns the tensors that a pointer may stand for: of a const one only inputs.
 func (b *Binding) candidateTensors(p Param) []candidate {
 	var all []candidate
 	for i, t := range b.inputs {
@@ -418,8 +418,8 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 	return all
 }
 
-// candidateNumbers are the attributes and sizes that a number may stand for; a parameter of Python without a
-// type may be a tensor too.
+// candidateNumbers returns the attributes and sizes that a number may stand for; a parameter of Python
+// without a type may be a tensor too.
 func (b *Binding) candidateNumbers(p Param) []candidate {
 	var all []candidate
 	for i, a := range b.Spec.Attributes {
@@ -482,7 +482,7 @@ func (b *Binding) candidateShape(p Param) []candidate {
 	return nil
 }
 
-// score says how well the name of a parameter fits what the spec calls target.
+// score returns how well the name of a parameter fits what the spec calls target.
 func (b *Binding) score(p Param, target string) int { return score(b.Spec, b.Pass, p.Name, target) }
 
 // isTemplateType reports whether a type is a parameter of the function's template.

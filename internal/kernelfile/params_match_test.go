@@ -159,8 +159,8 @@ func TestPointersToIntegers(t *testing.T) {
 	}
 }
 
-// A function with one pointer that it may write changes its data where they lie, if input and output are
-// alike: it gets the output, which holds the input.
+// A function with one pointer that it may write changes its data in place, if input and output are alike: it
+// gets the output, which holds the input.
 func TestInPlace(t *testing.T) {
 	i := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {
 		return o.Spec.Check.Integers == "one_hot"

@@ -29,7 +29,7 @@ func (b *Binding) sizeByRows(p Param) bool {
 	})
 }
 
-// sides are the dims that are one of the last two sizes of a tensor.
+// sides returns the dims that are one of the last two sizes of a tensor.
 func (b *Binding) sides() []string {
 	var all []string
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
@@ -44,7 +44,8 @@ func (b *Binding) sides() []string {
 	return all
 }
 
-// squares are the sizes of which the lines of a function, or of what it calls, have the square: "i < N * N".
+// squares returns the sizes of which the lines of a function, or of what it calls, have the square: "i < N *
+// N".
 func (f *File) squares(fn *Function) map[string]bool {
 	all := map[string]bool{}
 	f.collectSquares(fn, func(name string) string { return name }, all, 0)
@@ -124,7 +125,7 @@ func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 	return false
 }
 
-// scoreLengths says how well what a pointer is taken for fits the lengths that the file shows of it.
+// scoreLengths returns how well what a pointer is taken for fits the lengths that the file shows of it.
 func (b *Binding) scoreLengths(pointer string, c candidate, target func(string) string) int {
 	sum := 0
 	for _, of := range []func(string, Role, int, func(string) string) (bool, bool){b.fitsRows, b.fitsVector} {
@@ -177,7 +178,8 @@ func (b *Binding) shape(t op.TensorSpec) []any {
 	return list
 }
 
-// shapedBy is the attribute that the sizes of a tensor depend on, and the sizes by its values; nil: on none.
+// shapedBy returns the attribute that the sizes of a tensor depend on, and the sizes by its values; nil: on
+// none.
 func (b *Binding) shapedBy(t op.TensorSpec) (op.AttributeSpec, map[string]any) {
 	by, _ := t.Shape.(map[string]any)
 	for _, a := range b.Spec.Attributes {
@@ -188,7 +190,7 @@ func (b *Binding) shapedBy(t op.TensorSpec) (op.AttributeSpec, map[string]any) {
 	return op.AttributeSpec{}, nil
 }
 
-// lastDim is the last size of a tensor, where that is a dim.
+// lastDim returns the last size of a tensor, where that is a dim.
 func (b *Binding) lastDim(t op.TensorSpec) string {
 	list := b.shape(t)
 	if len(list) < 2 {
@@ -243,7 +245,7 @@ func (b *Binding) sizeTarget(name string) string {
 	return ""
 }
 
-// exchangeable are the sizes that may have each other's meaning: those named by a letter that the file's
+// exchangeable returns the sizes that may have each other's meaning: those named by a letter that the file's
 // lines do not decide, or all of them where its lines contradict the names.
 func (b *Binding) exchangeable() (names, targets []string) {
 	against := b.againstRows()

@@ -15,7 +15,7 @@ const (
 	scoreWeak  = 30
 )
 
-// snake writes a name in small letters with underscores: "numRows" becomes num_rows.
+// snake writes a name in lower case with underscores: "numRows" becomes num_rows.
 func snake(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -34,7 +34,7 @@ func snake(name string) string {
 	return strings.Trim(b.String(), "_")
 }
 
-// forms are a name as written in small letters, then without what people put around it: "d_input" is also
+// forms returns a name as written in lower case, then without what people put around it: "d_input" is also
 // input, "n_rows" also rows.
 func forms(name string) []string {
 	s := snake(name)
@@ -68,7 +68,7 @@ func forms(name string) []string {
 	return all
 }
 
-// score says how well a parameter's name fits what the spec calls target, 0 where it does not.
+// score returns how well a parameter's name fits what the spec calls target, 0 where it does not.
 func score(spec *op.Spec, pass op.Pass, name, target string) int {
 	best := scoreSide(spec, name, target)
 	for i, form := range forms(name) {
@@ -80,7 +80,7 @@ func score(spec *op.Spec, pass op.Pass, name, target string) int {
 // sides lists names of the last two sizes of a tensor, the last one second.
 var sides = [2][]string{{"rows", "row", "height", "h"}, {"cols", "columns", "col", "column", "width", "w"}}
 
-// scoreSide says how well a name fits a dim as a side of a tensor: numARows, a_cols, b_width.
+// scoreSide returns how well a name fits a dim as a side of a tensor: numARows, a_cols, b_width.
 func scoreSide(spec *op.Spec, name, dim string) int {
 	for _, form := range forms(name) {
 		before, side, found := cutLast(form)
@@ -140,8 +140,8 @@ func scoreIn(words, form string) int {
 	return 0
 }
 
-// scoreGradient says how well a form names the gradient of a tensor: dx, d_x, x_grad, dgamma, and for outputs
-// the upstream names.
+// scoreGradient returns how well a form names the gradient of a tensor: dx, d_x, x_grad, dgamma, and for
+// outputs the upstream names.
 func scoreGradient(spec *op.Spec, form, of string) int {
 	names := append([]string{of}, strings.Fields(strings.ReplaceAll(spec.Synonyms[of], "|", " "))...)
 	for i, name := range names {
@@ -163,7 +163,7 @@ func scoreGradient(spec *op.Spec, form, of string) int {
 	return 0
 }
 
-// scoreOutput says how well a name fits an output where it says itself that it is one: output_lse.
+// scoreOutput returns how well a name fits an output where it says itself that it is one: output_lse.
 func (b *Binding) scoreOutput(p Param, target string) int {
 	for _, prefix := range []string{"output_", "out_", "o_"} {
 		if rest, ok := strings.CutPrefix(snake(p.Name), prefix); ok {

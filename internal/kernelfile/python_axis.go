@@ -16,7 +16,7 @@ func (b *Binding) namesAxis(p Param) bool {
 	return handed.MatchString(b.Function.text)
 }
 
-// axisName matches what people call the number of a size.
+// axisName matches common names of the number of a size.
 var axisName = regexp.MustCompile(`(?i)^(?:dim|axis)$`)
 
 // takeAxis hands over the last size as the one that a function works along.

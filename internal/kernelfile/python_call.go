@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// pythonCall is the expression that calls the function, for each of a pair where it takes one tensor.
+// pythonCall returns the expression that calls the function, for each of a pair where it takes one tensor.
 func (b *Binding) pythonCall() string {
 	if !b.each {
 		return b.pythonCallWith(b.Args)
@@ -16,7 +16,7 @@ func (b *Binding) pythonCall() string {
 	return "(" + b.pythonCallWith(b.Args) + ", " + b.pythonCallWith(b.second()) + ")"
 }
 
-// pythonCallWith is the call with some arguments.
+// pythonCallWith returns the call with some arguments.
 func (b *Binding) pythonCallWith(args []Argument) string {
 	fn := b.Function
 	switch fn.form {
@@ -116,7 +116,7 @@ func (b *Binding) pythonScaled(value string) string {
 	return fmt.Sprintf("scaled(%s, %s, %s, %s)", value, factor, weight, bias)
 }
 
-// byPosition are the arguments up to the last one that is not left at its default.
+// byPosition returns the arguments up to the last one that is not left at its default.
 func (b *Binding) byPosition(args []Argument) []string {
 	var words []string
 	last := 0
@@ -132,7 +132,7 @@ func (b *Binding) byPosition(args []Argument) []string {
 	return words[:last]
 }
 
-// pythonModule is the expression of the module that is made for the sizes of a call.
+// pythonModule returns the expression of the module that is made for the sizes of a call.
 func (b *Binding) pythonModule() string {
 	var weights []string
 	for _, a := range b.Args {
@@ -161,8 +161,8 @@ func (b *Binding) dictionary(args []Argument, where place) string {
 	return strings.Join(words, ", ")
 }
 
-// autogradCode is the backward of a forward that goes through an autograd function: it takes what the forward
-// takes, and the upstream gradients.
+// autogradCode returns the backward of a forward that goes through an autograd function: it takes what the
+// forward takes, and the upstream gradients.
 func (b *Binding) autogradCode() string {
 	_, positions := b.gradientNames()
 	var at strings.Builder

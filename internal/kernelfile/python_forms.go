@@ -57,7 +57,7 @@ func pythonRanks(list []Function) [][]Function {
 	return ranks
 }
 
-// throughAutograd is the backward of a forward that goes through an autograd function.
+// throughAutograd returns the backward of a forward that goes through an autograd function.
 func (b *Binding) throughAutograd() *Binding {
 	if !b.Function.said().Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
 		return nil
@@ -78,7 +78,8 @@ func (b *Binding) throughAutograd() *Binding {
 // Recomputes reports whether it is the backward of an autograd function, which goes through the forward.
 func (b *Binding) Recomputes() bool { return b.forward != nil }
 
-// gradientNames are the gradients that a backward gives, and the positions of the inputs that they are of.
+// gradientNames returns the gradients that a backward gives, and the positions of the inputs that they are
+// of.
 func (b *Binding) gradientNames() (names []string, positions []int) {
 	_, outputs := b.Spec.Tensors(op.Backward)
 	for _, t := range outputs {

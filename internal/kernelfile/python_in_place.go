@@ -10,8 +10,8 @@ import (
 
 // writesOver takes an input of a Python function that gives nothing back and has no parameter for a result
 // for the output in its place: the one that the spec pairs with it, else the first that is like the output in
-// sizes and dtype, which the function's lines change where it lies. It gets the output, into which the input
-// is copied before each call.
+// sizes and dtype, which the function's lines change in place. It gets the output, into which the input is
+// copied before each call.
 func (b *Binding) writesOver() {
 	if b.Function.Kind != Python || b.Function.form != plainForm || b.Pass != op.Forward || b.fills() ||
 		b.each {
@@ -54,7 +54,7 @@ func (b *Binding) returnsWhatItChanges(over map[int]int) bool {
 	return len(names) > 0 && slices.Equal(names, b.Function.said().GivesBack)
 }
 
-// changedLike is the argument in whose place an output may be written; -1 where there is none.
+// changedLike returns the argument in whose place an output may be written, or -1 if there is none.
 func (b *Binding) changedLike(out op.TensorSpec, taken map[int]int) int {
 	like := func(a Argument, pairs bool) bool {
 		paired := b.Spec.Own.InPlace[out.Name] == a.Target

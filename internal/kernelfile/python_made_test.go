@@ -96,7 +96,7 @@ def f(x):
 	}
 }
 
-// A dtype that is handed on names none, and what trials leave of the dtypes that nothing says is fp32.
+// A dtype that is passed names none, and what trials leave of the dtypes that nothing says is fp32.
 func TestUnsaidDTypes(t *testing.T) {
 	text := "def f(x):\n    return x\n\ndef check():\n    dtype = torch.float32\n" +
 		"    f(torch.ones(4, dtype=dtype))\n"

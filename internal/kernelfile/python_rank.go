@@ -98,8 +98,8 @@ func (b *Binding) takesOneBatch() bool {
 	return true
 }
 
-// withoutHeads are the sizes that tensors of a batch without heads do not have, where an operator has both:
-// what is done with each head is done with each part of the batch.
+// withoutHeads returns the sizes that tensors of a batch without heads do not have, where an operator has
+// both: what is done with each head is done with each part of the batch.
 func (b *Binding) withoutHeads() []string {
 	if flat := b.Spec.Own.Flat; b.Spec.Own.TokenSize != "" && len(flat) > 1 {
 		return flat[1:]
@@ -115,7 +115,7 @@ func (b *Binding) unpacksHeads() bool {
 	})
 }
 
-// namesHeads matches what people call a number of heads, and not the size of one.
+// namesHeads matches common names of a number of heads, and not the size of one.
 var namesHeads = regexp.MustCompile(`(?i)^(?:n?_?h|h_?q|nh|(?:n|num|nb|total)?_?heads?(?:_?(?:q|k|kv))?|` +
 	`[a-z]+_heads?)$`)
 
@@ -207,7 +207,7 @@ func (b *Binding) leads(sizes []any) bool {
 	return b.isDim(name) && !b.hasFactors(name)
 }
 
-// perhapsWithout lists the sizes that the tensors of a function of Python which takes none may do without.
+// perhapsWithout lists the sizes that the tensors of a Python function which takes none may do without.
 func (b *Binding) perhapsWithout() (all [][]string) {
 	if b.Function.Kind != Python || b.takesSizes() || b.Options.said != nil {
 		return nil

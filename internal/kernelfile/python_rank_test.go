@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// A function of Python gets tensors of as many sizes as its lines unpack or assert: one more in front; where
+// A Python function gets tensors of as many sizes as its lines unpack or assert: one more in front; where
 // they say nothing, or two things, those of the operator.
 func TestRankThatTheLinesSay(t *testing.T) {
 	s := rowsAndCols(t)

@@ -21,9 +21,9 @@ var (
 var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contiguous|float|int)\([^()]*\)|` +
 	`\[[^\[\]]*\])*(?: *[-+] *\d+)?$`)
 
-// returnedNames are the names that a function of Python or an extension returns, "" for what is none; nil
-// where it does not return several values, the same in every return. Statistics of an extension in 16 bits
-// are in those or in fp32, which nothing says: it has none.
+// returnedNames returns the names that a Python function or an extension returns, "" for what is none, or nil
+// if it does not return several values, the same in every return. Statistics of an extension in 16 bits are
+// in those or in fp32, which nothing says: it has none.
 func (b *Binding) returnedNames() []string {
 	extension := b.Function.Kind != Python && b.Function.returns
 	if b.Function.Kind != Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
@@ -65,7 +65,7 @@ func (b *Binding) returnedNames() []string {
 	return names
 }
 
-// withoutParentheses is a text without the parentheses around all of it.
+// withoutParentheses returns a text without the parentheses around all of it.
 func withoutParentheses(text string) string {
 	if !strings.HasPrefix(text, "(") || !strings.HasSuffix(text, ")") {
 		return text
@@ -85,7 +85,8 @@ func withoutParentheses(text string) string {
 	return text[1 : len(text)-1]
 }
 
-// returnedAs is the place of an output among the names that a function returns, -1 where no single one is it.
+// returnedAs returns the place of an output among the names that a function returns, -1 where no single one
+// is it.
 func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	place := -1
 	for i, name := range names {
@@ -139,8 +140,8 @@ func sizedBy(t op.TensorSpec, attribute string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(attribute) + `\b`).MatchString(fmt.Sprint(t.Shape))
 }
 
-// returnedPlaces are the places of the outputs among the returned values, where names say another order than
-// that of the outputs: "(1, 0)"; "" for theirs.
+// returnedPlaces returns the places of the outputs among the returned values, where names say another order
+// than that of the outputs: "(1, 0)"; "" for theirs.
 func (b *Binding) returnedPlaces() string {
 	words := ""
 	for _, place := range b.returnedOrder() {
@@ -149,7 +150,7 @@ func (b *Binding) returnedPlaces() string {
 	return strings.TrimRight(words, " ")
 }
 
-// returnedOrder are these places; nil for the order of the outputs.
+// returnedOrder returns these places; nil for the order of the outputs.
 func (b *Binding) returnedOrder() (places []int) {
 	names := b.returnedNames()
 	for _, t := range b.outputs {
@@ -168,7 +169,7 @@ func (b *Binding) returnedOrder() (places []int) {
 	return places
 }
 
-// unnamedReturn is the place of the one returned value that has no name of an output; -1 where there are
+// unnamedReturn returns the place of the one returned value that has no name of an output, or -1 if there are
 // several.
 func (b *Binding) unnamedReturn(names []string) int {
 	unnamed := -1
@@ -225,8 +226,8 @@ func (b *Binding) pythonChoices() (lines []string) {
 	return lines
 }
 
-// givesDType is the dtype in which a function of Python makes what it gives, whatever it takes; "" where the
-// lines do not say one.
+// givesDType returns the dtype in which a Python function makes what it gives, whatever it takes, or "" if
+// the lines do not say one.
 func (b *Binding) givesDType() string {
 	if b.Function.Kind != Python || b.Function.form == appliedTo {
 		return ""

@@ -43,7 +43,7 @@ const (
 	normal  = "y mean rstd"
 )
 
-// Which outputs a function of Python returns, and where, is said by the names behind its return.
+// Which outputs a Python function returns, and where, is said by the names behind its return.
 func TestWhatIsReturnedByName(t *testing.T) {
 	for _, c := range []struct{ outputs, lines, gives, places string }{
 		{numbers, "return q, scale", "q scale", "0, 1,"},

@@ -155,7 +155,7 @@ func quoted(names []string) string {
 	return strings.TrimRight(text.String(), " ")
 }
 
-// givenNames are the outputs that the function gives: those it has a parameter for, or, where it returns
+// givenNames returns the outputs that the function gives: those it has a parameter for, or, where it returns
 // them, as many as it must.
 func (b *Binding) givenNames() []string {
 	var names []string
@@ -177,7 +177,7 @@ func (b *Binding) fills() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Output })
 }
 
-// pythonCode is the function that the worker calls for a pass, and what it is not judged on.
+// pythonCode returns the function that the worker calls for a pass, and what it is not judged on.
 func (b *Binding) pythonCode() string {
 	var code strings.Builder
 	var tensors []string
@@ -241,7 +241,7 @@ func (b *Binding) pythonCode() string {
 
 func pythonBool(is bool) string { return map[bool]string{true: "True", false: "False"}[is] }
 
-// pythonAlike is the function that says which sizes differ that a function of PyTorch may want to be equal.
+// pythonAlike returns the function that says which sizes differ that a PyTorch function may want to be equal.
 func (b *Binding) pythonAlike(tensors []string) string {
 	alike := b.Spec.Grouped()
 	other := b.pythonDefaults()
@@ -263,8 +263,8 @@ func (b *Binding) pythonAlike(tensors []string) string {
 	return code.String()
 }
 
-// pythonDefaults are the lines that say which size is another than its default: one of a table that has rows
-// for more than what it is asked for, say.
+// pythonDefaults returns the lines that say which size is another than its default: one of a table that has
+// rows for more than what it is asked for, say.
 func (b *Binding) pythonDefaults() string {
 	var code strings.Builder
 	for _, d := range b.Spec.Dims {
@@ -338,8 +338,8 @@ func pythonSize(target string) string {
 	return strings.Join(dims, " * ")
 }
 
-// pythonShape is a tensor's shape; seen is the one that the function gets: without the sizes that it has no
-// parameter for and that are 1.
+// pythonShape returns a tensor's shape; seen is the one that the function gets: without the sizes that it has
+// no parameter for and that are 1.
 func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	var words strings.Builder
 	if a, values := b.shapedBy(t); values != nil && b.Options.Attrs[a.Name] == "" && b.named[a.Name] == "" {

@@ -10,7 +10,7 @@ import (
 	"triad/internal/op"
 )
 
-// namedAsInSpec is a Python function for each pass of an operator, with a parameter for each input and
+// namedAsInSpec returns a Python function for each pass of an operator, with a parameter for each input and
 // attribute.
 func namedAsInSpec(spec *op.Spec) string {
 	text := "import torch\n"

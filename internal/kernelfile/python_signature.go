@@ -45,7 +45,7 @@ func pythonFunction(fact pyfacts.Function) Function {
 	return fn
 }
 
-// said are the facts of a function of Python; none of another one.
+// said returns the facts of a Python function; none of another one.
 func (fn *Function) said() *pyfacts.Function {
 	if fn.facts == nil {
 		return &pyfacts.Function{}
@@ -63,7 +63,7 @@ func (fn *Function) saidOf(name string) pyfacts.Param {
 	return pyfacts.Param{}
 }
 
-// pythonParams are the parameters of a function. What a kernel that it launches takes for a pointer is a
+// pythonParams returns the parameters of a function. What a kernel that it launches takes for a pointer is a
 // tensor: def solution(A, B, C, N, K) says no types.
 func pythonParams(fn pyfacts.Function) (params []Param) {
 	for _, fact := range fn.Params {

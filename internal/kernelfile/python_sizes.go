@@ -65,7 +65,7 @@ func (b *Binding) MoreShapes() (all []map[string]int64) {
 	return all
 }
 
-// whereFactorsAre is the condition under which a size has two factors that a function is given.
+// whereFactorsAre returns the condition under which a size has two factors that a function is given.
 func (b *Binding) whereFactorsAre() []condition {
 	for _, d := range b.Spec.Dims {
 		if b.hasFactors(d.Name) {
@@ -79,7 +79,7 @@ func (b *Binding) whereFactorsAre() []condition {
 	return nil
 }
 
-// pythonSquares are the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".
+// pythonSquares returns the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".
 func (fn *Function) pythonSquares() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range fn.said().Params {
@@ -91,8 +91,8 @@ func (fn *Function) pythonSquares() map[string]bool {
 	return all
 }
 
-// sideOfSquare is the only size that a function takes, where the only size of a kernel that it launches is
-// the length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with.
+// sideOfSquare returns the only size that a function takes, where the only size of a kernel that it launches
+// is the length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with.
 func (fn *Function) sideOfSquare() string {
 	sizes := func(params []Param) (names []string) {
 		for _, p := range params {

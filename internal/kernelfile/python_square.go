@@ -20,7 +20,8 @@ func (b *Binding) mayBeSquare() bool {
 	})
 }
 
-// asSquares are the readings with square matrices: as many sizes as they have, and without those that are 1.
+// asSquares returns the readings with square matrices: as many sizes as they have, and without those that are
+// 1.
 func (b *Binding) asSquares() (all []Alternative) {
 	if !b.mayBeSquare() {
 		return nil
@@ -33,7 +34,7 @@ func (b *Binding) asSquares() (all []Alternative) {
 	return all
 }
 
-// squareSizes are the sizes of the tensors, other than those that are fixed, which are equal in a square.
+// squareSizes returns the sizes of the tensors, other than those that are fixed, which are equal in a square.
 func (b *Binding) squareSizes() (names []string) {
 	for _, d := range b.Spec.Dims {
 		_, fixed := b.fixed(d.Name)

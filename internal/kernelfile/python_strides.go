@@ -16,7 +16,7 @@ type tensorStride struct {
 	said bool
 }
 
-// strideOfTensor finds the stride that a parameter stands for: of the tensor that its name speaks of, else of
+// strideOfTensor finds the stride that a parameter stands for: of the tensor that its name denotes, else of
 // the first input. They stand in the order of the sizes, unless their names say each size and another order:
 // "stride_ak, stride_am". Of fewer than there are sizes they are those of the last ones, and one alone is
 // that from row to row.
@@ -58,8 +58,8 @@ func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	return tensorStride{fmt.Sprintf("%s.stride(%d)", name, index), count == rank || rank == 2}, nil
 }
 
-// strideName is the parameter whose tensor the name of a stride speaks of, -1 for none, and the size that it
-// names behind that: of stride_ak the tensor a and the size k; "" for none.
+// strideName returns the parameter whose tensor the name of a stride denotes, -1 for none, and the size that
+// it names behind that: of stride_ak the tensor a and the size k; "" for none.
 func (b *Binding) strideName(p Param) (at int, size string) {
 	word := strings.Trim(strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"), "_")
 	at, longest := -1, 0

@@ -28,7 +28,7 @@ func TestLinesOfAnotherOperator(t *testing.T) {
 	}
 }
 
-// withTables is an operator with tables of cosines and sines.
+// withTables returns an operator with tables of cosines and sines.
 func withTables(t *testing.T) *op.Spec {
 	t.Helper()
 	for _, name := range catalog.Names() {

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// numberType is the type of a number that a function returns by the words before its name; "" where it
+// numberType returns the type of a number that a function returns by the words before its name, or "" if it
 // returns none.
 func (f *File) numberType(before []token) string {
 	name := f.resolve(strings.TrimPrefix(strings.TrimSpace(join(trimWords(before))), "const "))

@@ -66,8 +66,8 @@ func (f *File) collectRows(
 	}
 }
 
-// handed is the function of the file that is launched or called at a token, and what its parameters are
-// called by the function that is asked about; nil where none is.
+// handed returns the function of the file that is launched or called at a token, and what its parameters are
+// called by the function that is asked about, or nil if none is.
 func (f *File) handed(fn *Function, i int, name func(string) string) (*Function, map[string]string) {
 	callee, open := f.anyCalled(fn, i)
 	if callee == nil {
@@ -86,8 +86,8 @@ func (f *File) handed(fn *Function, i int, name func(string) string) (*Function,
 	return callee, names
 }
 
-// called is the function of the file that is launched or called at a token, with the index of the parenthesis
-// before its arguments; nil where none is.
+// called returns the function of the file that is launched or called at a token, with the index of the
+// parenthesis before its arguments, or nil if none is.
 func (f *File) called(fn *Function, i int) (callee *Function, open int) {
 	body := fn.body
 	word := body[i].text
@@ -106,7 +106,7 @@ func (f *File) called(fn *Function, i int) (callee *Function, open int) {
 	return &f.Functions[at], open
 }
 
-// helperCalled is the __device__ function that is called at a token, as called is of others.
+// helperCalled returns the __device__ function that is called at a token, as called is of others.
 func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
 	if open = callOpens(fn.body, i); open < 0 {
 		return nil, 0
@@ -120,7 +120,7 @@ func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
 	return &f.helpers[at], open
 }
 
-// anyCalled is the function of the file that is called or launched at a token, of either kind.
+// anyCalled returns the function of the file that is called or launched at a token, of either kind.
 func (f *File) anyCalled(fn *Function, i int) (callee *Function, open int) {
 	if callee, open = f.called(fn, i); callee == nil {
 		callee, open = f.helperCalled(fn, i)
@@ -148,7 +148,7 @@ func callOpens(body []token, i int) int {
 	return at
 }
 
-// lone is the name that an argument consists of, a cast and an & left out; "" where it is more.
+// lone returns the name that an argument consists of, a cast and an & left out, or "" if it is more.
 func lone(argument []token) string {
 	if n := len(argument); n > 1 && argument[0].text == "(" {
 		argument = argument[closing(argument, 0)+1:]
@@ -159,8 +159,8 @@ func lone(argument []token) string {
 	return ""
 }
 
-// deviceCopies are the buffers that a function copies its parameters to or from: d_A of cudaMemcpy(d_A, A,
-// ...) stands for A.
+// deviceCopies returns the buffers that a function copies its parameters to or from: d_A of cudaMemcpy(d_A,
+// A, ...) stands for A.
 func deviceCopies(body []token) map[string]string {
 	copies := map[string]string{}
 	for i := 0; i+1 < len(body); i++ {
@@ -215,8 +215,8 @@ func (f *File) rowsOf(body []token, pointer string, size func(string) bool) (all
 	return all, indexes
 }
 
-// rowOf is the size that an index is made of rows of: N of "row * N + k", C of "(b * T + t) * C + c"; ""
-// where there is none. A variable stands for what it was given.
+// rowOf returns the size that an index is made of rows of: N of "row * N + k", C of "(b * T + t) * C + c", or
+// "" if there is none. A variable stands for what it was given.
 func (f *File) rowOf(body, index []token, size func(string) bool, depth int) string {
 	if name := lone(index); name != "" && depth < 2 {
 		return f.rowOf(body, assigned(body, name), size, depth+1)
@@ -259,7 +259,7 @@ func (f *File) rowOf(body, index []token, size func(string) bool, depth int) str
 	return found
 }
 
-// widthName matches what people call a constant that is the length of rows, such as those of a head.
+// widthName matches common names of a constant that is the length of rows, such as those of a head.
 var widthName = regexp.MustCompile(`(?i)^(k?_?head_?dim|d|dim|hd|d_?head|d_?k|d_?model|` +
 	`hidden(_?size|_?dim)?|embed(ding)?_?dim)$`)
 
@@ -319,7 +319,7 @@ var shapeInWords = regexp.MustCompile(
 // squeezed is a shape that is written in one word: MxN.
 var squeezed = regexp.MustCompile(`\b([A-Z])x([A-Z])\b`)
 
-// rowsInComments are the row lengths of pointers that comments give.
+// rowsInComments returns the row lengths of pointers that comments give.
 func (f *File) rowsInComments(fn *Function) map[string]string {
 	has := func(name string, pointer bool) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool {

@@ -42,8 +42,8 @@ func (b *Binding) checkRung() error {
 		"(kernel_num): leave out #%[2]s", b.Function.Name, b.Options.Rung)
 }
 
-// names are the functions that a binding stands for, as --add takes them: itself, or each of the kernels that
-// it chooses from.
+// names returns the functions that a binding stands for, as --add takes them: itself, or each of the kernels
+// that it chooses from.
 func (b *Binding) names() []string {
 	if len(b.rungs) == 0 {
 		return []string{b.Function.Name}
@@ -59,7 +59,7 @@ func (b *Binding) names() []string {
 	return all
 }
 
-// rungs lists the numbers that the lines of a function choose by, in rising order; none where they are not 0,
+// rungs lists the numbers that the lines of a function choose by, in rising order, or none if they are not 0,
 // 1, 2, ... or 1, 2, 3, ...
 func (fn Function) rungs(param string) []int {
 	var found []int

@@ -11,11 +11,10 @@ import (
 	"triad/internal/op"
 )
 
-// Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
-// host reached into the device's memory, those that raced, and those that gave no numbers to compare: Python
-// raised something on the way, what came back has another shape, or an input was written. Words are those of
-// the first of these, Why says which it is, and OfCalls that it is an exception which speaks of what the
-// function was handed.
+// Tally counts the right and wrong cases of a trial, and among the wrong ones those in which the host
+// accessed device memory, those that raced, and those that gave no numbers to compare: Python raised an
+// exception, an output has another shape, or an input was written. Words is the message of the first of
+// these, Why its kind; OfCalls means that it is an exception about the function's arguments.
 type Tally struct {
 	Right, Wrong, Reached, Raced, Raised int
 	Words                                string
@@ -26,7 +25,7 @@ type Tally struct {
 // NoNumbers is the reason why a call gave no numbers to compare.
 type NoNumbers int
 
-// What may have come of a call.
+// The possible results of a call.
 const (
 	GaveNumbers NoNumbers = iota
 	RaisedSomething
@@ -57,12 +56,12 @@ var otherShape = regexp.MustCompile(`^\w+ came back with shape `)
 // Clean reports whether everything tried was right, and something was tried.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
 
-// Trial runs a function on ordinary numbers. Read is it as it is read, or with an alternative; Flat is where
-// the sizes are 1 that decide over the order in which tensors lie.
+// Trial runs a function on ordinary numbers. Read runs it as it is read, or with an alternative; Flat runs it
+// with the sizes set to 1 that decide the order of the tensors.
 type Trial interface {
 	Read(other *Alternative) Tally
 	Flat() Tally
-	// Whole is it as it is read, at sizes that are whole tiles and blocks of every usual size
+	// Whole runs it as it is read, at sizes that are multiples of every usual tile and block
 	Whole() Tally
 	// Late reports whether the time was up for one of the readings
 	Late() bool
@@ -71,7 +70,7 @@ type Trial interface {
 // Settled is the result of the trials of a reading.
 type Settled struct {
 	Taken *Alternative // the reading that is right where the first one is wrong; nil: the first one stays
-	// why a wrong answer is no verdict: what was assumed, and the flag to write; "" where it is one
+	// why a wrong answer is no verdict: what was assumed, and the flag to write, or "" if it is one
 	Doubt string
 	// Doubt does not excuse a race: it is there in every launch that was tried, and nothing else is in doubt
 	Races bool
@@ -82,10 +81,10 @@ type Settled struct {
 	Line                             declaration.Line // of a reading that is right and was not taken
 }
 
-// Settle decides whether a function was understood. Where something was assumed and the function is wrong on
-// ordinary numbers, other readings are tried: one that the operator's definition leaves open is taken where
-// it is right, one that it fixes is proposed. Where none is right, a function that is right nowhere was
-// perhaps not understood; a guessed launch may be wrong at some sizes alone, also where trials were right.
+// Settle decides whether a function was understood. If something was assumed and the function is wrong on
+// ordinary numbers, other readings are tried. A right reading that the operator's definition leaves open is
+// taken, one that the definition fixes is proposed. If no reading is right, a function that is right nowhere
+// may have been misunderstood; a guessed launch may be wrong at some sizes only, even if trials were right.
 func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
@@ -173,7 +172,7 @@ func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
 	return otherwise
 }
 
-// withoutSome is the reading of a function that takes tensors without some sizes alone; nil where none is
+// withoutSome returns the reading of a function that only takes tensors without some sizes, or nil if none is
 // right.
 func (b *Binding) withoutSome(t Trial) *Alternative {
 	for _, sizes := range b.perhapsWithout() {
@@ -184,7 +183,7 @@ func (b *Binding) withoutSome(t Trial) *Alternative {
 	return nil
 }
 
-// noTimeFor is the sentence of a function whose reading by these flags there was no time for.
+// noTimeFor returns the sentence about a function when there was no time to read it with these flags.
 func (b *Binding) noTimeFor(flags string) string {
 	words := "wrong as triad reads it, and there was no time to read it otherwise, with " + flags +
 		": give it longer with --limit readings=5m"
@@ -206,7 +205,7 @@ type leftOpen struct {
 	line      declaration.Line
 }
 
-// tryOthers tries the other readings, until one is right: that is taken, or proposed in words.
+// tryOthers tries the other readings until one is right, which is taken or proposed in words.
 func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 	for _, other := range l.b.Alternatives() {
 		if l.first.Raced > 0 && other.isOneWarp() {
@@ -230,7 +229,7 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 	return nil, ""
 }
 
-// proposal is the sentence of a reading that is right, and that the file does not say.
+// proposal returns the sentence about a right reading that the file does not state.
 func (l *leftOpen) proposal(other Alternative) string {
 	b := l.b
 	_, words, _ := strings.Cut(other.Flags, " ")
@@ -258,7 +257,7 @@ func (l leftOpen) cannotBe(a Assumption) bool {
 	case l.first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
 		return true
 	}
-	// A function of Python that takes its sizes off its tensors may want others altogether.
+	// A Python function that takes its sizes off its tensors may want others altogether.
 	return a.Kind == GuessedLayout && l.b.Function.Kind != Python && !l.t.Flat().Clean()
 }
 
@@ -279,7 +278,8 @@ func (a Assumption) shownAtAnySize() bool {
 // that of an eps shows where they are small.
 func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != "" }
 
-// contradictions is the doubt about attributes of which the file has another value than the one assumed.
+// contradictions returns the doubt about attributes for which the file has a value other than the assumed
+// one.
 func (b *Binding) contradictions(assumed []Assumption) string {
 	for _, a := range assumed {
 		if a.Contradicted != "" {
@@ -291,7 +291,7 @@ func (b *Binding) contradictions(assumed []Assumption) string {
 	return ""
 }
 
-// doubt is the sentence about what is left of the assumptions; "" where nothing is.
+// doubt returns the sentence about the remaining assumptions, or "" if there are none.
 func (b *Binding) doubt(assumed []Assumption) string {
 	if len(assumed) == 0 {
 		return ""

@@ -114,8 +114,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// rowsAndCols is the spec of an operator of rows and columns, x to y, for which a single size is not the side
-// of a square.
+// rowsAndCols returns the spec of an operator of rows and columns, x to y, for which a single size is not the
+// side of a square.
 func rowsAndCols(t *testing.T) *op.Spec {
 	t.Helper()
 	for _, name := range catalog.Names() {
@@ -130,7 +130,7 @@ func rowsAndCols(t *testing.T) *op.Spec {
 	return nil
 }
 
-// headsAndTokens is an operator whose tensors may lie token by token, which one size counts whole.
+// headsAndTokens returns an operator whose tensors may lie token by token, which one size counts whole.
 func headsAndTokens(t *testing.T) *op.Spec {
 	t.Helper()
 	for _, name := range catalog.Names() {

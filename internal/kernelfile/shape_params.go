@@ -50,7 +50,7 @@ func (b *Binding) takeShapeCount(a *Argument) bool {
 	return true
 }
 
-// shapeCode is the pointer to sizes, in C++.
+// shapeCode returns the pointer to sizes, in C++.
 func (b *Binding) shapeCode(a Argument, at int) string {
 	var sizes []string
 	for _, d := range dimsOf(a.Target) {

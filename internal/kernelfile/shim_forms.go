@@ -17,7 +17,7 @@ func (b *Binding) outputAt(name string) string {
 	return fmt.Sprintf("triad_own::out(triad_own_call, %d)", named(b.outputs, name))
 }
 
-// tensorAt is the C++ of the tensor that an argument stands for.
+// tensorAt returns the C++ of the tensor that an argument stands for.
 func (b *Binding) tensorAt(a Argument) string {
 	if a.Role == Output {
 		return b.outputAt(a.Target)
@@ -25,7 +25,7 @@ func (b *Binding) tensorAt(a Argument) string {
 	return b.inputAt(a.Target)
 }
 
-// checked is a step of the shim that may fail.
+// checked returns a step of the shim that may fail.
 func checked(code string) string {
 	return "\tif (const int triad_own_status = " + code + ") return triad_own_status;\n"
 }
@@ -98,10 +98,11 @@ func (b *Binding) scaleCode() string {
 	return code.String()
 }
 
-// required1 is the name of the first required output.
+// required1 returns the name of the first required output.
 func (b *Binding) required1() string { return b.outputs[b.required()[0]].Name }
 
-// second are the arguments of the second call, where a function of one tensor is called for each of a pair.
+// second returns the arguments of the second call, where a function of one tensor is called for each of a
+// pair.
 func (b *Binding) second() []Argument {
 	others := map[string]string{}
 	for name, of := range b.Spec.Own.Each {
@@ -121,7 +122,7 @@ func (b *Binding) second() []Argument {
 	return args
 }
 
-// packed says how several inputs lie in one buffer: "gate, up one after the other".
+// packed returns how several inputs lie in one buffer: "gate, up one after the other".
 func (f formOf) packed() string {
 	how := map[packing]string{
 		wholeTensors: "one after the other",
@@ -131,7 +132,7 @@ func (f formOf) packed() string {
 	return strings.Join(f.parts, ", ") + " " + how
 }
 
-// swappedShape is the shape of a tensor whose second and third size have changed places, in words.
+// swappedShape returns the shape of a tensor whose second and third size are exchanged, in words.
 func (b *Binding) swappedShape(a Argument) string {
 	return shapeWords(exchangedSizes(b.shape(b.tensor(a)), false))
 }

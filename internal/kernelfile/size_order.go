@@ -46,8 +46,8 @@ var (
 	docstring    = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
 )
 
-// sizeLists are the lists of so many names that a file gives the sizes of a tensor: those that a tensor of
-// the function is unpacked into, and those in brackets in comments.
+// sizeLists returns the lists of so many names that a file gives the sizes of a tensor: those that a tensor
+// of the function is unpacked into, and those in brackets in comments.
 func (f *File) sizeLists(b *Binding, count int) [][]string {
 	var all [][]string
 	add := func(list string) {
@@ -94,8 +94,8 @@ func (b *Binding) orderOf(words []string) (plain, exchanged bool) {
 	return at[1] == 1 && at[2] == 2, at[1] == 2 && at[2] == 1
 }
 
-// placeOf is the place, in the tensors that lie token by token, of the size that a name speaks of most
-// clearly; -1 where none or two are as clear.
+// placeOf returns the place, in the tensors that lie token by token, of the size that a name denotes most
+// clearly, or -1 if none or two are as clear.
 func (b *Binding) placeOf(word string) int {
 	place, best := -1, scoreWeak
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
@@ -130,8 +130,8 @@ func (b *Binding) getsExchanged(t op.TensorSpec) bool {
 	})
 }
 
-// exchangedSizes are the sizes of a tensor with the second and third one exchanged; merged makes one size of
-// the last two, as in [batch, seq, heads * head_dim].
+// exchangedSizes returns the sizes of a tensor with the second and third one exchanged; merged makes one size
+// of the last two, as in [batch, seq, heads * head_dim].
 func exchangedSizes(list []any, merged bool) []any {
 	if list = slices.Clone(list); len(list) > 2 {
 		list[1], list[2] = list[2], list[1]

@@ -47,7 +47,7 @@ func TestSizeOrder(t *testing.T) {
 	}
 }
 
-// Tensors with d_model wide rows are handed over so, and what is written is put back.
+// Tensors with d_model wide rows are passed so, and what is written is put back.
 func TestModelWidth(t *testing.T) {
 	const text = "def solve(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, output: torch.Tensor, " +
 		"N: int, d_model: int, h: int):\n    pass\n"

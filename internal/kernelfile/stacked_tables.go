@@ -40,7 +40,7 @@ func (b *Binding) stackedSentences() []string {
 	return all
 }
 
-// presetOf is a number, or the one that a parameter has where a caller gives none.
+// presetOf returns a number, or the one that a parameter has where a caller gives none.
 func (b *Binding) presetOf(word string) string {
 	if p := b.Function.saidOf(word); p.Name != "" {
 		return p.Default

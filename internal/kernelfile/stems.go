@@ -42,5 +42,5 @@ func Stems(paths []string) []string {
 	}
 }
 
-// speakable is a stem as the name of an implementation can have it.
+// speakable returns a stem as the name of an implementation can have it.
 func speakable(stem string) string { return harmless.Name(stem, " \t\"\\,") }

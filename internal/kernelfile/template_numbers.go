@@ -28,7 +28,7 @@ func (fn *Function) proposedNumbers(said map[string]string) (proposed []string) 
 	return proposed
 }
 
-// numberFor is the number that a name asks for, "" where it says nothing.
+// numberFor returns the number that a name asks for, "" where it says nothing.
 func (fn *Function) numberFor(name string) string {
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
@@ -47,7 +47,7 @@ func (fn *Function) numberFor(name string) string {
 	return ""
 }
 
-// assumedNumbers is the assumption about the numbers of the template.
+// assumedNumbers returns the assumption about the numbers of the template.
 func (b *Binding) assumedNumbers() []Assumption {
 	if len(b.numbers) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (b *Binding) assumedNumbers() []Assumption {
 	}}
 }
 
-// saidNumbers says what the parameters of a template stand for, "BLOCK is 256".
+// saidNumbers returns what the parameters of a template stand for, "BLOCK is 256".
 func saidNumbers(params []TemplateParam, arguments []string) (all []string) {
 	for i, argument := range arguments[:min(len(arguments), len(params))] {
 		all = append(all, params[i].Name+" is "+argument)
@@ -65,7 +65,7 @@ func saidNumbers(params []TemplateParam, arguments []string) (all []string) {
 	return all
 }
 
-// instantiated are the dtypes for which the file instantiates a template by name, "template void
+// instantiated returns the dtypes for which the file instantiates a template by name, "template void
 // softmax<float>(...);": it is not written for others. None where it says none.
 func (f *File) instantiated(fn Function) (all []op.DType) {
 	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]

@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// switchOf is the switch without which a tensor has no element, the bool among the factors of its sizes: add
-// of residual["rows * add", "cols"]; "" where it has none.
+// switchOf returns the switch without which a tensor has no element, the bool among the factors of its sizes:
+// add of residual["rows * add", "cols"], or "" if it has none.
 func (b *Binding) switchOf(t op.TensorSpec) string {
 	sizes, _ := t.Shape.([]any)
 	for _, size := range sizes {
@@ -55,8 +55,8 @@ func (b *Binding) leftOut(t op.TensorSpec) bool {
 	return !on
 }
 
-// leaveOptional leaves the optional parameters of a function of Python at their defaults that stand for what
-// a switch adds, where it has none for an output that the switch adds as well: a residual, but not its sum.
+// leaveOptional leaves the optional parameters of a Python function at their defaults that stand for what a
+// switch adds, where it has none for an output that the switch adds as well: a residual, but not its sum.
 func (b *Binding) leaveOptional() {
 	if b.Function.Kind != Python || !b.fills() {
 		return
@@ -76,7 +76,7 @@ func (b *Binding) leaveOptional() {
 	}
 }
 
-// leftOutInputs are the positions of the inputs that are left out, as Python lists them.
+// leftOutInputs returns the positions of the inputs that are left out, as Python lists them.
 func (b *Binding) leftOutInputs() string {
 	var positions strings.Builder
 	for i, t := range b.inputs {
@@ -87,8 +87,8 @@ func (b *Binding) leftOutInputs() string {
 	return strings.TrimRight(positions.String(), " ")
 }
 
-// leftOutUpstream are the positions of the upstream gradients of outputs that are left out, behind the inputs
-// of the forward.
+// leftOutUpstream returns the positions of the upstream gradients of outputs that are left out, behind the
+// inputs of the forward.
 func (b *Binding) leftOutUpstream() string {
 	var positions strings.Builder
 	at := len(b.inputs)
@@ -106,7 +106,7 @@ func (b *Binding) leftOutUpstream() string {
 	return strings.TrimRight(positions.String(), " ")
 }
 
-// leftOutReturns are the outputs that are left out of what a function returns, by their position.
+// leftOutReturns returns the outputs that are left out of what a function returns, by their position.
 func (b *Binding) leftOutReturns() string {
 	var outputs strings.Builder
 	for i, name := range b.givenNames() {

@@ -46,8 +46,8 @@ func (fn Function) showsSizes() bool {
 // mayReturn reports whether a function can return its outputs.
 func (fn Function) mayReturn() bool { return fn.Kind == Python || fn.returns }
 
-// returnedParameter is the tensor that a function of an extension was handed and returns, and nothing but
-// that: one that it writes, which its caller has without that. It is "" where it returns something else.
+// returnedParameter returns the tensor that a function of an extension was handed and returns, and nothing
+// but that: one that it writes, which its caller has without that. It is "" where it returns something else.
 func (fn *Function) returnedParameter() string {
 	var handed []string
 	for _, p := range fn.Params {
@@ -118,7 +118,8 @@ func (f *File) readExtension(text string) {
 	}
 }
 
-// dtypeOfPointer is the dtype of a type of C++ that pointers of a tensor are asked for in; none of others.
+// dtypeOfPointer returns the dtype of a type of C++ that pointers of a tensor are asked for in; none of
+// others.
 func dtypeOfPointer(kind string) []string {
 	switch kind[strings.LastIndexByte(kind, ':')+1:] {
 	case "float":

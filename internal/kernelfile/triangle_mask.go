@@ -10,7 +10,7 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// aLength matches what people call a number of queries or keys.
+// aLength matches common names of a number of queries or keys.
 const aLength = `\b(?:[a-z_]\w*\.(?:shape\[[^\]\n]*\]|size\([^)\n]*\))|(?:(?:seq|len|n?_?ctx|tgt|src)\w*|` +
 	`[a-z]{0,2}_?(?:kv|q|k)_?(?:len|seq|size)\w*|[lstnm]_?(?:kv|q|k)|[lstnmqk])\b)`
 
@@ -60,7 +60,7 @@ func (b *Binding) countsFromTheFirst() bool {
 		!shifted.MatchString(b.Function.text) && !shifted.MatchString(b.Function.kernels)
 }
 
-// squareMasks are the sizes of the masks that a function always makes and counts from the first.
+// squareMasks returns the sizes of the masks that a function always makes and counts from the first.
 func (b *Binding) squareMasks() [][]string {
 	var all [][]string
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {
@@ -72,7 +72,7 @@ func (b *Binding) squareMasks() [][]string {
 	return all
 }
 
-// whereRowsSee are the conditions under which a mask of a function of Python is the operator's: its sizes
+// whereRowsSee returns the conditions under which a mask of a Python function is the operator's: its sizes
 // are equal where it counts from the first, and no query is left without a key, of which people give 0, NaN
 // or a mean. The user may say that the switch is on.
 func (b *Binding) whereRowsSee() []condition {

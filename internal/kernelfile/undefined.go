@@ -20,7 +20,7 @@ func (f *File) declares(words []token) {
 	f.declared = append(f.declared, words[open-1].text)
 }
 
-// Defined are the names of the functions that a file defines, main() apart.
+// Defined returns the names of the functions that a file defines, main() apart.
 func (f *File) Defined() (names []string) {
 	for _, fn := range slices.Concat(f.Functions, f.helpers) {
 		names = append(names, fn.Name)
@@ -28,7 +28,7 @@ func (f *File) Defined() (names []string) {
 	return names
 }
 
-// Undefined are the functions that a file declares and its functions call or launch, and that it does not
+// Undefined returns the functions that a file declares and its functions call or launch, and that it does not
 // define.
 func (f *File) Undefined() (names []string) {
 	defined := f.Defined()

@@ -31,7 +31,8 @@ func (b *Binding) takeWhole() {
 	b.whole = found
 }
 
-// Distributions are those that the function can be judged on; nil: all of the operator's.
+// Distributions returns the distributions that the function can be judged on; nil means all of the
+// operator's.
 func (b *Binding) Distributions() []string {
 	if !b.whole {
 		return nil
@@ -39,7 +40,7 @@ func (b *Binding) Distributions() []string {
 	return b.Spec.Own.Whole
 }
 
-// LeftOut are the distributions that the function is not judged on unless they are asked for.
+// LeftOut returns the distributions that the function is judged on only if they are requested.
 func (b *Binding) LeftOut() []string {
 	if !b.mayIgnoreAll() {
 		return nil
@@ -47,8 +48,8 @@ func (b *Binding) LeftOut() []string {
 	return b.Spec.Own.NoTarget
 }
 
-// wholeCode converts, before or after a call, the tensors of a function of ints: all that it reads, and after
-// the call what it wrote.
+// wholeCode converts the tensors of a function of ints: before a call all that it reads, after the call what
+// it wrote.
 func (b *Binding) wholeCode(args []Argument, after bool) string {
 	var code strings.Builder
 	if !b.whole {
@@ -74,7 +75,7 @@ func (b *Binding) wholeCode(args []Argument, after bool) string {
 	return code.String()
 }
 
-// wholeSentence says how a function of ints is judged.
+// wholeSentence describes how a function of ints is judged.
 func (b *Binding) wholeSentence() string {
 	var words []string
 	for _, a := range b.Args {

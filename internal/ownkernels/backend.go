@@ -35,10 +35,10 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// Name is the name of the backend.
+// Name returns the name of the backend.
 func (b *Backend) Name() string { return Family }
 
-// Families are the first parts of the names of its implementations.
+// Families returns the first parts of the names of its implementations.
 func (b *Backend) Families() []string { return []string{Family} }
 
 // Load builds the files side by side. One that cannot be built does not keep the others.
@@ -114,7 +114,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	return reply, hello, nil
 }
 
-// doubtsOf are the guesses that a pass was read with. A logarithm that it gives besides may be to base 2.
+// doubtsOf returns the guesses that a pass was read with. A logarithm that it gives besides may be to base 2.
 func (f *File) doubtsOf(pass op.Pass) []backend.Doubt {
 	doubts := slices.Clone(f.doubts[pass])
 	for _, b := range f.Bindings {
@@ -236,8 +236,8 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	return outcome, err
 }
 
-// Called is a job with what the library of its file is to give the function, where that is CUDA; or why the
-// function is not judged on it.
+// Called returns a job with what the library of its file is to give the function, where that is CUDA; or why
+// the function is not judged on it.
 func (b *Backend) Called(job backend.Job) (called backend.Job, declined string) {
 	f := b.File(job.Implementation.Name)
 	if f == nil || f.IsPython() {
@@ -261,7 +261,7 @@ func (b *Backend) Called(job backend.Job) (called backend.Job, declined string) 
 	return job, declined
 }
 
-// binding is the function that is judged in a pass; nil where there is none.
+// binding returns the function that is judged in a pass, or nil if there is none.
 func (f *File) binding(pass op.Pass) *kernelfile.Binding {
 	at := slices.IndexFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.Pass == pass })
 	if at < 0 {
@@ -343,7 +343,7 @@ func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 	return f.adapter.Measure(ctx, job)
 }
 
-// CUDAFile is the kernel file that is built for an implementation; "" where it is no CUDA.
+// CUDAFile returns the kernel file that is built for an implementation, or "" if it is no CUDA.
 func (b *Backend) CUDAFile(implementation string) string {
 	f := b.File(implementation)
 	if f == nil || f.IsPython() {
@@ -352,7 +352,7 @@ func (b *Backend) CUDAFile(implementation string) string {
 	return f.shim
 }
 
-// File is the one of an implementation; nil where there is none.
+// File returns the one of an implementation, or nil if there is none.
 func (b *Backend) File(implementation string) *File {
 	i := slices.IndexFunc(b.Files, func(f *File) bool { return f.Name == implementation })
 	if i < 0 {
@@ -370,7 +370,7 @@ func (b *Backend) Close() error {
 	return all
 }
 
-// Versions says of every file where it lies and at which commit of its repository.
+// Versions returns the path of every file and the commit of its repository.
 func (b *Backend) Versions(ctx context.Context) map[string]string {
 	all := map[string]string{}
 	for _, f := range b.Files {
@@ -379,7 +379,7 @@ func (b *Backend) Versions(ctx context.Context) map[string]string {
 	return all
 }
 
-// givesOther makes an outcome neutral in which a function of Python gave floats of another type than the
+// givesOther makes an outcome neutral in which a Python function gave floats of another type than the
 // operator has there, where the user did not ask for its dtype: its author may have meant it so, as one who
 // makes every result in fp16.
 func (f *File) givesOther(outcome *backend.Outcome, job backend.Job) {
@@ -414,8 +414,8 @@ var mixedTypes = []string{
 	"Expected dtype [", "must be same dtype", "must have the same dtype", "to have the same dtype",
 }
 
-// mixesDTypes makes an outcome neutral in which Triton or torch refused a function of Python in 16 bits,
-// where the user did not ask for these and it takes fp32 too: it was not written for them.
+// mixesDTypes makes an outcome neutral in which Triton or torch refused a Python function in 16 bits, where
+// the user did not ask for these and it takes fp32 too: it was not written for them.
 func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 	refuses := func(words string) bool { return strings.Contains(outcome.Sentence, words) }
 	if outcome.Status != op.StatusCrash || len(f.reading.Options.DTypes) > 0 || !f.takesFP32(job) ||
@@ -431,8 +431,8 @@ func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 		job.DType, outcome.Sentence)
 }
 
-// returnsOthers makes an outcome neutral in which what a function of Python returned could not be told to be
-// the outputs (pybridge/returned.py): it returns less than the operator has, or more at sizes that are alike.
+// returnsOthers makes an outcome neutral in which what a Python function returned could not be told to be the
+// outputs (pybridge/returned.py): it returns less than the operator has, or more at sizes that are alike.
 func returnsOthers(outcome *backend.Outcome) {
 	if why, is := strings.CutPrefix(outcome.Sentence, "ReturnedOtherwise: "); is &&
 		outcome.Status == op.StatusCrash {

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// rowFile is a file for the first operator that it fits.
+// rowFile returns a file for the first operator that it fits.
 func rowFile(t *testing.T) *File {
 	t.Helper()
 	for _, name := range catalog.Names() {

@@ -18,8 +18,8 @@ const mostLaunchers = 200
 var testsOthers = regexp.MustCompile(`(?i)^(?:test|bench)|(?:test|bench\w*)\.py$|` +
 	`^(?:__init__|setup|conftest)\.py$`)
 
-// launcherOf is the file near a Python file that imports its kernels and launches one, where that file itself
-// has nothing but kernels and one other file alone does so; "" where there is none.
+// launcherOf returns the file near a Python file that imports its kernels and launches one, where that file
+// itself has nothing but kernels and one other file alone does so, or "" if there is none.
 func launcherOf(path string, content []byte, parse pyfacts.Parser) string {
 	kernels := kernelfile.ReadPython(string(content), parse).KernelsAlone()
 	if len(kernels) == 0 {
@@ -75,8 +75,8 @@ func assumesSomething(f *File) bool {
 	return slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.GuessesParameters() })
 }
 
-// throughLauncher reads the file that launches the kernels of a file instead of that, where it can be judged;
-// ok is false where it cannot.
+// throughLauncher reads the file that launches the kernels of a file instead of that, where it can be judged.
+// ok is false if it cannot.
 func (r Reading) throughLauncher(request kernelfile.Request, path string, content []byte) (f *File, ok bool) {
 	if !request.IsPython() || request.Function != "" || r.launches != "" ||
 		request.Declares(string(content), nil, r.Spec.Name) {

@@ -29,9 +29,9 @@ func libraryHeader(name string) *regexp.Regexp {
 
 var mainHead = regexp.MustCompile(`\bmain[ \t]*\([^(){};]*\)\s*\{`)
 
-// withoutLibraryOfMain is a CUDA file without the lines of its main() and without the headers of libraries
-// that nothing else in it uses and that do not lie in its folder; ok is false where there is no such header.
-// Its lines keep their numbers.
+// withoutLibraryOfMain returns a CUDA file without the lines of its main() and without the headers of
+// libraries that nothing else in it uses and that do not lie in its folder. ok is false if there is no such
+// header. Its lines keep their numbers.
 func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 	left, code, ok := withoutMain(text)
 	if !ok {
@@ -52,8 +52,8 @@ func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 	return left, ok
 }
 
-// withoutMain is a CUDA file without the lines of its main(), and the same without comments and literals; ok
-// is false where it has none.
+// withoutMain returns a CUDA file without the lines of its main(), and the same without comments and
+// literals. ok is false if it has none.
 func withoutMain(text []byte) (left, code []byte, ok bool) {
 	code = rewrite.Code(text)
 	head := mainHead.FindIndex(code)

@@ -62,7 +62,7 @@ func nearHeaders(path string, text []byte, flags []string) []string {
 	return found
 }
 
-// firstWith is the first folder in which a file of that name lies; "" where none has one.
+// firstWith returns the first folder in which a file of that name lies, or "" if none has one.
 func firstWith(name string, folders []string) string {
 	for _, folder := range folders {
 		if userfile.IsRegular(filepath.Join(folder, name)) {
@@ -72,7 +72,7 @@ func firstWith(name string, folders []string) string {
 	return ""
 }
 
-// foldersAbove are the folders in which the headers of a file's repository may lie, the nearest first.
+// foldersAbove returns the folders in which the headers of a file's repository may lie, the nearest first.
 func foldersAbove(path string) (all []string) {
 	folder := filepath.Dir(path)
 	for range 4 {
@@ -105,7 +105,7 @@ func headersIn(folder string) (all []string) {
 	return all
 }
 
-// foldersOf are the folders in a folder, by name.
+// foldersOf returns the folders in a folder, by name.
 func foldersOf(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {

@@ -9,7 +9,7 @@ import (
 // importsModule matches the sentence about a module that is in no package of the Python that runs a file.
 var importsModule = regexp.MustCompile(`^it imports (\w+), which is not in the Python`)
 
-// nearModule says of a module that a file cannot import that it lies in a folder near it; "" where none does.
+// nearModule says of a module that a file cannot import that it lies in a folder near it, or "" if none does.
 func nearModule(path, sentence string) string {
 	m := importsModule.FindStringSubmatch(sentence)
 	if m == nil {
@@ -36,5 +36,5 @@ func nearModule(path, sentence string) string {
 // patternSign matches what means something in a pattern of names.
 var patternSign = regexp.MustCompile(`[*?\[\\]`)
 
-// quoted is a path as a pattern that fits it alone.
+// quoted returns a path as a pattern that fits it alone.
 func quoted(path string) string { return patternSign.ReplaceAllString(path, `\$0`) }

@@ -30,7 +30,7 @@ func definitions(request kernelfile.Request, content []byte) int {
 // mostNearBytes is the maximum size of a file that is searched although nobody named it.
 const mostNearBytes = 1 << 18
 
-// textOf is the text of a file near the user's; "" where it is too large or cannot be read.
+// textOf returns the text of a file near the user's, or "" if it is too large or cannot be read.
 func textOf(path string) string {
 	text, _ := userfile.ReadUpTo(path, mostNearBytes)
 	return string(text)

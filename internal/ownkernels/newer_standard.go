@@ -18,13 +18,13 @@ var newerCPP = regexp.MustCompile(
 		`remove_cvref_t|same_as|signed_integral|source_location|span|ssize|unsigned_integral)\b|` +
 		`^\s*(?:template\s*<[^;{}]*>\s*)?(?:concept\s+\w+\s*=|requires\b)`)
 
-// foundFlags are the flags of a file, and behind them those that its text and its repository say.
+// foundFlags returns the flags of a file, and behind them those that its text and its repository say.
 func foundFlags(path string, text []byte, flags []string) []string {
 	flags = slices.Concat(flags, nearHeaders(path, text, flags))
 	return slices.Concat(flags, newerStandard(path, text, flags))
 }
 
-// newerStandard is the flag for a file that is no C++17, in its own text or in what it includes: nvcc is
+// newerStandard returns the flag for a file that is no C++17, in its own text or in what it includes: nvcc is
 // asked for C++17 else.
 func newerStandard(path string, text []byte, flags []string) []string {
 	if slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "-std=") }) {

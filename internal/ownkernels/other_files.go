@@ -50,8 +50,8 @@ func (f *File) withOtherFiles(content []byte) {
 	f.takeText(text)
 }
 
-// linkedWith are the files that define all that a CUDA file and what it includes declare and call; none where
-// something is missing, or where a name would be defined twice.
+// linkedWith returns the files that define all that a CUDA file and what it includes declare and call, or
+// none if something is missing, or where a name would be defined twice.
 func linkedWith(path string, content []byte, headers []string) (paths []string) {
 	included := ""
 	for _, header := range fileversion.Included(path, headers) {
@@ -92,7 +92,7 @@ func (f *File) text(content []byte) string {
 	return string(content)
 }
 
-// without are the words that are not among others.
+// without returns the words that are not among others.
 func without(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) })
 }
@@ -135,7 +135,7 @@ func otherFiles(path string, names []string) (all []otherFile) {
 	return all
 }
 
-// sourcesIn are the files of C++ and CUDA in a folder.
+// sourcesIn returns the files of C++ and CUDA in a folder.
 func sourcesIn(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {

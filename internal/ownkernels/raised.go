@@ -18,8 +18,8 @@ func (f *File) raised(w *backend.Where) advice.Raised {
 	}
 }
 
-// guardOf is the line that begins the block of the line that raised an exception, as in "if x.ndim != 2:",
-// or that line where both are one; "" where that is not known.
+// guardOf returns the line that begins the block of the line that raised an exception, as in "if x.ndim !=
+// 2:", or that line where both are one, or "" if that is not known.
 func (f *File) guardOf(w *backend.Where) string {
 	lines := f.linesAt(w)
 	if lines == nil {
@@ -42,8 +42,8 @@ func (f *File) guardOf(w *backend.Where) string {
 // indentOf returns the indentation of a line of Python.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
-// raisedAt is the line of the user's that raised an exception, in the file itself or in one that it imports;
-// "" where a library did.
+// raisedAt returns the line of the user's that raised an exception, in the file itself or in one that it
+// imports, or "" if a library did.
 func (f *File) raisedAt(w *backend.Where) string {
 	lines := f.linesAt(w)
 	if lines == nil {
@@ -52,8 +52,8 @@ func (f *File) raisedAt(w *backend.Where) string {
 	return lines[w.Line-1]
 }
 
-// linesAt are the lines of the user's file that raised an exception; nil where a library did. A worker names
-// the file, and code may call itself whatever it likes: it is read in the user's package alone.
+// linesAt returns the lines of the user's file that raised an exception, or nil if a library did. A worker
+// names the file, and code may call itself whatever it likes: it is read in the user's package alone.
 func (f *File) linesAt(w *backend.Where) []string {
 	if w == nil || strings.Contains(w.File, "site-packages") || w.File == f.shim {
 		return nil
@@ -79,14 +79,14 @@ var (
 	unpacked = regexp.MustCompile(`^\s*\(?(\w+(?:\s*,\s*\w+)+),?\)?\s*=\s*(\w+)\s*$`)
 )
 
-// withoutComment is a line that has no string with the sign of comments, without a comment and the space
+// withoutComment returns a line that has no string with the sign of comments, without a comment and the space
 // before it.
 func withoutComment(line string) string {
 	return strings.TrimRight(kernelfile.WithoutPythonComments(line), " \t\r")
 }
 
-// headAt is the function that raised an exception, without its lines: its decorators, its parameters and the
-// names of their parts; "" where that is not known.
+// headAt returns the function that raised an exception, without its lines: its decorators, its parameters and
+// the names of their parts, or "" if that is not known.
 func (f *File) headAt(w *backend.Where) string {
 	lines := f.linesAt(w)
 	if lines == nil {

@@ -181,7 +181,7 @@ func (r Reading) copied(path string, content []byte) string {
 	return ""
 }
 
-// besideFlags are the compiler's flags with the file's own folder, where its copy lies elsewhere.
+// besideFlags returns the compiler's flags with the file's own folder, where its copy lies elsewhere.
 func (f *File) besideFlags(flags []string) []string {
 	if f.inline == "" || filepath.Ext(f.Path) == ".py" {
 		return flags
@@ -189,7 +189,7 @@ func (f *File) besideFlags(flags []string) []string {
 	return withFolderOf(f.Path, flags)
 }
 
-// withFolderOf are the compiler's flags with the folder of a file among those of headers, once.
+// withFolderOf returns the compiler's flags with the folder of a file among those of headers, once.
 func withFolderOf(path string, flags []string) []string {
 	beside := "-I" + filepath.Dir(path)
 	if slices.Contains(flags, beside) {
@@ -367,7 +367,7 @@ func (f *File) IsPython() bool { return filepath.Ext(f.Path) == ".py" && f.inlin
 // Close ends the worker of the file.
 func (f *File) Close() error { return f.adapter.Close() }
 
-// Assumed are the attributes whose value no parameter, no line of the file and no flag gives, with their
+// Assumed returns the attributes whose value no parameter, no line of the file and no flag gives, with their
 // other values.
 func (f *File) Assumed() map[string][]string {
 	assumed := map[string][]string{}

@@ -80,10 +80,10 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	return nil
 }
 
-// includable is the name of a file as an #include can say it.
+// includable returns the name of a file as an #include can say it.
 func includable(path string) string { return harmless.Name(filepath.Base(path), `"\\`) }
 
-// includedFrom are the files that a .cu includes from its own folder or from those of headers.
+// includedFrom returns the files that a .cu includes from its own folder or from those of headers.
 func includedFrom(path string, headers []string) (all []string) {
 	shown := userfile.Within(append([]string{filepath.Dir(path)}, headers...)...)
 	for _, header := range fileversion.Included(path, headers) {
@@ -94,9 +94,9 @@ func includedFrom(path string, headers []string) (all []string) {
 	return all
 }
 
-// Beside are the files that one needs to be judged on another machine, itself apart: what a .cu includes from
-// its folder, the files of its program that it is built together with, and the Python files of the package or
-// folder of a .py.
+// Beside returns the files that one needs to be judged on another machine, itself apart: what a .cu includes
+// from its folder, the files of its program that it is built together with, and the Python files of the
+// package or folder of a .py.
 func Beside(path string) (all []string, err error) {
 	if filepath.Ext(path) != ".py" {
 		all = includedFrom(path, nil)
@@ -134,7 +134,7 @@ func (f *File) confine(builds bool, sees ...string) {
 	}
 }
 
-// packageOf is the folder of a Python file, or where that is a package the folder of the outermost one.
+// packageOf returns the folder of a Python file, or where that is a package the folder of the outermost one.
 func packageOf(path string) string {
 	folder := filepath.Dir(path)
 	for {

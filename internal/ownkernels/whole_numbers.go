@@ -17,14 +17,14 @@ const (
 	mostElements = 1 << 22
 )
 
-// notWhole is the answer of a function of ints for other numbers.
+// notWhole returns the answer of a function of ints for other numbers.
 func notWhole(most float64) string {
 	return fmt.Sprintf("its tensors are ints: it is judged on integers from -%v to %v, in tensors of up to "+
 		"%d elements", most, most, mostElements)
 }
 
 // wantsWhole gives the largest integer that the function of a job is called with, where it takes ints and the
-// operator has floats; 0 where it does not.
+// operator has floats, or 0 if it does not.
 func (f *File) wantsWhole(job backend.Job) float64 {
 	for _, b := range f.Bindings {
 		if b.Pass == job.Implementation.Pass && b.Distributions() != nil {

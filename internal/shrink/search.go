@@ -36,14 +36,14 @@ type Finding struct {
 	Facts  advice.Facts
 }
 
-// Advice says what usually causes what was found.
+// Advice returns what usually causes what was found.
 func (f Finding) Advice() string { return advice.For(f.Facts) }
 
 // Search is the search for one wrong record.
 type Search struct {
 	Spec    *op.Spec
 	Suspect Suspect
-	// Run judges a case; nil where it cannot be run.
+	// Run judges a case; nil if it cannot be run.
 	Run func(Probe) *record.Record
 	// Stop says that no more is to be run.
 	Stop func() bool
@@ -61,7 +61,7 @@ type Search struct {
 	runs  int
 }
 
-// judged is a probe with what became of it; nil where it could not be run.
+// judged is a probe and its result, nil if it could not be run.
 type judged struct {
 	probe  Probe
 	record *record.Record
@@ -146,7 +146,7 @@ func (s *Search) toOrdinary() {
 	}
 }
 
-// baseSizes are the sizes of the suspect's case.
+// baseSizes returns the sizes of the suspect's case.
 func (s *Search) baseSizes() Sizes {
 	all := Sizes{}
 	for _, d := range s.Spec.Dims {
@@ -158,7 +158,7 @@ func (s *Search) baseSizes() Sizes {
 }
 
 // rightAttribute looks for another value of an assumed attribute with which the function is right:
-// "interleaved=true"; "" where there is none.
+// "interleaved=true", or "" if there is none.
 func (s *Search) rightAttribute() string {
 	for _, name := range slices.Sorted(maps.Keys(s.Assumed)) {
 		for _, value := range s.Assumed[name] {
@@ -184,7 +184,7 @@ func (s *Search) rightAttribute() string {
 	return ""
 }
 
-// roomySizes are the sizes of the suspect's case, each that is free at least 64.
+// roomySizes returns the sizes of the suspect's case, each that is free at least 64.
 func (s *Search) roomySizes() Sizes {
 	all := s.baseSizes()
 	for name, n := range all {
@@ -250,7 +250,7 @@ func (s *Search) follows(name string) bool {
 
 func (s *Search) spent() bool { return s.runs >= maxRuns || s.Stop() }
 
-// judge runs the suspect's case with other sizes; nil where that cannot be, or enough was run.
+// judge runs the suspect's case with other sizes. It returns nil if that is impossible or enough was run.
 func (s *Search) judge(at Sizes, changes ...op.Dim) *record.Record {
 	return s.judgeOn(s.Suspect.Record.Case.Distribution, s.with(at, changes...))
 }

@@ -16,7 +16,7 @@ import (
 // ofRows is an operator of rows and columns.
 const ofRows = "softmax"
 
-// outcome is a record of a probe: wrong with a large error, or right.
+// outcome returns a record of a probe: wrong with a large error, or right.
 func outcome(wrong bool) *record.Record {
 	if wrong {
 		return &record.Record{Status: op.StatusFail, Message: "y is wrong"}
@@ -24,7 +24,7 @@ func outcome(wrong bool) *record.Record {
 	return &record.Record{Status: op.StatusPass}
 }
 
-// searchOf is a search in an operator of the catalog that began at the given sizes.
+// searchOf returns a search in an operator of the catalog that began at the given sizes.
 func searchOf(t *testing.T, operator, distribution string, dims op.Dims, wrong func(Probe) bool) *Search {
 	t.Helper()
 	o, err := catalog.Get(operator)
@@ -399,7 +399,7 @@ func TestFindNamesIgnoredTargets(t *testing.T) {
 	}
 }
 
-// operatorOf is an operator that has an input of this fill.
+// operatorOf returns an operator that has an input of this fill.
 func operatorOf(t *testing.T, kind string) string {
 	t.Helper()
 	for _, o := range catalog.All() {

@@ -186,7 +186,7 @@ func (s *Search) findMultiple(f *advice.Facts, at Sizes) {
 }
 
 // larger are sizes on which right can be told from wrong where the smallest case is too small for that: at
-// least 5 each, which is no multiple of a vector; nil where no size changes or the function is not wrong
+// least 5 each, which is no multiple of a vector, or nil if no size changes or the function is not wrong
 // there.
 func (s *Search) larger(at Sizes) Sizes {
 	var changes []op.Dim

@@ -7,7 +7,7 @@ import (
 	"triad/internal/record"
 )
 
-// wrong is a FAIL of one case.
+// wrong returns a FAIL of one case.
 func wrong(impl, dtype, distribution string, cols int64) record.Record {
 	return record.Record{
 		Backend: "mine", Impl: impl, Device: "cpu", Status: op.StatusFail,
