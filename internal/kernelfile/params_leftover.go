@@ -17,8 +17,8 @@ func dimsOf(size string) []string {
 	return strings.FieldsFunc(size, func(r rune) bool { return strings.ContainsRune(" *=", r) })
 }
 
-// matchLeftover gives the parameters whose names say nothing what is left, by type and order; where that does
-// not settle it, it is an error.
+// matchLeftover assigns what is left to the parameters with uninformative names, by type and order. It fails
+// if that is ambiguous.
 func (b *Binding) matchLeftover(chosen []candidate) error {
 	b.Args = make([]Argument, len(chosen))
 	var pointers, numbers []int
@@ -164,7 +164,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 	return b.checkRung()
 }
 
-// weightsBeside returns the weights of a module among some arguments, "" where it has none.
+// weightsBeside returns the weights of a module among some arguments, or "" if there are none.
 func (b *Binding) weightsBeside(pointers []int) string {
 	var paths []string
 	for _, i := range pointers {
@@ -175,8 +175,8 @@ func (b *Binding) weightsBeside(pointers []int) string {
 	return strings.Join(paths, ", ")
 }
 
-// takeStride takes a number whose name denotes a stride or a leading dimension for that of the rows of the
-// first tensor, or of the one that it names: without gaps that is the last size.
+// takeStride takes a number whose name denotes a stride or a leading dimension for the row stride of the
+// first tensor, or of the one that the name denotes: without gaps that is the last size.
 func (b *Binding) takeStride(a *Argument) bool {
 	of, is := strideOf(a.Name)
 	if !a.isInteger() || !is {
@@ -210,8 +210,8 @@ func strideOf(name string) (of string, is bool) {
 	return "", name == "stride" || name == "pitch" || strings.HasSuffix(name, "row_stride")
 }
 
-// takeConstant takes a number that is left for the threads of a block, or for one more factor of a size that
-// is given: batch and length where the operator has rows.
+// takeConstant takes a remaining number for the threads of a block, or for one more factor of a given size:
+// batch and length where the operator has rows.
 func (b *Binding) takeConstant(a *Argument) bool {
 	if a.countsThreads() {
 		a.Role, a.Target, a.Index = Constant, fmt.Sprintf("%d threads of a block", blockThreads), blockThreads
@@ -229,10 +229,10 @@ func (b *Binding) takeConstant(a *Argument) bool {
 	return true
 }
 
-// plainNumber matches a number without the letters of its type.
+// plainNumber matches a number without its type suffix.
 var plainNumber = regexp.MustCompile(`^(-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[fFuUlL]*$`)
 
-// takePreset passes the number that a parameter has where a caller gives none.
+// takePreset passes the default of a numeric parameter.
 func (a *Argument) takePreset() bool {
 	m := plainNumber.FindStringSubmatch(strings.ReplaceAll(a.preset, " ", ""))
 	if m == nil || !a.isInteger() && !a.isFloat() {
@@ -262,7 +262,7 @@ func (b *Binding) multiplied(a Argument) bool {
 	})
 }
 
-// takeShare takes a second size of an operator that has one: the two are factors of it, such as the rows and
+// takeShare takes a second size for an operator that has one: the two are its factors, such as the rows and
 // columns of an elementwise function.
 func (b *Binding) takeShare(a *Argument) bool {
 	side := isLetter(a.Name) || slices.ContainsFunc(sides[:], func(words []string) bool {
@@ -285,8 +285,8 @@ func (b *Binding) takeShare(a *Argument) bool {
 	return true
 }
 
-// unmatchedSizes lists the dims that a parameter whose name says nothing may stand for: of several not one
-// that --dims fixes, least of all as 1.
+// unmatchedSizes lists the dims that a parameter with an uninformative name may stand for; of several, those
+// that --dims fixes are dropped, or if all are fixed, those fixed at 1.
 func (b *Binding) unmatchedSizes(p Param) []int {
 	var open []int
 	for k, d := range b.Spec.Dims {
@@ -313,7 +313,7 @@ func (b *Binding) givesSize(dim string) bool {
 	})
 }
 
-// checkTensors refuses a function without a parameter for a tensor, and names it.
+// checkTensors refuses a function without a parameter for a tensor and names the tensor.
 func (b *Binding) checkTensors() error {
 	b.leaveOptional()
 	var missing []string
@@ -347,8 +347,8 @@ func (b *Binding) checkTensors() error {
 	return nil
 }
 
-// checkSizes gives the sizes without a parameter what the file says they are, else 1. It refuses a function
-// that does not give the last size of its first input.
+// checkSizes gives the sizes without a parameter the value that the file gives them, else 1. It refuses a
+// function that does not take the last size of its first input.
 func (b *Binding) checkSizes(file *File) error {
 	b.implied = map[string]int64{}
 	if b.Function.showsSizes() {
@@ -421,7 +421,7 @@ func (b *Binding) constantSize(file *File, dim string) (int64, bool) {
 	return n, err == nil
 }
 
-// constantOf returns the name of the constant of a file that stands for a size, or "" if none does.
+// constantOf returns the name of the file's constant that stands for a size, or "" if there is none.
 func (f *File) constantOf(b *Binding, dim string) string {
 	for _, name := range slices.Sorted(maps.Keys(f.defines)) {
 		n, err := strconv.ParseInt(strings.Trim(f.defines[name], "() "), 0, 64)
@@ -470,7 +470,7 @@ func (b *Binding) givesAnySize() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Size })
 }
 
-// fixed returns the value of a size without a parameter: what the user said, else what was taken for it.
+// fixed returns the value of a size without a parameter: the user's, else the implied one.
 func (b *Binding) fixed(dim string) (n int64, ok bool) {
 	if n, ok = b.Options.Dims[dim]; ok {
 		return n, !b.givesSize(dim)
@@ -479,8 +479,7 @@ func (b *Binding) fixed(dim string) (n int64, ok bool) {
 	return n, ok
 }
 
-// Fixed returns the sizes without a parameter, and what they are taken for, and those of a file's only
-// launch.
+// Fixed returns the sizes without a parameter with their values, and those of a file's only launch.
 func (b *Binding) Fixed() map[string]int64 {
 	all := maps.Clone(b.implied)
 	for _, d := range b.Spec.Dims {

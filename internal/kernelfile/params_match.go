@@ -51,8 +51,8 @@ const (
 	Constant // a number: threads of a block, or a factor of a size that another parameter gives whole
 )
 
-// Argument is a parameter with what it stands for: Target is the spec's name, or for a size "rows", "rows *
-// cols" or "seq_q = seq_kv".
+// Argument is a parameter with its meaning: Target is the spec's name, or for a size "rows", "rows * cols" or
+// "seq_q = seq_kv".
 type Argument struct {
 	Param
 	Role   Role
@@ -83,7 +83,7 @@ type Binding struct {
 	open     map[string]bool  // parameters whose names fit several things as well
 	covered  map[string]bool  // dims that need no parameter, since they have a default
 	implied  map[string]int64 // dims without a parameter and what they are taken for
-	// sizes that constants of the file say, which it allocates nothing with
+	// sizes that constants of the file give, and that it allocates nothing with
 	guessedSizes map[string]int64
 	constants    map[string]bool // of those, what a constant says that the kernel or its launch uses
 	extension    bool            // its file includes torch/extension.h
@@ -103,7 +103,7 @@ type Binding struct {
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square the lines have
 	vectors map[string]string   // what bounds the variable that a pointer is indexed with
-	// how it is called where its tensors do not lie as the operator has them (forms.go)
+	// how it is called if its tensors are not laid out as the operator's (forms.go)
 	without  map[string]bool   // tensors without a parameter of their own
 	each     bool              // it is called once for each of a pair of tensors
 	byToken  bool              // tensors lie token by token
@@ -119,7 +119,7 @@ type Binding struct {
 	askedSizes map[string]int64
 	returned   string // the output that it returns as a number
 	blocks     string // how many values of blocks a host function gives, in the operator's sizes
-	// the output that gets values of blocks of which the lines do not say how many there are
+	// the output that gets an unknown number of values of blocks
 	unreadBlocks string
 	doubles64    bool  // its tensors are doubles, where the operator has floats
 	file         *File // that it is of
@@ -127,8 +127,8 @@ type Binding struct {
 	rungs        []int // the kernels that it chooses from by a number, where none is asked for
 }
 
-// Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with
-// its template's arguments.
+// Instance is one dtype of the operator that the function takes; Call is the name with its template arguments
+// for that dtype.
 type Instance struct {
 	DType string
 	Main  op.DType
@@ -136,7 +136,7 @@ type Instance struct {
 	types map[string]string // of the template's type parameters
 }
 
-// candidate is one thing a parameter may stand for.
+// candidate is one possible meaning of a parameter.
 type candidate struct {
 	role   Role
 	target string
@@ -144,7 +144,7 @@ type candidate struct {
 	score  int
 }
 
-// Match finds what every parameter of a function stands for. The error is a *op.UsageError.
+// Match finds the meaning of every parameter of a function. The error is a *op.UsageError.
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	sizes, sure, err := constantSizes(file, fn, spec, pass, options)
 	if err != nil {
@@ -160,7 +160,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	return b, err
 }
 
-// match binds a function whose sizes are parameters, or said.
+// match binds a function whose sizes are parameters or specified.
 func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
@@ -228,7 +228,7 @@ func (b *Binding) matchIn(file *File) error {
 	return b.checkSizes(file)
 }
 
-// newBinding returns a binding in which nothing is matched yet.
+// newBinding returns a binding without any matches.
 func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) *Binding {
 	given := options
 	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
@@ -259,9 +259,9 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 	}
 }
 
-// checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones, where it
-// does not take their seed. With a seed its forward shows which elements it chooses, and its backward is
-// judged by that.
+// checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones, unless
+// it takes their seed. With a seed the forward shows which elements it chooses, and the backward is judged by
+// that.
 func (b *Binding) checkNeeds(file *File) error {
 	own := b.Spec.Own
 	has := func(word string) bool { return strings.Contains(file.words, word) }
@@ -277,7 +277,7 @@ func (b *Binding) checkNeeds(file *File) error {
 	return nil
 }
 
-// takeOtherTypes finds the tensors that the function has in another type or place than the operator.
+// takeOtherTypes finds the tensors whose type or location in the function differs from the operator's.
 func (b *Binding) takeOtherTypes(file *File) {
 	b.narrowIntegers()
 	b.takeBlockTotals(file)
@@ -286,7 +286,7 @@ func (b *Binding) takeOtherTypes(file *File) {
 	b.takeHostArrays()
 }
 
-// readLines keeps what the file's lines say, and which dims need no parameter.
+// readLines keeps what the file's lines show, and which dims need no parameter.
 func (b *Binding) readLines(file *File) {
 	if b.Function.Kind == Python {
 		b.squared = b.Function.pythonSquares()
@@ -310,7 +310,7 @@ func (b *Binding) errorf(format string, a ...any) error {
 		fmt.Sprintf(format, a...)}
 }
 
-// targets lists all that a parameter may be mapped to.
+// targets lists everything that a parameter may be mapped to.
 func (b *Binding) targets() []string {
 	var all []string
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
@@ -348,7 +348,7 @@ func (b *Binding) checkMap() error {
 	return nil
 }
 
-// candidates lists what a parameter may stand for by its type, with the scores of its name.
+// candidates lists the possible meanings of a parameter by its type, with the scores of its name.
 func (b *Binding) candidates(p Param) ([]candidate, error) {
 	var all []candidate
 	switch {
@@ -400,7 +400,7 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 	return all, nil
 }
 
-// candidateTensors returns the tensors that a pointer may stand for: of a const one only inputs.
+// candidateTensors returns the tensors that a pointer may stand for; a const one may only be an input.
 func (b *Binding) candidateTensors(p Param) []candidate {
 	var all []candidate
 	for i, t := range b.inputs {
@@ -418,8 +418,8 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 	return all
 }
 
-// candidateNumbers returns the attributes and sizes that a number may stand for; a parameter of Python
-// without a type may be a tensor too.
+// candidateNumbers returns the attributes and sizes that a number may stand for. An untyped Python parameter
+// may also be a tensor.
 func (b *Binding) candidateNumbers(p Param) []candidate {
 	var all []candidate
 	for i, a := range b.Spec.Attributes {
@@ -482,7 +482,7 @@ func (b *Binding) candidateShape(p Param) []candidate {
 	return nil
 }
 
-// score returns how well the name of a parameter fits what the spec calls target.
+// score returns how well the name of a parameter fits the spec's name target.
 func (b *Binding) score(p Param, target string) int { return score(b.Spec, b.Pass, p.Name, target) }
 
 // isTemplateType reports whether a type is a parameter of the function's template.

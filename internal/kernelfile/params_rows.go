@@ -29,7 +29,7 @@ func (b *Binding) sizeByRows(p Param) bool {
 	})
 }
 
-// sides returns the dims that are one of the last two sizes of a tensor.
+// sides returns the dims that are among the last two sizes of a tensor.
 func (b *Binding) sides() []string {
 	var all []string
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
@@ -44,16 +44,15 @@ func (b *Binding) sides() []string {
 	return all
 }
 
-// squares returns the sizes of which the lines of a function, or of what it calls, have the square: "i < N *
-// N".
+// squares returns the sizes whose square occurs in the lines of a function, or of what it calls: "i < N * N".
 func (f *File) squares(fn *Function) map[string]bool {
 	all := map[string]bool{}
 	f.collectSquares(fn, func(name string) string { return name }, all, 0)
 	return all
 }
 
-// collectSquares adds the squares in the lines of a function. name says what a parameter of it is called by
-// the function that is asked about, "" where that has none.
+// collectSquares adds the squares in the lines of a function. name maps its parameters to their names in the
+// function of interest, or to "".
 func (f *File) collectSquares(fn *Function, name func(string) string, all map[string]bool, depth int) {
 	for _, p := range fn.Params {
 		for i := 0; p.isInteger() && name(p.Name) != "" && i+2 < len(fn.body); i++ {
@@ -125,7 +124,7 @@ func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 	return false
 }
 
-// scoreLengths returns how well what a pointer is taken for fits the lengths that the file shows of it.
+// scoreLengths scores how well the meaning of a pointer fits the lengths that the file shows of it.
 func (b *Binding) scoreLengths(pointer string, c candidate, target func(string) string) int {
 	sum := 0
 	for _, of := range []func(string, Role, int, func(string) string) (bool, bool){b.fitsRows, b.fitsVector} {
@@ -166,8 +165,8 @@ func (b *Binding) fitsRows(
 	return !strings.Contains(stands, "*") && slices.Contains(dimsOf(stands), last), true
 }
 
-// shape lists the sizes of a tensor; where they depend on an attribute those under what was said of it, else
-// under its default.
+// shape lists the sizes of a tensor. Sizes that depend on an attribute are those for the specified value,
+// else for the default.
 func (b *Binding) shape(t op.TensorSpec) []any {
 	shape := t.Shape
 	if a, values := b.shapedBy(t); values != nil {
@@ -178,8 +177,8 @@ func (b *Binding) shape(t op.TensorSpec) []any {
 	return list
 }
 
-// shapedBy returns the attribute that the sizes of a tensor depend on, and the sizes by its values; nil: on
-// none.
+// shapedBy returns the attribute that the sizes of a tensor depend on, and the sizes by its values; nil if
+// they depend on none.
 func (b *Binding) shapedBy(t op.TensorSpec) (op.AttributeSpec, map[string]any) {
 	by, _ := t.Shape.(map[string]any)
 	for _, a := range b.Spec.Attributes {
@@ -190,7 +189,7 @@ func (b *Binding) shapedBy(t op.TensorSpec) (op.AttributeSpec, map[string]any) {
 	return op.AttributeSpec{}, nil
 }
 
-// lastDim returns the last size of a tensor, where that is a dim.
+// lastDim returns the last size of a tensor if that is a dim.
 func (b *Binding) lastDim(t op.TensorSpec) string {
 	list := b.shape(t)
 	if len(list) < 2 {
@@ -245,8 +244,8 @@ func (b *Binding) sizeTarget(name string) string {
 	return ""
 }
 
-// exchangeable returns the sizes that may have each other's meaning: those named by a letter that the file's
-// lines do not decide, or all of them where its lines contradict the names.
+// exchangeable returns the sizes whose meanings may be exchanged: those named by a letter that the file's
+// lines do not decide, or all of them if the lines contradict the names.
 func (b *Binding) exchangeable() (names, targets []string) {
 	against := b.againstRows()
 	for _, a := range b.Args {
@@ -262,7 +261,7 @@ func (b *Binding) exchangeable() (names, targets []string) {
 	return names, targets
 }
 
-// exchanged gives the sizes that may have each other's meaning their targets in every other order.
+// exchanged assigns the exchangeable sizes their targets in every other order.
 func (b *Binding) exchanged() []Alternative {
 	names, targets := b.exchangeable()
 	var all []Alternative

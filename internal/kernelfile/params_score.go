@@ -7,15 +7,15 @@ import (
 	"triad/internal/op"
 )
 
-// Scores of a name: the spec's own, one of its synonyms (earlier ones more), a weak one that means something
-// else elsewhere.
+// Scores of a name: the spec's own, one of its synonyms (earlier ones score higher), and a weak one that has
+// another meaning elsewhere.
 const (
 	scoreExact = 100
 	scoreFirst = 90
 	scoreWeak  = 30
 )
 
-// snake writes a name in lower case with underscores: "numRows" becomes num_rows.
+// snake converts a name to snake case: "numRows" becomes num_rows.
 func snake(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -34,8 +34,8 @@ func snake(name string) string {
 	return strings.Trim(b.String(), "_")
 }
 
-// forms returns a name as written in lower case, then without what people put around it: "d_input" is also
-// input, "n_rows" also rows.
+// forms returns a name in snake case, then without common prefixes and suffixes: "d_input" is also input,
+// "n_rows" also rows.
 func forms(name string) []string {
 	s := snake(name)
 	all := []string{s}
@@ -68,7 +68,7 @@ func forms(name string) []string {
 	return all
 }
 
-// score returns how well a parameter's name fits what the spec calls target, 0 where it does not.
+// score returns how well a parameter's name fits the spec's name target, 0 if it does not.
 func score(spec *op.Spec, pass op.Pass, name, target string) int {
 	best := scoreSide(spec, name, target)
 	for i, form := range forms(name) {
@@ -163,7 +163,7 @@ func scoreGradient(spec *op.Spec, form, of string) int {
 	return 0
 }
 
-// scoreOutput returns how well a name fits an output where it says itself that it is one: output_lse.
+// scoreOutput returns how well a name that says that it is an output fits an output: output_lse.
 func (b *Binding) scoreOutput(p Param, target string) int {
 	for _, prefix := range []string{"output_", "out_", "o_"} {
 		if rest, ok := strings.CutPrefix(snake(p.Name), prefix); ok {

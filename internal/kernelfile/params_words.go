@@ -6,7 +6,7 @@ import (
 	"triad/internal/op"
 )
 
-// Matched returns what every parameter stands for: "input = x, N = cols".
+// Matched returns the meaning of every parameter: "input = x, N = cols".
 func (b *Binding) Matched() string {
 	var words []string
 	for _, a := range b.Args {

@@ -24,8 +24,8 @@ func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
 	return said.Asks || !said.Used && len(said.Handed) == 0
 }
 
-// handedTo returns the function of the file that a call of another one calls, with the parameter that gets an
-// argument of it, or nil if there is none.
+// handedTo returns the function of the file that another one calls, with the parameter that receives an
+// argument, or nil if there is none.
 func (b *Binding) handedTo(fn Function, h pyfacts.Handed) (other *Function, param string) {
 	for i := range b.others {
 		o := &b.others[i]
@@ -58,8 +58,8 @@ func (b *Binding) showsPairs(other Alternative) bool {
 		doubled.MatchString(b.Function.kernels) && oneBehind.MatchString(b.Function.kernels))
 }
 
-// checkTables refuses a Python function that takes a table's function of its table: what is called cos is the
-// angle where its lines have torch.cos(cos).
+// checkTables refuses a Python function that applies a table's function to its table: a parameter cos is the
+// angle if the lines have torch.cos(cos).
 func (b *Binding) checkTables() error {
 	for _, a := range b.Args {
 		if b.Function.Kind != Python || a.Role != Input || !slices.Contains(b.Spec.Own.Wide, a.Target) {

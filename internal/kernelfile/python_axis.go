@@ -16,10 +16,10 @@ func (b *Binding) namesAxis(p Param) bool {
 	return handed.MatchString(b.Function.text)
 }
 
-// axisName matches common names of the number of a size.
+// axisName matches common names of an axis.
 var axisName = regexp.MustCompile(`(?i)^(?:dim|axis)$`)
 
-// takeAxis hands over the last size as the one that a function works along.
+// takeAxis passes the last size as the axis that a function works along.
 func (b *Binding) takeAxis(a *Argument) bool {
 	if !b.namesAxis(a.Param) {
 		return false

@@ -29,8 +29,9 @@ const (
 	inStride       // a stride that a kernel takes
 )
 
-// pythonRanks lists the candidates of a Python file, the likely ones first: of a rank those are judged that
-// fit, a later one only where none does. What another one calls is judged through that.
+// pythonRanks lists the candidates of a Python file, the likely ones first: all fitting ones of a rank are
+// judged, a later rank only if none of the earlier fits. A function that another one calls is judged through
+// that.
 func pythonRanks(list []Function) [][]Function {
 	calls := func(fn Function) bool {
 		return slices.ContainsFunc(list, func(other Function) bool {
@@ -78,8 +79,7 @@ func (b *Binding) throughAutograd() *Binding {
 // Recomputes reports whether it is the backward of an autograd function, which goes through the forward.
 func (b *Binding) Recomputes() bool { return b.forward != nil }
 
-// gradientNames returns the gradients that a backward gives, and the positions of the inputs that they are
-// of.
+// gradientNames returns the gradients that a backward computes, and the positions of their inputs.
 func (b *Binding) gradientNames() (names []string, positions []int) {
 	_, outputs := b.Spec.Tensors(op.Backward)
 	for _, t := range outputs {

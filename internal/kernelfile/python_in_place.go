@@ -8,9 +8,9 @@ import (
 	"triad/internal/op"
 )
 
-// writesOver takes an input of a Python function that gives nothing back and has no parameter for a result
-// for the output in its place: the one that the spec pairs with it, else the first that is like the output in
-// sizes and dtype, which the function's lines change in place. It gets the output, into which the input is
+// writesOver takes an input of a Python function that returns nothing and has no parameter for a result for
+// the output in its place: the input that the spec pairs with it, else the first with the output's sizes and
+// dtype that the function's lines change in place. The parameter gets the output, into which the input is
 // copied before each call.
 func (b *Binding) writesOver() {
 	if b.Function.Kind != Python || b.Function.form != plainForm || b.Pass != op.Forward || b.fills() ||

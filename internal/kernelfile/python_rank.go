@@ -7,8 +7,8 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// takeRank gives a Python function tensors of as many sizes as its lines say: without those that have no
-// parameter and are 1 by default, or with one more in front, which is 1.
+// takeRank gives a Python function tensors of the rank that its lines show: without sizes that have no
+// parameter and default to 1, or with an additional leading one, which is 1.
 func (b *Binding) takeRank() {
 	said, rank := b.saidRank(AsItLies)
 	if joined, _ := b.saidRank(ByToken); joined > 0 { // --map says that they lie so
@@ -98,8 +98,8 @@ func (b *Binding) takesOneBatch() bool {
 	return true
 }
 
-// withoutHeads returns the sizes that tensors of a batch without heads do not have, where an operator has
-// both: what is done with each head is done with each part of the batch.
+// withoutHeads returns the sizes missing from tensors of a batch without heads, if an operator has both: each
+// part of the batch is treated like a head.
 func (b *Binding) withoutHeads() []string {
 	if flat := b.Spec.Own.Flat; b.Spec.Own.TokenSize != "" && len(flat) > 1 {
 		return flat[1:]
@@ -115,7 +115,7 @@ func (b *Binding) unpacksHeads() bool {
 	})
 }
 
-// namesHeads matches common names of a number of heads, and not the size of one.
+// namesHeads matches common names of a number of heads, but not of the size of one.
 var namesHeads = regexp.MustCompile(`(?i)^(?:n?_?h|h_?q|nh|(?:n|num|nb|total)?_?heads?(?:_?(?:q|k|kv))?|` +
 	`[a-z]+_heads?)$`)
 
@@ -207,7 +207,8 @@ func (b *Binding) leads(sizes []any) bool {
 	return b.isDim(name) && !b.hasFactors(name)
 }
 
-// perhapsWithout lists the sizes that the tensors of a Python function which takes none may do without.
+// perhapsWithout lists the sizes that may be missing from the tensors of a Python function that takes no
+// sizes.
 func (b *Binding) perhapsWithout() (all [][]string) {
 	if b.Function.Kind != Python || b.takesSizes() || b.Options.said != nil {
 		return nil
