@@ -80,7 +80,7 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 			written = append(written, i)
 		}
 	}
-	// Where nothing is const, inputs come first, outputs after them; what is written is no input.
+	// If nothing is const, inputs come first, then outputs; a written pointer is no input.
 	returns := b.Function.mayReturn()
 	for len(read) < len(inputs) && (len(written) > len(outputs) || returns && len(written) > 0) {
 		first := slices.IndexFunc(written, func(i int) bool { return !b.Args[i].any() })

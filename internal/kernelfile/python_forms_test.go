@@ -202,7 +202,7 @@ func TestPythonForms(t *testing.T) {
 	}
 }
 
-// A grid that the file's words say settles the launch only where no tile was chosen for it.
+// A grid in the file's comments settles the launch only if no tile was chosen for it.
 func TestGridOfAComment(t *testing.T) {
 	const kernel = "# grid = (%s,)\n@triton.jit\ndef k(X, U, Y, M, N, BLOCK: tl.constexpr%s):\n" +
 		"    row = tl.program_id(0)\n    cols = tl.arange(0, BLOCK)\n" +

@@ -21,9 +21,9 @@ var (
 var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contiguous|float|int)\([^()]*\)|` +
 	`\[[^\[\]]*\])*(?: *[-+] *\d+)?$`)
 
-// returnedNames returns the names that a Python function or an extension returns, "" for what is none, or nil
-// if it does not return several values, the same in every return. Statistics of an extension in 16 bits are
-// in those or in fp32, which nothing says: it has none.
+// returnedNames returns the names of the values that a Python function or an extension returns, "" for a
+// value that is not a name; nil if it does not return several values, the same in every return. An extension
+// in 16 bits has none: nothing says whether its statistics are in 16 bits or in fp32.
 func (b *Binding) returnedNames() []string {
 	extension := b.Function.Kind != Python && b.Function.returns
 	if b.Function.Kind != Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
@@ -65,7 +65,7 @@ func (b *Binding) returnedNames() []string {
 	return names
 }
 
-// withoutParentheses returns a text without the parentheses around all of it.
+// withoutParentheses returns a text without the parentheses around it.
 func withoutParentheses(text string) string {
 	if !strings.HasPrefix(text, "(") || !strings.HasSuffix(text, ")") {
 		return text
@@ -85,7 +85,7 @@ func withoutParentheses(text string) string {
 	return text[1 : len(text)-1]
 }
 
-// returnedAs returns the place of an output among the names that a function returns, -1 where no single one
+// returnedAs returns the position of an output among the names that a function returns, -1 if no single name
 // is it.
 func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	place := -1
@@ -117,7 +117,7 @@ func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
 	return place >= 0 && (strings.HasPrefix(t.DType, "int") || snake(names[place]) == t.Name)
 }
 
-// ReturnedLogarithms names the outputs that a function need not give, returns by their name, and whose values
+// ReturnedLogarithms names the optional outputs that a function returns, by their names, and whose values
 // other functions have to base 2: those of the exponentials that a softmax divides by.
 func (b *Binding) ReturnedLogarithms() (names []string) {
 	for _, t := range b.outputs {
@@ -140,8 +140,8 @@ func sizedBy(t op.TensorSpec, attribute string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(attribute) + `\b`).MatchString(fmt.Sprint(t.Shape))
 }
 
-// returnedPlaces returns the places of the outputs among the returned values, where names say another order
-// than that of the outputs: "(1, 0)"; "" for theirs.
+// returnedPlaces returns the positions of the outputs among the returned values, "(1, 0)", if their names
+// give an order other than that of the outputs; else "".
 func (b *Binding) returnedPlaces() string {
 	words := ""
 	for _, place := range b.returnedOrder() {
@@ -150,7 +150,7 @@ func (b *Binding) returnedPlaces() string {
 	return strings.TrimRight(words, " ")
 }
 
-// returnedOrder returns these places; nil for the order of the outputs.
+// returnedOrder returns these positions, or nil for the order of the outputs.
 func (b *Binding) returnedOrder() (places []int) {
 	names := b.returnedNames()
 	for _, t := range b.outputs {
@@ -169,8 +169,8 @@ func (b *Binding) returnedOrder() (places []int) {
 	return places
 }
 
-// unnamedReturn returns the place of the one returned value that has no name of an output, or -1 if there are
-// several.
+// unnamedReturn returns the position of the only returned value that is not named like an output, or -1 if
+// there are several.
 func (b *Binding) unnamedReturn(names []string) int {
 	unnamed := -1
 	for i := range names {
@@ -199,7 +199,7 @@ func (b *Binding) mayReturn(t op.TensorSpec) bool {
 		whole && !b.leftOut(t) && !b.returnsStatistic(t)
 }
 
-// wanted lists, for each of some outputs, its name, the shape that the function sees, the whole one, whether
+// wanted lists for each of some outputs its name, the shape that the function sees, the full shape, whether
 // its second and third size are exchanged, and its dtype.
 func (b *Binding) wanted(some func(op.TensorSpec) bool) string {
 	var words strings.Builder
@@ -213,8 +213,8 @@ func (b *Binding) wanted(some func(op.TensorSpec) bool) string {
 	return strings.TrimRight(words.String(), " ")
 }
 
-// pythonChoices gives every attribute that is no number, and that sizes of outputs depend on, the number that
-// expressions have for it.
+// pythonChoices gives every enumeration attribute that sizes of outputs depend on the number that stands for
+// its value in expressions.
 func (b *Binding) pythonChoices() (lines []string) {
 	for _, a := range b.Spec.Attributes {
 		asked := slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool { return sizedBy(t, a.Name) })
@@ -226,8 +226,8 @@ func (b *Binding) pythonChoices() (lines []string) {
 	return lines
 }
 
-// givesDType returns the dtype in which a Python function makes what it gives, whatever it takes, or "" if
-// the lines do not say one.
+// givesDType returns the dtype in which a Python function creates its result whatever it takes, or "" if the
+// lines do not give one.
 func (b *Binding) givesDType() string {
 	if b.Function.Kind != Python || b.Function.form == appliedTo {
 		return ""

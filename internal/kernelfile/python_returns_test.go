@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// returnsOf binds a function that ends so, of the operator of the catalogue with these outputs.
+// returnsOf binds a function with these last lines, for the operator of the catalog with these outputs.
 func returnsOf(t *testing.T, outputs, lines string) *Binding {
 	t.Helper()
 	r := Request{Path: "mine.py", Parse: parsed}
@@ -36,14 +36,14 @@ func returnsOf(t *testing.T, outputs, lines string) *Binding {
 	return nil
 }
 
-// Outputs by which an operator is found.
+// Outputs that identify an operator.
 const (
 	numbers = "q scale zero"
 	chosen  = "values indices"
 	normal  = "y mean rstd"
 )
 
-// Which outputs a Python function returns, and where, is said by the names behind its return.
+// The names in the return of a Python function say which outputs it returns, and in which order.
 func TestWhatIsReturnedByName(t *testing.T) {
 	for _, c := range []struct{ outputs, lines, gives, places string }{
 		{numbers, "return q, scale", "q scale", "0, 1,"},

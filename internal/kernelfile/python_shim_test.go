@@ -36,7 +36,7 @@ func namedAsInSpec(spec *op.Spec) string {
 	return text
 }
 
-// Every size that a caller in Python uses is one that it has read from a tensor or an attribute.
+// Every size that generated Python code uses is read from a tensor or an attribute.
 func TestPythonShimKnowsItsSizes(t *testing.T) {
 	assigned, used := regexp.MustCompile(`(?m)^    (dim_\w+) = `), regexp.MustCompile(`\bdim_\w+`)
 	for _, o := range catalog.All() {
@@ -61,7 +61,7 @@ func TestPythonShimKnowsItsSizes(t *testing.T) {
 	}
 }
 
-// The shape of a gradient that depends on an attribute is that under the value of the call.
+// The shape of a gradient that depends on an attribute follows the attribute's value in the call.
 func TestPythonShapesFollowTheAttribute(t *testing.T) {
 	seen := 0
 	for _, o := range catalog.All() {

@@ -41,7 +41,7 @@ func (b *Binding) hasNoOrder() bool {
 	return !strings.Contains(result, "[")
 }
 
-// mostFactor is the largest of two factors at which a function is judged: an interpreter takes long for a
+// mostFactor is the largest of two factors at which a function is judged: an interpreter takes long to run a
 // program for each of more rows.
 const mostFactor = 1024
 
@@ -79,7 +79,7 @@ func (b *Binding) whereFactorsAre() []condition {
 	return nil
 }
 
-// pythonSquares returns the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".
+// pythonSquares returns the sizes whose square occurs in the lines of a Python function: "N * N", "N ** 2".
 func (fn *Function) pythonSquares() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range fn.said().Params {
@@ -91,8 +91,8 @@ func (fn *Function) pythonSquares() map[string]bool {
 	return all
 }
 
-// sideOfSquare returns the only size that a function takes, where the only size of a kernel that it launches
-// is the length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with.
+// sideOfSquare returns the only size that a function takes, if the only size of a kernel that it launches is
+// the length of rows, "rows[:, None] * n + cols[None, :]", and both rows and columns are compared with it.
 func (fn *Function) sideOfSquare() string {
 	sizes := func(params []Param) (names []string) {
 		for _, p := range params {

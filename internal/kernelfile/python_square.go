@@ -20,8 +20,7 @@ func (b *Binding) mayBeSquare() bool {
 	})
 }
 
-// asSquares returns the readings with square matrices: as many sizes as they have, and without those that are
-// 1.
+// asSquares returns the readings with square matrices: with all their sizes, and without those that are 1.
 func (b *Binding) asSquares() (all []Alternative) {
 	if !b.mayBeSquare() {
 		return nil
@@ -34,7 +33,7 @@ func (b *Binding) asSquares() (all []Alternative) {
 	return all
 }
 
-// squareSizes returns the sizes of the tensors, other than those that are fixed, which are equal in a square.
+// squareSizes returns the sizes of the tensors, other than fixed ones, which are equal in a square.
 func (b *Binding) squareSizes() (names []string) {
 	for _, d := range b.Spec.Dims {
 		_, fixed := b.fixed(d.Name)

@@ -9,17 +9,18 @@ import (
 	"triad/internal/op"
 )
 
-// tensorStride is the stride that a parameter of a kernel stands for, in Python; said is false where the
-// tensor has more sizes than the kernel has strides of it, so that which they are is taken from their number.
+// tensorStride is the Python code of the stride that a parameter of a kernel stands for. said is false if the
+// tensor has more sizes than the kernel has strides of it, so that the sizes are inferred from the number of
+// strides.
 type tensorStride struct {
 	code string
 	said bool
 }
 
 // strideOfTensor finds the stride that a parameter stands for: of the tensor that its name denotes, else of
-// the first input. They stand in the order of the sizes, unless their names say each size and another order:
-// "stride_ak, stride_am". Of fewer than there are sizes they are those of the last ones, and one alone is
-// that from row to row.
+// the first input. Strides are in the order of the sizes, unless their names give each size and another
+// order: "stride_ak, stride_am". If there are fewer strides than sizes they are those of the last ones, and a
+// single one is the row stride.
 func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	at, _ := b.strideName(a.Param)
 	count, index := 0, 0
@@ -58,8 +59,8 @@ func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	return tensorStride{fmt.Sprintf("%s.stride(%d)", name, index), count == rank || rank == 2}, nil
 }
 
-// strideName returns the parameter whose tensor the name of a stride denotes, -1 for none, and the size that
-// it names behind that: of stride_ak the tensor a and the size k; "" for none.
+// strideName returns the parameter whose tensor the name of a stride denotes, -1 for none, and the size named
+// after it, "" for none: stride_ak denotes the tensor a and the size k.
 func (b *Binding) strideName(p Param) (at int, size string) {
 	word := strings.Trim(strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"), "_")
 	at, longest := -1, 0

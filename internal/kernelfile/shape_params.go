@@ -50,7 +50,7 @@ func (b *Binding) takeShapeCount(a *Argument) bool {
 	return true
 }
 
-// shapeCode returns the pointer to sizes, in C++.
+// shapeCode returns the C++ of the pointer to sizes.
 func (b *Binding) shapeCode(a Argument, at int) string {
 	var sizes []string
 	for _, d := range dimsOf(a.Target) {

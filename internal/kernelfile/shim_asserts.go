@@ -20,8 +20,8 @@ func returnsFalse(before, body []token) bool {
 	return false
 }
 
-// hostCall calls a host function of a file. One whose assert fails declines the call, and so does one that
-// returns false: it launched nothing, or says that it failed.
+// hostCall calls a host function of a file. A function whose assert fails declines the call, and so does one
+// that returns false: it launched nothing, or reports a failure.
 func (b *Binding) hostCall(call string) string {
 	if b.Function.refuses {
 		call = fmt.Sprintf("if (!%s) {\n\t\t\tstd::fprintf(stderr, \"%%s returned false\\n\", %q);\n"+

@@ -9,9 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// chooseOrder takes the order in which a file says that the sizes of its tensors lie: "B, S, H, D = q.shape",
-// or (batch, seq, heads, head_dim) in a comment, where the user has not said it. One that says both orders
-// says none.
+// chooseOrder takes the order that a file gives the sizes of its tensors, "B, S, H, D = q.shape", or (batch,
+// seq, heads, head_dim) in a comment, unless the user gave one. A file that gives both orders gives none.
 func (b *Binding) chooseOrder(file *File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Over != "" || a.Form == Packed || a.told && slices.Contains(b.Spec.Own.Tokens, a.Target)
@@ -46,8 +45,8 @@ var (
 	docstring    = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
 )
 
-// sizeLists returns the lists of so many names that a file gives the sizes of a tensor: those that a tensor
-// of the function is unpacked into, and those in brackets in comments.
+// sizeLists returns the lists of count names that a file gives the sizes of a tensor: those that a tensor of
+// the function is unpacked into, and those in brackets in comments.
 func (f *File) sizeLists(b *Binding, count int) [][]string {
 	var all [][]string
 	add := func(list string) {
@@ -94,8 +93,8 @@ func (b *Binding) orderOf(words []string) (plain, exchanged bool) {
 	return at[1] == 1 && at[2] == 2, at[1] == 2 && at[2] == 1
 }
 
-// placeOf returns the place, in the tensors that lie token by token, of the size that a name denotes most
-// clearly, or -1 if none or two are as clear.
+// placeOf returns the position, in the tensors laid out token by token, of the size that a name denotes most
+// clearly, or -1 if there is none or two are equally clear.
 func (b *Binding) placeOf(word string) int {
 	place, best := -1, scoreWeak
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
@@ -130,8 +129,8 @@ func (b *Binding) getsExchanged(t op.TensorSpec) bool {
 	})
 }
 
-// exchangedSizes returns the sizes of a tensor with the second and third one exchanged; merged makes one size
-// of the last two, as in [batch, seq, heads * head_dim].
+// exchangedSizes returns the sizes of a tensor with the second and third exchanged; merged joins the last
+// two, as in [batch, seq, heads * head_dim].
 func exchangedSizes(list []any, merged bool) []any {
 	if list = slices.Clone(list); len(list) > 2 {
 		list[1], list[2] = list[2], list[1]
