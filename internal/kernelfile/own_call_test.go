@@ -136,7 +136,7 @@ func TestOneShimServesAllReadings(t *testing.T) {
 	}
 }
 
-// What a signature cannot express declines the call, with the first sentence that holds.
+// A call that a signature cannot express is declined, with the first sentence that holds.
 func TestWordsDecline(t *testing.T) {
 	s := rowsAndCols(t)
 	all, err := Bind(ReadCUDA("extern \"C\" void solve(const float* x, float* y, int rows) { y[0] = x[0]; }"),

@@ -91,7 +91,8 @@ func (b *Binding) pairInPlace() {
 			a := &b.Args[i]
 			tensor := a.Role == Input && a.Target == input || a.Role == Output && a.Target == output
 			from := named(b.inputs, input)
-			// An input that a switch leaves out is there where the lines make the output of what was in it.
+			// An input that a switch leaves out is present if the lines compute the output from its old
+			// contents.
 			optional := b.switchOf(b.inputs[from]) != ""
 			if optional && !a.reread || !optional && b.Function.mayReturn() {
 				continue
@@ -158,7 +159,7 @@ func (b *Binding) accumulated() string {
 			names = append(names, a.Name)
 		}
 	}
-	// Which outputs of a Python function are added to is not looked for.
+	// The outputs of a Python function that are accumulated into are not identified.
 	if b.Function.Kind == Python && b.varies && len(names) == 0 {
 		for _, a := range b.Args {
 			if a.Role == Output && a.Over == "" {

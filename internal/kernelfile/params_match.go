@@ -115,7 +115,7 @@ type Binding struct {
 	left     []string          // functions that fit too; the name of one that is judged is the operator's
 	named    map[string]string // the numbers that its lines give the names of attributes
 	oddSizes map[string]int64  // the sizes that its lines halve, and what they are judged as
-	// the sizes that its lines ask for, "if (cols != 1024) return false"
+	// the sizes that its lines require, "if (cols != 1024) return false"
 	askedSizes map[string]int64
 	returned   string // the output that it returns as a number
 	blocks     string // how many values of blocks a host function gives, in the operator's sizes

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// rowLengths says of the pointers of a function which of its size parameters is the length of their rows, by
-// how its lines, and those of the kernels it launches, index them: N of "A[row * N + k]". A pointer that is
+// rowLengths maps the pointers of a function to the size parameter that is the length of their rows, by how
+// its lines, and those of the kernels it launches, index them: N of "A[row * N + k]". A pointer that is
 // indexed with several lengths is left out, one that is not indexed takes what comments say: "A is M x N".
 //
-// places are the indexes of each pointer as they are written, with the function that they stand in.
+// places holds the indexes of each pointer as written, with the function that contains them.
 func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[string][]string) {
 	found := map[string][]string{}
 	places = map[string][]string{}

@@ -72,10 +72,10 @@ type Settled struct {
 	Taken *Alternative // the reading that is right where the first one is wrong; nil: the first one stays
 	// why a wrong answer is no verdict: what was assumed, and the flag to write, or "" if it is one
 	Doubt string
-	// Doubt does not excuse a race: it is there in every launch that was tried, and nothing else is in doubt
+	// Doubt does not excuse a race: every launch that was tried races, and nothing else is in doubt
 	Races bool
-	// what trials that were not wrong leave open, and is said where a case is wrong then: of every case, of
-	// those of other sizes than the trials', of those of other dtypes than the first of several
+	// what trials that were not wrong leave open, and is reported if a case is wrong: of every case, of those
+	// of other sizes than the trials', of those of other dtypes than the first of several
 	Unshown, OtherSizes, OtherDTypes string
 	Halves                           string           // of the distributions that the spec calls halves
 	Line                             declaration.Line // of a reading that is right and was not taken

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// unsqueezes matches what puts a size of 1 into a table: cos = cos.unsqueeze(1). The place may be a
+// unsqueezes matches the insertion of a size of 1 into a table: cos = cos.unsqueeze(1). The position may be a
 // parameter.
 var unsqueezes = regexp.MustCompile(`\b(\w+)\.unsqueeze\(\s*(?:dim\s*=\s*)?(\w+)\s*\)`)
 
@@ -40,7 +40,7 @@ func (b *Binding) stackedSentences() []string {
 	return all
 }
 
-// presetOf returns a number, or the one that a parameter has where a caller gives none.
+// presetOf returns a number, or the default of a parameter.
 func (b *Binding) presetOf(word string) string {
 	if p := b.Function.saidOf(word); p.Name != "" {
 		return p.Default

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// OfStructs is the namespace of the functions that are made of those which take matrices as structs.
+// OfStructs is the namespace of the generated functions that call those which take matrices as structs.
 const OfStructs = "of_structs"
 
 // structType is a struct with a pointer to the elements of a matrix or vector, and its sizes.

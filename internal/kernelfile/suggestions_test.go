@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// Every line of a refusal gets a function further, once what is open is filled in: it is not refused with the
-// same sentence again.
+// Every line of a refusal gets a function further once its open words are filled in: it is not refused with
+// the same sentence again.
 func TestLinesOfRefusals(t *testing.T) {
 	texts := [][2]string{}
 	for _, c := range readTable[publishedSignatures](t, "published.toml").Published {

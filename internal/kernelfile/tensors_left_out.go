@@ -55,8 +55,8 @@ func (b *Binding) leftOut(t op.TensorSpec) bool {
 	return !on
 }
 
-// leaveOptional leaves the optional parameters of a Python function at their defaults that stand for what a
-// switch adds, where it has none for an output that the switch adds as well: a residual, but not its sum.
+// leaveOptional leaves optional parameters of a Python function for what a switch adds at their defaults if
+// the function has no parameter for an output that the switch adds as well: a residual, but not its sum.
 func (b *Binding) leaveOptional() {
 	if b.Function.Kind != Python || !b.fills() {
 		return
@@ -87,8 +87,8 @@ func (b *Binding) leftOutInputs() string {
 	return strings.TrimRight(positions.String(), " ")
 }
 
-// leftOutUpstream returns the positions of the upstream gradients of outputs that are left out, behind the
-// inputs of the forward.
+// leftOutUpstream returns the positions of the upstream gradients of outputs that are left out; they follow
+// the inputs of the forward.
 func (b *Binding) leftOutUpstream() string {
 	var positions strings.Builder
 	at := len(b.inputs)
@@ -106,7 +106,7 @@ func (b *Binding) leftOutUpstream() string {
 	return strings.TrimRight(positions.String(), " ")
 }
 
-// leftOutReturns returns the outputs that are left out of what a function returns, by their position.
+// leftOutReturns returns, by position, the left out outputs among the values that a function returns.
 func (b *Binding) leftOutReturns() string {
 	var outputs strings.Builder
 	for i, name := range b.givenNames() {

@@ -14,8 +14,8 @@ import (
 const aLength = `\b(?:[a-z_]\w*\.(?:shape\[[^\]\n]*\]|size\([^)\n]*\))|(?:(?:seq|len|n?_?ctx|tgt|src)\w*|` +
 	`[a-z]{0,2}_?(?:kv|q|k)_?(?:len|seq|size)\w*|[lstnm]_?(?:kv|q|k)|[lstnmqk])\b)`
 
-// shifted matches a difference of two sizes: where the last query sees the last key, whatever their numbers
-// are, the mask is moved by it.
+// shifted matches a difference of two sizes: if the last query sees the last key, whatever their numbers, the
+// mask is shifted by it.
 var shifted = regexp.MustCompile(`(?i)` + aLength + `\s*-\s*\(?\s*` + aLength)
 
 // masksTriangle reports whether the lines of a Python function, and of the kernels that it launches, always
@@ -73,8 +73,8 @@ func (b *Binding) squareMasks() [][]string {
 }
 
 // whereRowsSee returns the conditions under which a mask of a Python function is the operator's: its sizes
-// are equal where it counts from the first, and no query is left without a key, of which people give 0, NaN
-// or a mean. The user may say that the switch is on.
+// are equal if it counts from the first, and no query is without a key, for which implementations return 0,
+// NaN or a mean. The user may set the switch.
 func (b *Binding) whereRowsSee() []condition {
 	var all []condition
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {

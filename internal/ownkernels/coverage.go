@@ -14,7 +14,7 @@ type Coverage struct {
 	DTypes []string
 	Equal  [][]string        // dims that one parameter stands for, group by group
 	Pins   map[string]string // values of the attributes without a parameter; "" where two functions differ
-	// distributions, where not all can be taken
+	// distributions, if not all can be taken
 	Distributions []string
 	LeftOut       []string         // distributions that are left out unless they are asked for
 	Dims          map[string]int64 // sizes without a parameter, that the user did not fix; 0 where two differ
@@ -22,7 +22,7 @@ type Coverage struct {
 	Shapes []map[string]int64
 }
 
-// add takes what a function of a pass can be judged on.
+// add adds what a function of a pass can be judged on.
 func (c *Coverage) add(pass op.Pass, one Coverage) {
 	dtypes, pins, equal := one.DTypes, one.Pins, one.Equal
 	for _, dims := range one.Shapes {
@@ -30,7 +30,7 @@ func (c *Coverage) add(pass op.Pass, one Coverage) {
 			c.Shapes = append(c.Shapes, dims)
 		}
 	}
-	// Shapes of unequal sizes are given up for the file that has no parameters for them
+	// Shapes of unequal sizes are dropped for the file that has no parameters for them
 	for _, group := range equal {
 		if !slices.ContainsFunc(c.Equal, func(g []string) bool { return slices.Equal(g, group) }) {
 			c.Equal = append(c.Equal, group)
@@ -73,7 +73,7 @@ func (c *Coverage) add(pass op.Pass, one Coverage) {
 	}
 }
 
-// Narrow restricts the cases to those that some added file can be judged on, where the user left that open.
+// Narrow restricts the cases to those that some added file can be judged on, unless the user chose them.
 func (b *Backend) Narrow(options *op.Options) {
 	var all Coverage
 	for _, f := range b.Files {

@@ -14,16 +14,17 @@ import (
 // keptBytes is the maximum number of bytes of outputs kept per file.
 const keptBytes = 64 << 20
 
-// kept are the outcomes of jobs that a trial of a reading ran. The run that is recorded asks for many of the
-// same jobs, and without a GPU the same job gives the same outcome: each of these is judged there instead of
-// being run again, once. What is not plain is run again. The zero value is ready.
+// kept holds the outcomes of jobs that a trial of a reading ran. The recorded run requests many of the same
+// jobs, and without a GPU the same job gives the same outcome: each outcome is judged there once instead of
+// running the job again. Outcomes that are not plain are not kept. The zero value is ready to use.
 type kept struct {
 	mu    sync.Mutex
 	jobs  map[[sha256.Size]byte]backend.Outcome
 	bytes int64
 }
 
-// run gives the outcome of a job that a trial ran, or runs it. trial: this is one, and its outcome is kept.
+// run returns the outcome of a job that a trial ran, or runs it. trial means that this run is one, whose
+// outcome is kept.
 func (k *kept) run(ctx context.Context, job backend.Job, trial bool,
 	run func(context.Context, backend.Job) (backend.Outcome, error),
 ) (backend.Outcome, error) {
@@ -47,7 +48,7 @@ func (k *kept) none() bool {
 	return len(k.jobs) == 0
 }
 
-// take gives what is kept of a job; only another trial leaves it there.
+// take returns the kept outcome of a job; only another trial leaves it there.
 func (k *kept) take(key [sha256.Size]byte, trial bool) (backend.Outcome, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -21,7 +21,7 @@ func rowFile(t *testing.T) *File {
 	return nil
 }
 
-// A file that is read in another way for one pass keeps what was found of the other.
+// A file that is reread for one pass keeps what was found for the other.
 func TestWithKeepsWhatWasFound(t *testing.T) {
 	f := rowFile(t)
 	f.WasRight(op.Forward)

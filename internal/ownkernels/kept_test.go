@@ -36,7 +36,7 @@ func plainOutcome() backend.Outcome {
 	}}}
 }
 
-// What a trial ran is run once: its outcome is judged in the run that follows, and only there once.
+// A job of a trial is run once: its outcome is judged in the run that follows, and only once there.
 func TestKeptOnce(t *testing.T) {
 	k, f := &kept{}, &fake{outcome: plainOutcome()}
 	for i, step := range []struct {

@@ -16,8 +16,8 @@ import (
 // Common/include.
 var headerFolders = []string{"include", "inc", "includes", "lib", "common", "utils", "src", "csrc", "."}
 
-// otherHeader matches what is between < and > where that is no header of a repository: one of the compiler's,
-// of the system's, or of CUDA and its libraries.
+// otherHeader matches names between < and > that are no headers of a repository: those of the compiler, of
+// the system, or of CUDA and its libraries.
 var otherHeader = regexp.MustCompile(`^[\w/]+$|^(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|` +
 	`limits|locale|malloc|math|memory|omp|pthread|sched|setjmp|signal|stdarg|stdbool|stddef|stdint|stdio|` +
 	`stdlib|string|strings|tgmath|time|unistd|wchar|wctype|mma|nccl|cu\w*|cooperative_groups|device_\w+|` +
@@ -62,7 +62,7 @@ func nearHeaders(path string, text []byte, flags []string) []string {
 	return found
 }
 
-// firstWith returns the first folder in which a file of that name lies, or "" if none has one.
+// firstWith returns the first folder that contains a file of that name, or "" if none does.
 func firstWith(name string, folders []string) string {
 	for _, folder := range folders {
 		if userfile.IsRegular(filepath.Join(folder, name)) {
@@ -72,7 +72,7 @@ func firstWith(name string, folders []string) string {
 	return ""
 }
 
-// foldersAbove returns the folders in which the headers of a file's repository may lie, the nearest first.
+// foldersAbove returns the folders that may hold the headers of a file's repository, the nearest first.
 func foldersAbove(path string) (all []string) {
 	folder := filepath.Dir(path)
 	for range 4 {
@@ -105,7 +105,7 @@ func headersIn(folder string) (all []string) {
 	return all
 }
 
-// foldersOf returns the folders in a folder, by name.
+// foldersOf returns the subfolders of a folder, sorted by name.
 func foldersOf(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {

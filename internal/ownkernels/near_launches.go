@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// sourcesOfCUDA are the endings of files that may launch a kernel.
+// sourcesOfCUDA lists the extensions of files that may launch a kernel.
 var sourcesOfCUDA = []string{".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp"}
 
-// nearLaunches returns the texts of the files near a CUDA file that launch one of some kernels of it and
-// define none of them: its main() lies there.
+// nearLaunches returns the texts of the files near a CUDA file that launch one of some of its kernels and
+// define none of them: they may hold its main().
 func nearLaunches(path string, kernels []string) (texts []string) {
 	if len(kernels) == 0 {
 		return nil

@@ -20,14 +20,14 @@ var sourceFolders = []string{"src", "source", "csrc", "kernels", "kernel", "cuda
 // mostFiles is the maximum number of files that are searched for a function.
 const mostFiles = 200
 
-// otherFile is another file of the program, with what it defines.
+// otherFile is another file of the program, with its definitions.
 type otherFile struct {
 	path    string
 	defines []string
 }
 
-// withOtherFiles takes the files that define what a CUDA file declares and calls for a part of its text:
-// those that its program is linked from.
+// withOtherFiles adds to the text of a CUDA file the files that define what it declares and calls: those that
+// its program is linked from.
 func (f *File) withOtherFiles(content []byte) {
 	found := linkedWith(f.Path, content, cuda.HeaderFolders(f.reading.Options.Flags))
 	if len(found) == 0 {
@@ -50,8 +50,8 @@ func (f *File) withOtherFiles(content []byte) {
 	f.takeText(text)
 }
 
-// linkedWith returns the files that define all that a CUDA file and what it includes declare and call, or
-// none if something is missing, or where a name would be defined twice.
+// linkedWith returns the files that define everything that a CUDA file and its includes declare and call. It
+// returns none if something is missing or a name would be defined twice.
 func linkedWith(path string, content []byte, headers []string) (paths []string) {
 	included := ""
 	for _, header := range fileversion.Included(path, headers) {
@@ -92,7 +92,7 @@ func (f *File) text(content []byte) string {
 	return string(content)
 }
 
-// without returns the words that are not among others.
+// without returns the words that do not occur in others.
 func without(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) })
 }
@@ -135,7 +135,7 @@ func otherFiles(path string, names []string) (all []otherFile) {
 	return all
 }
 
-// sourcesIn returns the files of C++ and CUDA in a folder.
+// sourcesIn returns the C++ and CUDA files in a folder.
 func sourcesIn(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {
@@ -146,8 +146,8 @@ func sourcesIn(folder string) (all []string) {
 	return all
 }
 
-// limitOfOthers makes a failed build of a file neutral that is built together with others: that they can be
-// put together is a guess.
+// limitOfOthers makes a failed build neutral if the file was built together with others, since that
+// combination is a guess.
 func (f *File) limitOfOthers(failed *backend.LoadFailure) {
 	if len(f.others) > 0 && failed.Status == op.StatusBuildFail {
 		failed.Status = op.StatusUnavailable
