@@ -1,5 +1,5 @@
-// Package advice tells the author of a kernel what usually causes what was found: Explain rewrites the
-// outcome of one call (a launch that CUDA refused, too much shared memory, an illegal address), For turns the
+// Package advice tells the author of a kernel the usual causes of what was found. Explain rewrites the
+// outcome of one call (a launch that CUDA refused, too much shared memory, an illegal address); For turns the
 // facts that the search for the smallest failing case established into sentences. It decides no verdict
 // beyond what Explain says of refused launches.
 package advice
@@ -17,7 +17,7 @@ import (
 // Facts holds what the search for the smallest failing case established about a wrong function.
 type Facts struct {
 	Formula string // of the operator's forward
-	// SpecialNumbers is the spec's advice where only special numbers are wrong, or "" if it has none.
+	// SpecialNumbers is the spec's advice if only special numbers are wrong, or "" if it has none.
 	SpecialNumbers string
 	Unwritten      string // the spec's advice where elements stay unwritten; "" where it has none
 	Usual          string // what the operator's kernels get wrong most, by the spec; "" where it says nothing
@@ -129,7 +129,7 @@ func For(f Facts) string {
 	return strings.Join(slices.Concat(words, f.byStatus(), f.ofMasks()), "; ")
 }
 
-// ofSizes says which values of a size are right and which are wrong, of those that were run.
+// ofSizes says which of the tested values of a size are right and which are wrong.
 func (f Facts) ofSizes() []string {
 	size := f.Tried.Size
 	switch {
@@ -234,7 +234,7 @@ func (f Facts) byStatus() []string {
 	return nil
 }
 
-// everywhere returns the advice where no size, no kind of number and no small error says anything.
+// everywhere returns the advice if neither sizes, nor kinds of numbers, nor a small error explain anything.
 func (f Facts) everywhere() string {
 	usual := ""
 	if f.Usual != "" && f.Pass == op.Forward {
@@ -269,7 +269,7 @@ var endedLane = regexp.MustCompile(
 // misaligned begins the message of an access to an address that is not a multiple of its size.
 const misaligned = "misaligned address"
 
-// takenAtOnce reads how many bytes such an access is for.
+// takenAtOnce matches the number of bytes of such an access.
 var takenAtOnce = regexp.MustCompile(misaligned + `: (\d+) bytes`)
 
 // misaligned returns the advice for such an access.
@@ -292,7 +292,7 @@ func (f Facts) misaligned() string {
 		bytes, map[int]string{2: "half", 4: "half2", 8: "float2", 16: "float4"}[bytes])
 }
 
-// unwritten returns the advice where elements stay as they were: the operator's, if no size matters.
+// unwritten returns the advice if elements keep their initial values: the operator's, if no size matters.
 func (f Facts) unwritten() []string {
 	if f.Unwritten != "" && !f.UpTo {
 		return []string{"elements stay unwritten: " + f.Unwritten}
@@ -303,8 +303,8 @@ func (f Facts) unwritten() []string {
 
 var shapes = regexp.MustCompile(`came back with shape \[(\d+) (\d+)\], want \[(\d+) (\d+)\]`)
 
-// wrongShape returns the advice for an output of another shape, which is not compared: only a transposed one
-// is explained, the outcome's own sentence says the rest.
+// wrongShape returns the advice for an output of another shape, which is not compared. Only a transposed one
+// is explained; for others the outcome's own sentence suffices.
 func (f Facts) wrongShape() []string {
 	if m := shapes.FindStringSubmatch(f.Message); m != nil && m[1] == m[4] && m[2] == m[3] {
 		return []string{"rows and columns of the result are exchanged: give it back as it is, not " +
@@ -331,7 +331,7 @@ func (f Facts) lowPrecision() bool {
 		(f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
 }
 
-// specialNumbers returns the advice for a function that is wrong on large, equal or special numbers alone.
+// specialNumbers returns the advice for a function that is wrong only on large, equal or special numbers.
 func (f Facts) specialNumbers() string {
 	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ",
 		f.Distribution)

@@ -57,7 +57,7 @@ var refusedLaunches = []struct {
 	},
 }
 
-// The sentences are those of the emulator and of a GPU: what they mean for a user's function is the same.
+// The sentences of the emulator and of a GPU mean the same for a user's function.
 func TestRefusedLaunchesAreExplained(t *testing.T) {
 	for _, c := range refusedLaunches {
 		o := backend.Outcome{Status: op.StatusCrash, Sentence: c.sentence}

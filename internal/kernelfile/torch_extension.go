@@ -9,7 +9,8 @@ import (
 
 var (
 	includesTorch = regexp.MustCompile(`(?m)^\s*#\s*include\s*[<"](?:torch|ATen|c10)/`)
-	// m.def("softmax", &softmax_cuda, ...), torch::wrap_pybind_function and TORCH_FN around it or not
+	// m.def("softmax", &softmax_cuda, ...), with or without torch::wrap_pybind_function and TORCH_FN around
+	// it
 	bindsName = regexp.MustCompile(
 		`\.(?:def|impl)\(\s*"(?:\w+::)?(\w+)[^"]*",\s*(?:[\w:]+\()?&?\s*([\w:]+)`,
 	)

@@ -22,7 +22,7 @@ import (
 	"triad/internal/worker"
 )
 
-// Workers makes the processes that run kernels, and says where generated code is kept.
+// Workers creates the processes that run kernels, and says where generated code is kept.
 type Workers struct {
 	CUDA   func() *worker.Adapter              // runs the kernels of a .cu
 	Python func(folder string) *worker.Adapter // runs the operator file in a folder
@@ -31,8 +31,8 @@ type Workers struct {
 	GPU    bool
 	// Accepts reports whether nvcc compiles a file; nil: there is none, or it may not run what it is given
 	Accepts func(ctx context.Context, file string, flags []string) bool
-	// Confine has a worker run in a sandbox in which these files and folders are seen; nil: it sees all. It
-	// builds a library, or has none.
+	// Confine makes a worker run in a sandbox that shows it only these files and folders; nil: it sees all.
+	// builds: it builds a library; otherwise it has none.
 	Confine func(a *worker.Adapter, builds bool, sees []string)
 }
 
@@ -103,7 +103,7 @@ func (r Reading) Each() []string {
 }
 
 // Read reads a file, matches its functions and writes the code that calls them. The error is a *op.UsageError
-// where the user can correct it, a *kernelfile.SeveralError where several functions can be judged.
+// if the user can correct it, a *kernelfile.SeveralError if several functions can be judged.
 func (r Reading) Read() (*File, error) {
 	request, err := kernelfile.ParseRequest(r.Request)
 	if err != nil {
@@ -165,7 +165,7 @@ func (r Reading) Read() (*File, error) {
 	})
 }
 
-// Text is that of the file.
+// Text returns the text of the file.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
 // copied returns the text that is built in place of a .cu, "" if the .cu itself is built.
@@ -181,7 +181,7 @@ func (r Reading) copied(path string, content []byte) string {
 	return ""
 }
 
-// besideFlags returns the compiler's flags with the file's own folder, where its copy lies elsewhere.
+// besideFlags returns the compiler's flags with the file's own folder, if its copy lies elsewhere.
 func (f *File) besideFlags(flags []string) []string {
 	if f.inline == "" || filepath.Ext(f.Path) == ".py" {
 		return flags
@@ -189,7 +189,7 @@ func (f *File) besideFlags(flags []string) []string {
 	return withFolderOf(f.Path, flags)
 }
 
-// withFolderOf returns the compiler's flags with the folder of a file among those of headers, once.
+// withFolderOf returns the compiler's flags with the folder of a file as an include path, once.
 func withFolderOf(path string, flags []string) []string {
 	beside := "-I" + filepath.Dir(path)
 	if slices.Contains(flags, beside) {
@@ -198,8 +198,8 @@ func withFolderOf(path string, flags []string) []string {
 	return slices.Concat(flags, []string{beside})
 }
 
-// match matches the functions of a file, or what can be made of them: those that main() launches one after
-// the other, those that take structs, and those of smaller constants.
+// match matches the functions of a file, or those derived from it: the sequence of launches of main(),
+// functions that take structs, and functions with smaller constants.
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
 	if request.Declares(string(content), f.reading.Options.Flags, f.reading.Spec.Name) {
 		return f.reading.bind(request, f.Path, content)
@@ -236,7 +236,7 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 	return bindings, err
 }
 
-// take keeps the functions of the passes that are asked for.
+// take keeps the functions of the requested passes.
 func (f *File) take(bindings []*kernelfile.Binding) {
 	for _, b := range bindings {
 		if !slices.Contains(f.reading.Passes, b.Pass) {
@@ -277,8 +277,8 @@ func usesLibraryAlone(bindings []*kernelfile.Binding) bool {
 	})
 }
 
-// takeInline takes the CUDA that a Python file hands to load_inline for its text, but where a function of the
-// Python is asked for; of a .cu what is no notebook's.
+// takeInline replaces the file's text by the CUDA that a Python file passes to load_inline, unless a Python
+// function is requested; from a .cu it removes notebook commands.
 func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, error) {
 	if !request.IsPython() {
 		if cell, lines := kernelfile.WithoutNotebook(string(content)); lines > 0 {
@@ -306,7 +306,7 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 	return []byte(code), nil
 }
 
-// bind matches the functions of a file, and where it has none those of the files that it includes.
+// bind matches the functions of a file, or if it has none, those of the files that it includes.
 func (r Reading) bind(
 	request kernelfile.Request, path string, content []byte,
 ) ([]*kernelfile.Binding, error) {
@@ -336,14 +336,14 @@ func (r Reading) bind(
 // ownKernels finds kernels in a Python file: of Triton, or CUDA in a string.
 var ownKernels = regexp.MustCompile(`@(triton\.)?(jit|autotune|heuristics)\b|__global__|load_inline`)
 
-// importsTriton finds a line that imports Triton, alone or among others.
+// importsTriton matches a line that imports Triton, alone or among others.
 var importsTriton = regexp.MustCompile(`(?m)^[ \t]*(import|from)\b.*\btriton\b`)
 
 func (r Reading) refuse(format string, a ...any) error {
 	return &op.UsageError{Message: fmt.Sprintf("--add %s: ", r.Request) + fmt.Sprintf(format, a...)}
 }
 
-// describeFlags adds to what was understood which flags the file is compiled with.
+// describeFlags adds to the description of what was understood the flags that the file is compiled with.
 func (f *File) describeFlags(flags []string, gpu bool) {
 	if len(flags) == 0 {
 		return
@@ -390,7 +390,7 @@ func (f *File) Assumed() map[string][]string {
 	return assumed
 }
 
-// Doubt says of a pass why a wrong answer is no verdict: what was assumed when the file was read.
+// Doubt records for a pass why a wrong answer is no verdict: what was assumed when the file was read.
 func (f *File) Doubt(pass op.Pass, why backend.Doubt) {
 	if why.Why == "" {
 		return
@@ -401,7 +401,7 @@ func (f *File) Doubt(pass op.Pass, why backend.Doubt) {
 	f.doubts[pass] = append(f.doubts[pass], why)
 }
 
-// WasRight notes that a pass was right in some call.
+// WasRight records that a pass was right in some call.
 func (f *File) WasRight(pass op.Pass) {
 	if f.right == nil {
 		f.right = map[op.Pass]bool{}
@@ -409,8 +409,8 @@ func (f *File) WasRight(pass op.Pass) {
 	f.right[pass] = true
 }
 
-// With reads the file again, in another way. The worker of the new one is its own; what was found of passes
-// that were tried before stays.
+// With rereads the file in another way. The new one has its own worker; what was found for passes that were
+// tried before is kept.
 func (f *File) With(other kernelfile.Alternative) (*File, error) {
 	changed := f.reading
 	changed.Options = f.reading.Options.With(other)
@@ -422,7 +422,7 @@ func (f *File) With(other kernelfile.Alternative) (*File, error) {
 	return read, err
 }
 
-// WithAttribute reads the file again, to be judged with another value of an attribute.
+// WithAttribute rereads the file to judge it with another value of an attribute.
 func (f *File) WithAttribute(name, value string) (*File, error) {
 	changed := f.reading
 	changed.Options.Attrs = maps.Collect(maps.All(f.reading.Options.Attrs)) // a copy, and never nil
@@ -430,7 +430,7 @@ func (f *File) WithAttribute(name, value string) (*File, error) {
 	return changed.Read()
 }
 
-// On reads the file as it was settled, for other workers.
+// On rereads the file as it was settled, for other workers.
 func (f *File) On(workers Workers) (*File, error) {
 	changed := f.reading
 	changed.Workers = workers

@@ -8,9 +8,9 @@ import (
 	"triad/internal/tensor"
 )
 
-// Numbers that a function of ints is called with lie within mostWhole, and there are so few of them that
-// no sum of their products leaves the ints. Where the operator has integers of its own they lie within
-// mostOfKinds: only the ends of a total are so large, or nothing is multiplied.
+// Inputs of a function of ints lie within mostWhole, and there are so few of them that no sum of their
+// products overflows an int. If the operator has its own integers they lie within mostOfKinds: only the ends
+// of a total are that large, or nothing is multiplied.
 const (
 	mostWhole    = 8
 	mostOfKinds  = 1 << 13
@@ -23,8 +23,8 @@ func notWhole(most float64) string {
 		"%d elements", most, most, mostElements)
 }
 
-// wantsWhole gives the largest integer that the function of a job is called with, where it takes ints and the
-// operator has floats, or 0 if it does not.
+// wantsWhole returns the largest integer that the function of a job is called with, if it takes ints and the
+// operator has floats, else 0.
 func (f *File) wantsWhole(job backend.Job) float64 {
 	for _, b := range f.Bindings {
 		if b.Pass == job.Implementation.Pass && b.Distributions() != nil {

@@ -1,7 +1,7 @@
-// Package shrink searches the smallest case on which a function is wrong, and asks of its neighbours what
-// that says about the fault: sizes that must be a multiple of a block, sizes taken for each other, a matrix
-// read column after column, special numbers. It is pure: who calls it runs the cases (Search.Run) and says
-// when to stop (Search.Stop).
+// Package shrink searches for the smallest case on which a function is wrong, and runs neighbouring cases to
+// learn about the fault: sizes that must be a multiple of a block, sizes taken for each other, a matrix read
+// in column-major order, special numbers. It is pure: its caller runs the cases (Search.Run) and decides when
+// to stop (Search.Stop).
 package shrink
 
 import (
@@ -18,10 +18,10 @@ import (
 // maxRuns is the maximum number of cases that a search runs, not counting those of Assumed.
 const maxRuns = 60
 
-// Sizes are the dims of a case by name: those without a default.
+// Sizes maps the dims of a case without a default to their sizes.
 type Sizes map[string]int64
 
-// Probe is a case to be run. All that it does not name is as in the record that the search began with.
+// Probe is a case to run. Whatever it does not name is as in the record that the search began with.
 type Probe struct {
 	Sizes            Sizes
 	Distribution     string
@@ -30,13 +30,13 @@ type Probe struct {
 	Attribute, Value string // an attribute with another value; "" where none is changed
 }
 
-// Finding is the smallest case found, and what usually causes such a fault.
+// Finding is the smallest case found, and the usual cause of such a fault.
 type Finding struct {
 	Record record.Record
 	Facts  advice.Facts
 }
 
-// Advice returns what usually causes what was found.
+// Advice returns the usual causes of what was found.
 func (f Finding) Advice() string { return advice.For(f.Facts) }
 
 // Search is the search for one wrong record.
@@ -45,7 +45,7 @@ type Search struct {
 	Suspect Suspect
 	// Run judges a case; nil if it cannot be run.
 	Run func(Probe) *record.Record
-	// Stop says that no more is to be run.
+	// Stop reports that nothing more is to be run.
 	Stop func() bool
 
 	Fixed     map[string]int64    // sizes that the user fixed
@@ -67,7 +67,7 @@ type judged struct {
 	record *record.Record
 }
 
-// Find shrinks the case of the suspect and asks what its neighbours do.
+// Find shrinks the case of the suspect and runs its neighbours.
 func (s *Search) Find() Finding {
 	s.known = map[string]judged{}
 	s.toOrdinary()
@@ -120,8 +120,8 @@ func (s *Search) Find() Finding {
 	return Finding{smallest, facts}
 }
 
-// toOrdinary begins the search of a wrong gradient with ordinary numbers and an ordinary upstream gradient,
-// where that is wrong too.
+// toOrdinary begins the search for a wrong gradient with ordinary numbers and an ordinary upstream gradient,
+// if that is wrong too.
 func (s *Search) toOrdinary() {
 	first := s.Suspect.Record
 	if first.Case.Pass != op.Backward || first.Status == op.StatusHang {
@@ -157,7 +157,7 @@ func (s *Search) baseSizes() Sizes {
 	return all
 }
 
-// rightAttribute looks for another value of an assumed attribute with which the function is right:
+// rightAttribute searches for another value of an assumed attribute with which the function is right:
 // "interleaved=true", or "" if there is none.
 func (s *Search) rightAttribute() string {
 	for _, name := range slices.Sorted(maps.Keys(s.Assumed)) {
@@ -184,7 +184,7 @@ func (s *Search) rightAttribute() string {
 	return ""
 }
 
-// roomySizes returns the sizes of the suspect's case, each that is free at least 64.
+// roomySizes returns the sizes of the suspect's case, with each free size at least 64.
 func (s *Search) roomySizes() Sizes {
 	all := s.baseSizes()
 	for name, n := range all {
@@ -199,8 +199,8 @@ func (s *Search) roomySizes() Sizes {
 // again.
 func (s *Search) relations() bool { return brokenRelation(s.Suspect.Record) }
 
-// bisect finds the smallest value of a size that is wrong, the others being as they are; found is nil where
-// no smaller one is. right is the largest right value below it, 0 where there is none.
+// bisect finds the smallest wrong value of a size, the others being unchanged. found is nil if no smaller one
+// is wrong. right is the largest right value below it, 0 if there is none.
 func (s *Search) bisect(at Sizes, name string) (wrong, right int64, found *record.Record) {
 	wrong = at[name]
 	low, step := int64(0), s.Spec.StepOf(name)
@@ -227,7 +227,7 @@ func (s *Search) bisect(at Sizes, name string) (wrong, right int64, found *recor
 
 func size(name string, value int64) op.Dim { return op.Dim{Name: name, Value: value} }
 
-// with are other sizes: some changed, and those that share their parameters.
+// with returns other sizes: some changed, and those that share their parameters.
 func (s *Search) with(at Sizes, changes ...op.Dim) Sizes {
 	all := maps.Clone(at)
 	for _, c := range changes {

@@ -1,9 +1,9 @@
-// Package pyfacts holds what Python's own parser says of a Python file of the user's: pybridge/own_facts.py
-// finds it, internal/ownfile/pyparser runs that, and internal/kernelfile decides what it means for an
-// operator.
+// Package pyfacts holds the facts that Python's own parser finds in a user's Python file:
+// pybridge/own_facts.py finds them, internal/ownfile/pyparser runs that, and internal/kernelfile decides what
+// they mean for an operator.
 package pyfacts
 
-// Parser gives the facts of a text.
+// Parser returns the facts of a text.
 type Parser func(text string) *File
 
 // File holds what a Python file defines.
@@ -17,13 +17,13 @@ type File struct {
 	Bound     []string   // the functions that load_inline binds
 }
 
-// Unpacked are the names of a tensor's sizes: "M, N = x.shape".
+// Unpacked holds the names of a tensor's sizes: "M, N = x.shape".
 type Unpacked struct {
 	Of    string
 	Names []string
 }
 
-// Source is a string of C++ or CUDA.
+// Source is a C++ or CUDA string.
 type Source struct {
 	Line       int
 	Text, Made string // Made is what makes it while the file runs; "" where it is written out
@@ -38,7 +38,7 @@ const (
 	Kernel  = "kernel"  // of Triton
 )
 
-// Function is something that can be called.
+// Function is a callable definition.
 type Function struct {
 	Name, Form string
 	Call       string // what is called: softmax, Softmax.apply
@@ -80,10 +80,10 @@ type Function struct {
 	Like          []string // the variables like which it makes a tensor
 }
 
-// Number is a name that is given a number.
+// Number is a name with a number assigned to it.
 type Number struct{ Name, Value string }
 
-// Masks are the masks of one side of a diagonal that some definitions make.
+// Masks holds the triangular masks that some definitions compute.
 type Masks struct {
 	Params []string // the parameters of the definitions
 	Always []string // the names of those that are always made, "" for what has none
@@ -92,7 +92,7 @@ type Masks struct {
 	Moved  bool     // a triangle of torch's is moved by more than one
 }
 
-// Made says how a tensor is made.
+// Made describes how a tensor is created.
 type Made struct {
 	Many, One bool   // with as many elements as a size says, or with one
 	Like      string // the variable like which it is made
@@ -125,7 +125,7 @@ type Param struct {
 	Squared bool     // it is multiplied by itself
 }
 
-// Handed is an argument of a call: by its index, or by its name where that is -1.
+// Handed is an argument of a call, by its index, or by its name if that is -1.
 type Handed struct {
 	Call  string
 	Index int

@@ -7,8 +7,8 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// Nothing of a file runs. A definition with an error keeps its head, what stands behind it is read, and lines
-// for a notebook are left out.
+// Nothing in a file runs. A definition with an error keeps its head, what follows it is read, and notebook
+// commands are left out.
 func TestParse(t *testing.T) {
 	parse := New(OfPATH)
 	for text, want := range map[string]string{
@@ -48,7 +48,7 @@ func TestParseFails(t *testing.T) {
 	}
 }
 
-// An interpreter that ended is started again.
+// An interpreter that ended is restarted.
 func TestParserStartsAgain(t *testing.T) {
 	p := &parser{interpreter: OfPATH, known: map[string]*pyfacts.File{}}
 	for _, text := range []string{"def f(x):\n    return x\n", "def g(x):\n    return x\n"} {
