@@ -78,7 +78,7 @@ func TestRefusedLaunchesAreExplained(t *testing.T) {
 	}
 }
 
-// What the emulator lacks, and what only an empty call does, is not held against a function.
+// Gaps of the emulator, and failures of empty calls only, do not count against a function.
 func TestLimitsAreNeutral(t *testing.T) {
 	o := backend.Outcome{
 		Status:   op.StatusCrash,

@@ -199,8 +199,8 @@ func TestFindKeepsMultiples(t *testing.T) {
 	t.Error("no dim is a multiple of 16")
 }
 
-// What is right by chance, since data happen to show nothing there, is no pattern: a place where a mask is
-// false, cuts of segments that are alike.
+// Cases that are right by chance, because their data happen to show nothing, are no pattern: a position where
+// a mask is false, cuts of segments that are alike.
 func TestFindLeavesOutChance(t *testing.T) {
 	for i, wrong := range []func(Probe) bool{
 		func(p Probe) bool { return p.Sizes["rows"]*p.Sizes["cols"] > 2 },

@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What cannot be parsed, or has no interpreter, is an error that says what was tried.
+// A text that cannot be parsed, or a missing interpreter, is an error that says what was tried.
 func TestParseFails(t *testing.T) {
 	deep := strings.Repeat("-", 100_000) + "1"
 	if got := New(OfPATH)(deep).Error; !strings.Contains(got, "cannot parse it") {
