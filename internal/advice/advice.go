@@ -19,9 +19,9 @@ type Facts struct {
 	Formula string // of the operator's forward
 	// SpecialNumbers is the spec's advice if only special numbers are wrong, or "" if it has none.
 	SpecialNumbers string
-	Unwritten      string // the spec's advice where elements stay unwritten; "" where it has none
-	Usual          string // what the operator's kernels get wrong most, by the spec; "" where it says nothing
-	Layout         string // of what the pass takes and gives: "a [m, k], b [n, k], c [m, n]"
+	Unwritten      string // the spec's advice if elements stay unwritten; "" if it has none
+	Usual          string // the most common error of the operator's kernels, by the spec; "" if it gives none
+	Layout         string // of the inputs and outputs of the pass: "a [m, k], b [n, k], c [m, n]"
 	Pass           op.Pass
 	Status         op.Status
 	DType          string
@@ -32,7 +32,7 @@ type Facts struct {
 	// ULP is the largest error there, in units in the last place; NaN or infinite where a class is wrong.
 	// Largest is that of the case that the search began with.
 	ULP, Largest float64
-	Python       bool // the function is one of Python
+	Python       bool // it is a Python function
 	// Race: some case ended as a RACE. Shares: shared memory is used. NoBarrier: it is used, and the file has
 	// no __syncthreads().
 	Race, Shares, NoBarrier bool

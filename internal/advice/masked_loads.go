@@ -11,7 +11,7 @@ import (
 // MaskedLoad is a call of tl.load with a mask, in a kernel that combines lanes.
 type MaskedLoad struct {
 	Line  int
-	Other string // what lanes outside the mask get; "" where nothing says so, and they hold anything
+	Other string // the value of lanes outside the mask; "" if unspecified, so that they hold anything
 }
 
 var (

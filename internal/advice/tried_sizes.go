@@ -10,7 +10,7 @@ import (
 // Tried is a size with its tested values, the other sizes being unchanged.
 type Tried struct {
 	Size         string
-	Right, Wrong []int64 // rising
+	Right, Wrong []int64 // ascending
 }
 
 // String returns "cols = 32, 64 are right, 65, 128 are wrong".

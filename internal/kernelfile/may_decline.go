@@ -20,7 +20,7 @@ func (b *Binding) MayDecline() bool {
 	}
 	words := b.file.words
 	if b.extension && (strings.Contains(words, "throw") || strings.Contains(words, "torch_check")) {
-		return true // a macro may say so, of the file or of what it includes
+		return true // a macro of the file or its includes may do so
 	}
 	if b.EndsForSizes() {
 		return true

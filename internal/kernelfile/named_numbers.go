@@ -27,7 +27,7 @@ func (b *Binding) nameNumbers(file *File) {
 				score(b.Spec, b.Pass, strings.TrimPrefix(snake(name), "k_"), a.Name) > scoreWeak
 		}
 		var found []string
-		if !tuned { // a 0 or a 1 says something where a parameter of that name is handed it
+		if !tuned { // a 0 or a 1 is informative only if a parameter of that name gets it
 			says = func(name string) bool { return snake(name) == a.Name }
 			found = file.handedInCUDA(&b.Function, says, namedDepth)
 		} else if b.Function.Kind == Python {

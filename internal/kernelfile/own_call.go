@@ -60,7 +60,7 @@ type plan struct {
 type evaluation struct {
 	*Binding
 	Call
-	unknown string // the first expression that is none, and why
+	unknown string // the first invalid expression, and why
 }
 
 // slotCode adds a slot and returns the C++ that reads it.
@@ -248,7 +248,7 @@ func (e *evaluation) sizeOf(a Argument) int64 {
 	if a.Share == 0 {
 		return n
 	}
-	small := int64(1) // the two factors that are nearest to each other
+	small := int64(1) // the two factors that are closest to each other
 	for i := int64(1); i*i <= n; i++ {
 		if n%i == 0 {
 			small = i
@@ -366,7 +366,7 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 			n := bytesOf(e.Outputs[a.Index])
 			over := location{of: ofInput, index: named(e.inputs, a.Over)}
 			all = append(all, rows(out, n, over, n, n, 1))
-		case adds && a.Form == Doubles: // zeroed where it lies
+		case adds && a.Form == Doubles: // zeroed in place
 		case a.Form == BlockTotals && e.Launch == nil,
 			adds && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals),
 			a.Form == Scratch && a.fill == fillZero:

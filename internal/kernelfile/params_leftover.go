@@ -96,7 +96,7 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 			inputs = nil // pairInPlace gives the output its input
 		}
 	}
-	ownResult := b.Function.returns && len(written) > 0 // what it takes is not where it goes
+	ownResult := b.Function.returns && len(written) > 0 // its result does not go to a parameter
 	if ownResult || len(read) != len(inputs) ||
 		len(written) != len(outputs) && !(returns && len(written) == 0) {
 		if weights := b.weightsBeside(pointers); weights != "" {
@@ -144,7 +144,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 		if b.takeStride(a) || b.takePlainFactor(a) || b.takeLaunch(a) || b.takeElements(a, numbers) {
 			continue
 		}
-		// of several the first, as people write rows before columns
+		// of several the first, since rows are usually written before columns
 		if len(open) > 0 && !a.countsThreads() && !b.saysDType(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
@@ -357,7 +357,7 @@ func (b *Binding) checkSizes(file *File) error {
 		}
 		told := b.takesSizes() && b.fills() && b.givesAnySize()
 		if !told || b.Function.Kind != Python && b.asksAnyTensor() {
-			return nil // its tensors show their sizes
+			return nil // its tensors carry their sizes
 		}
 	}
 	for _, d := range b.Spec.Dims {

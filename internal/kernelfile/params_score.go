@@ -150,7 +150,7 @@ func scoreGradient(spec *op.Spec, form, of string) int {
 			"grad" + name, "g_" + name, name + "_gradient",
 		} {
 			if form == pattern && i == 0 {
-				return scoreExact // rather than what is left of d_o without its d_
+				return scoreExact // rather than d_o without its d_
 			} else if form == pattern {
 				return scoreFirst - i
 			}

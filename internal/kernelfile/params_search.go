@@ -27,7 +27,7 @@ const maxSteps = 1 << 17
 // nothing stays open. If several assignments fit equally well, the first is taken, and their differences are
 // noted.
 func (b *Binding) byName(choices [][]candidate) []candidate {
-	for i, list := range choices { // the few best of each are enough, and keep the search small
+	for i, list := range choices { // a few best candidates suffice, and keep the search small
 		list = slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return c.score == 0 })
 		slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 		choices[i] = list[:min(len(list), 4+len(b.rows))]
@@ -107,7 +107,7 @@ func (s *search) taken(i int, c candidate) bool {
 // alone: the elements of an elementwise operator.
 func (s *search) uncovered() int {
 	n := 0
-	if s.b.Function.showsSizes() && !s.b.takesSizes() { // its tensors show the sizes; none may be missing
+	if s.b.Function.showsSizes() && !s.b.takesSizes() { // its tensors carry the sizes; none may be missing
 		for _, t := range s.b.inputs {
 			has := func(c candidate) bool { return c.role == Input && c.target == t.Name }
 			if s.b.Pass == op.Forward && s.b.switchOf(t) == "" && !slices.ContainsFunc(s.current, has) {

@@ -45,7 +45,7 @@ func (b *Binding) handedTo(fn Function, h pyfacts.Handed) (other *Function, para
 var (
 	everySecond = regexp.MustCompile(`\[[^\]\n]*\b[01]?[ \t]*::[ \t]*2[ \t]*\]`) // x[..., 1::2]
 	doubled     = regexp.MustCompile(`\*[ \t]*2\b|\b2[ \t]*\*`)
-	oneBehind   = regexp.MustCompile(`\+[ \t]*1\b`) // 2 * i + 1, or + 1 behind what is doubled above it
+	oneBehind   = regexp.MustCompile(`\+[ \t]*1\b`) // 2 * i + 1, or + 1 after a value doubled above it
 )
 
 // showsPairs reports whether a reading is the one with the switch for adjacent pairs, and the lines of a

@@ -11,8 +11,8 @@ import (
 // The forms of what a Python file defines.
 const (
 	plainForm  = pyfacts.Plain   // NAME(a=..., b=...)
-	appliedTo  = pyfacts.Applied // its apply takes its arguments by position
-	moduleForm = pyfacts.Module  // it is made, and called with our weights
+	appliedTo  = pyfacts.Applied // its apply takes positional arguments
+	moduleForm = pyfacts.Module  // it is created, and called with our weights
 	packedForm = pyfacts.Packed  // custom_kernel(data), where data holds all tensors
 	kernelForm = pyfacts.Kernel  // we launch it
 )

@@ -50,7 +50,7 @@ func (p *Param) takeUse(fact pyfacts.Param) {
 type tritonLaunch struct {
 	grid  []string
 	tiles map[string]string
-	said  bool // by --grid, or by a comment of the file where no tile and no stride is a guess
+	said  bool // by --grid, or by a comment of the file if no tile and no stride is a guess
 }
 
 func (l *tritonLaunch) String() string {
@@ -80,7 +80,7 @@ func (b *Binding) proposeTriton() error {
 		}
 		l.grid = append(l.grid, b.gridOf(text, strings.Join(names, "|"), axes, axis, moved))
 	}
-	guessed := false // a tile whose value nothing says, or a stride of a tensor with more sizes than strides
+	guessed := false // a tile of unknown value, or a stride of a tensor with more sizes than strides
 	for _, a := range b.Args {
 		if a.place == inStride {
 			of, err := b.strideOfTensor(a)

@@ -11,7 +11,7 @@ import (
 // parameter and default to 1, or with an additional leading one, which is 1.
 func (b *Binding) takeRank() {
 	said, rank := b.saidRank(AsItLies)
-	if joined, _ := b.saidRank(ByToken); joined > 0 { // --map says that they lie so
+	if joined, _ := b.saidRank(ByToken); joined > 0 { // --map gives this layout
 		b.takesJoinedHeads(joined, rank)
 		return
 	}
@@ -37,7 +37,7 @@ func (b *Binding) takeRank() {
 	}
 	shape := b.shape(b.inputs[0])
 	first, _ := shape[0].(string)
-	row := said == 1 && rank == 2 && !b.givesSize(first) // one row alone
+	row := said == 1 && rank == 2 && !b.givesSize(first) // a single row
 	if row || said == rank-1 && slices.Contains(ones, first) {
 		b.Options.Without = []string{first}
 	} else if flat := b.Spec.Own.Flat; said == b.rankWithout(flat) && b.givesNone(flat) {
@@ -174,7 +174,7 @@ func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said in
 	if said = asked.Rank; said == 0 && depth > 0 {
 		said = b.rankSaidInside(fn, asked.Handed, rank, depth)
 	}
-	if said == 0 && asked.Reach > rank { // a size beyond the operator's is asked for, whatever is given
+	if said == 0 && asked.Reach > rank { // a size beyond the operator's is queried, whatever is given
 		return asked.Reach
 	}
 	return said

@@ -291,7 +291,7 @@ func (b *Binding) pythonOutputs() string {
 			fmt.Fprintf(&code, "    out_%s = in_%s.clone()%s\n", t.Name, in, view)
 		} else if b.isGiven(t) || b.leftOut(t) {
 			made := "empty"
-			if b.varies { // it adds with atomics to what its caller has zeroed
+			if b.varies { // it adds with atomics to zeros of its caller
 				made = "zeros"
 			}
 			fmt.Fprintf(&code, "    out_%s = torch.%s((%s), dtype=%s, device=in_%s.device)\n", t.Name, made,

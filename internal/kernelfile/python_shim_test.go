@@ -43,7 +43,7 @@ func TestPythonShimKnowsItsSizes(t *testing.T) {
 		r := Request{Path: "mine.py", Parse: parsed}
 		bindings, err := Bind(r.Read(namedAsInSpec(o.Spec), nil), r, o.Spec, o.Spec.Passes(), Options{})
 		if err != nil {
-			continue // some inputs are not passed so
+			continue // some inputs are not passed this way
 		}
 		for _, function := range strings.Split(PythonShim("mine.py", "mine", bindings), "\ndef ")[1:] {
 			known := map[string]bool{}

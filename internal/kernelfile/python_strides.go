@@ -24,7 +24,7 @@ type tensorStride struct {
 func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	at, _ := b.strideName(a.Param)
 	count, index := 0, 0
-	var said []string // the sizes that the names of its strides say
+	var said []string // the sizes in the names of its strides
 	for _, o := range b.Args {
 		if of, size := b.strideName(o.Param); o.place == inStride && of == at {
 			if o.Name == a.Name {
@@ -74,7 +74,7 @@ func (b *Binding) strideName(p Param) (at int, size string) {
 		return at, ""
 	}
 	rest, best := strings.Trim(word[longest:], "_"), 0
-	for _, o := range b.Args { // a size of the kernel's own goes before what others call so
+	for _, o := range b.Args { // the kernel's own size takes precedence over a common name
 		if o.Role == Size && rest != "" && snake(o.Name) == rest && len(dimsOf(o.Target)) == 1 {
 			return at, o.Target
 		}

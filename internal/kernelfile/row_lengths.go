@@ -350,7 +350,7 @@ func (f *File) rowsInComments(fn *Function) map[string]string {
 				differ[pointer] = differ[pointer] || lengths[pointer] != "" && lengths[pointer] != last
 				lengths[pointer] = last
 			}
-			from += m[3] // behind the first word
+			from += m[3] // after the first word
 		}
 	}
 	for pointer := range differ {

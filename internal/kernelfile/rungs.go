@@ -109,7 +109,7 @@ func (fn Function) branches(param string) []int {
 // casesOf lists the labels of the switch at the beginning of the tokens, without those of nested switches.
 func casesOf(body []token) []string {
 	var labels []string
-	var open []bool // of each brace: whether it is that of a switch
+	var open []bool // for each brace whether it belongs to a switch
 	next, switches := false, 0
 	for i, t := range body[:len(body)-1] {
 		switch t.text {

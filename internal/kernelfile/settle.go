@@ -69,7 +69,7 @@ type Trial interface {
 
 // Settled is the result of the trials of a reading.
 type Settled struct {
-	Taken *Alternative // the reading that is right where the first one is wrong; nil: the first one stays
+	Taken *Alternative // the right reading if the first one is wrong; nil: the first one stays
 	// why a wrong answer is no verdict: what was assumed, and the flag to write, or "" if it is one
 	Doubt string
 	// Doubt does not excuse a race: every launch that was tried races, and nothing else is in doubt
@@ -77,7 +77,7 @@ type Settled struct {
 	// what trials that were not wrong leave open, and is reported if a case is wrong: of every case, of those
 	// of other sizes than the trials', of those of other dtypes than the first of several
 	Unshown, OtherSizes, OtherDTypes string
-	Halves                           string           // of the distributions that the spec calls halves
+	Halves                           string           // about the distributions that the spec calls halves
 	Line                             declaration.Line // of a reading that is right and was not taken
 }
 
@@ -110,7 +110,7 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.Unshown = b.doubt(assumed)
 		return settled
 	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
-		return settled // its pointers are the device's, whatever they stand for
+		return settled // its pointers are device pointers, whatever they stand for
 	case first.Raised == first.Wrong && first.Why == WroteInput:
 		return b.writtenAsOutput(t, settled)
 	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
@@ -198,7 +198,7 @@ type leftOpen struct {
 	b         *Binding
 	t         Trial
 	first     Tally
-	untried   map[string]bool // attributes of which a value could not be tried in time
+	untried   map[string]bool // attributes with a value that could not be tried in time
 	left      string          // the first reading that there was no time for
 	inSingles bool            // it is wrong with floats for its doubles too
 	ordered   bool            // it is wrong in another launch, and does not race there
@@ -209,7 +209,7 @@ type leftOpen struct {
 func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 	for _, other := range l.b.Alternatives() {
 		if l.first.Raced > 0 && other.isOneWarp() {
-			continue // nobody is there to race with
+			continue // there is nothing to race with
 		}
 		tally := l.t.Read(&other)
 		if l.left == "" && l.t.Late() {
@@ -250,7 +250,7 @@ func (l leftOpen) cannotBe(a Assumption) bool {
 		return false
 	case a.double:
 		return l.inSingles
-	case a.Kind == GuessedParameter && a.tiny: // an eps that is another number is right where it hides
+	case a.Kind == GuessedParameter && a.tiny: // another eps is right where it makes no difference
 		return false
 	case !a.shownAtAnySize(), a.Attribute != "" && l.untried[a.Attribute]:
 		return false

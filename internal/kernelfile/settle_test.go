@@ -50,7 +50,7 @@ type settleCases struct {
 		FlatRight            int    `toml:"flat_right"`
 		FlatWrong            int    `toml:"flat_wrong"`
 		WholeRight           int    `toml:"whole_right"` // at whole tiles
-		OfCalls              bool   `toml:"of_calls"`    // an exception that speaks of what is handed over
+		OfCalls              bool   `toml:"of_calls"`    // an exception about a function's arguments
 		Words                string // of the first that gave no numbers
 		Taken, Doubt         string
 		Untried              bool

@@ -83,7 +83,7 @@ func (f *File) sizeLists(b *Binding, count int) [][]string {
 // orderOf reports whether four names are the sizes of a tensor in the operator's order, or with the second
 // and the third exchanged. Both are false if the names do not say it.
 func (b *Binding) orderOf(words []string) (plain, exchanged bool) {
-	var at [4]int // where the operator has the size that a name stands for; -1 where the name is nobody's
+	var at [4]int // the operator's position of the size that a name stands for; -1 for an unknown name
 	for i, word := range words {
 		at[i] = b.placeOf(word)
 		if i != 1 && i != 2 && at[i] >= 0 && at[i] != i {

@@ -145,7 +145,7 @@ func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	switch {
 	case ok:
 		failed.Status, failed.Message = status, cmp.Or(nearModule(f.Path, sentence), sentence)
-	case strings.Contains(failed.Message, inTheShim): // how it is called is a reading of ours
+	case strings.Contains(failed.Message, inTheShim): // the call is our reading
 		failed.Status = op.StatusUnsupported
 	case f.inline != "" && filepath.Ext(f.Path) == ".py" &&
 		strings.Contains(failed.Message, "redefinition of"):
@@ -231,7 +231,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		outcome.Where.File = f.Path // its lines are the same
 	}
 	if at := outcome.Where; at != nil && (at.File == f.shim || strings.HasSuffix(at.File, ownForms)) {
-		outcome.Where = nil // a line of the shim tells the user nothing
+		outcome.Where = nil // a line of the shim is no help to the user
 	}
 	return outcome, err
 }

@@ -13,11 +13,11 @@ type Coverage struct {
 	Passes []op.Pass
 	DTypes []string
 	Equal  [][]string        // dims that one parameter stands for, group by group
-	Pins   map[string]string // values of the attributes without a parameter; "" where two functions differ
+	Pins   map[string]string // values of the attributes without a parameter; "" if two functions differ
 	// distributions, if not all can be taken
 	Distributions []string
-	LeftOut       []string         // distributions that are left out unless they are asked for
-	Dims          map[string]int64 // sizes without a parameter, that the user did not fix; 0 where two differ
+	LeftOut       []string         // distributions that are left out unless requested
+	Dims          map[string]int64 // sizes without a parameter that the user did not fix; 0 if two differ
 	// sizes at which files are judged in addition to the level's, since they decline all of those
 	Shapes []map[string]int64
 }
@@ -56,7 +56,7 @@ func (c *Coverage) add(pass op.Pass, one Coverage) {
 	if !slices.Equal(c.Distributions, one.Distributions) {
 		c.Distributions = nil
 	}
-	for name := range c.Dims { // another one gives this size, or takes another value
+	for name := range c.Dims { // another file has a parameter for this size, or another value
 		if c.Dims[name] != one.Dims[name] {
 			c.Dims[name] = 0
 		}

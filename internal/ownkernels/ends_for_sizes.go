@@ -20,7 +20,7 @@ func (f *File) endsForSizes(outcome *backend.Outcome, empty bool) {
 		return
 	}
 	outcome.Status = op.StatusUnsupported
-	if empty { // what it printed before may speak of another call
+	if empty { // its earlier output may be about another call
 		outcome.Sentence = "on empty tensors it ends the process: return first where a size is 0"
 		return
 	}

@@ -18,7 +18,7 @@ var libraries = []struct{ header, names *regexp.Regexp }{
 	{libraryHeader(`cudnn\w*\.h`), regexp.MustCompile(`\b(?:cudnn|CUDNN)`)},
 	{libraryHeader(`cusparse\w*\.h`), regexp.MustCompile(`\b(?:cusparse|CUSPARSE)`)},
 	{libraryHeader(`cusolver\w*\.h`), regexp.MustCompile(`\b(?:cusolver|CUSOLVER)`)},
-	{libraryHeader(`wb\.h`), regexp.MustCompile(`\bwb[A-Z]`)}, // that of a course
+	{libraryHeader(`wb\.h`), regexp.MustCompile(`\bwb[A-Z]`)}, // the library of a course
 	{libraryHeader(`cufft\w*\.h`), regexp.MustCompile(`\b(?:cufft|CUFFT)`)},
 }
 

@@ -87,7 +87,7 @@ func foldersAbove(path string) (all []string) {
 
 // headersIn returns the likely header folders in a folder, which may itself be one, the likeliest first.
 func headersIn(folder string) (all []string) {
-	entries, _ := os.ReadDir(folder) // one that cannot be read has none
+	entries, _ := os.ReadDir(folder) // an unreadable folder counts as empty
 	for _, name := range headerFolders {
 		if name == "." {
 			all = append(all, folder)
@@ -96,7 +96,7 @@ func headersIn(folder string) (all []string) {
 			if e.IsDir() && strings.ToLower(e.Name()) == name {
 				at := filepath.Join(folder, e.Name())
 				all = append(all, at, filepath.Join(at, "include"))
-				if name == "include" { // which some split by language: include/cpp
+				if name == "include" { // which may be split by language: include/cpp
 					all = append(all, foldersOf(at)...)
 				}
 			}

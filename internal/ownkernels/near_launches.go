@@ -27,7 +27,7 @@ func nearLaunches(path string, kernels []string) (texts []string) {
 			continue
 		}
 		if looked++; looked > mostLaunchers {
-			return texts // the nearest were looked at
+			return texts // the nearest were examined
 		}
 		if text := textOf(name); launches.MatchString(text) && !defines.MatchString(text) &&
 			!slices.Contains(texts, text) {

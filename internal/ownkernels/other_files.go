@@ -31,7 +31,7 @@ type otherFile struct {
 func (f *File) withOtherFiles(content []byte) {
 	found := linkedWith(f.Path, content, cuda.HeaderFolders(f.reading.Options.Flags))
 	if len(found) == 0 {
-		return // where something is missing, the linker says so
+		return // if something is missing, the linker reports it
 	}
 	text, folder := f.text(content), filepath.Dir(f.Path)
 	var names []string
@@ -102,7 +102,7 @@ func without(words, others []string) []string {
 func otherFiles(path string, names []string) (all []otherFile) {
 	folders, folder := []string{filepath.Dir(path)}, filepath.Dir(path)
 	for range 3 {
-		entries, _ := os.ReadDir(folder) // one that cannot be read has none
+		entries, _ := os.ReadDir(folder) // an unreadable folder counts as empty
 		for _, e := range entries {
 			at := filepath.Join(folder, e.Name())
 			if e.IsDir() && slices.Contains(sourceFolders, strings.ToLower(e.Name())) &&

@@ -39,21 +39,21 @@ type Workers struct {
 // Reading selects how a file is understood.
 type Reading struct {
 	Request string // FILE[:function][@pass], the words of --add
-	Stem    string // stands for the file in its name, as kernelfile.Stems gives it; "": its own name does
-	Flags   string // that the user gave for the file, as they were typed
+	Stem    string // stands for the file in its name, as returned by kernelfile.Stems; "": its own name does
+	Flags   string // the user's flags for the file, as typed
 	Spec    *op.Spec
 	Passes  []op.Pass
 	Options kernelfile.Options
 	Workers Workers
 
-	launches string // the file that launches the kernels of the one that was asked for, and is read instead
+	launches string // the file that launches the requested file's kernels, and is read instead
 }
 
 // File is one added file, ready to be built and run.
 type File struct {
 	Name       string   // of the implementation: "mine/softmax", "mine/softmax:solve"
 	Path       string   // absolute
-	Matched    []string // what was understood of each function, in sentences
+	Matched    []string // sentences on what was understood of each function
 	Parameters []string // of the functions that are judged
 	Covers     Coverage
 	Bindings   []*kernelfile.Binding // of the functions that are judged, one for each pass
@@ -66,7 +66,7 @@ type File struct {
 	source        string           // hash of the file and of what it includes
 	shim          string           // path of the code that triad wrote to call it
 	inline        string           // the CUDA of a Python file that is judged; "" where it has none
-	inlineAt      string           // where that lies
+	inlineAt      string           // the location of inline
 	adapter       *worker.Adapter
 	kept          kept     // outcomes of trials
 	interpreted   bool     // its kernels run in Triton's interpreter
@@ -75,9 +75,9 @@ type File struct {
 	launchLines   []int    // the lines with a <<<
 	dynamicShared bool     // a kernel takes shared memory at its launch
 	others        []string // files of its program that it is built together with
-	joined        bool     // the launches of its main() are what is judged
+	joined        bool     // the launches of its main() are judged
 	proposed      map[op.Pass]declaration.Line
-	written       []int // before which of its lines one was put, from 0, in this order
+	written       []int // the lines, from 0, before which one was inserted, in order
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
@@ -170,12 +170,12 @@ func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
 // copied returns the text that is built in place of a .cu, "" if the .cu itself is built.
 func (r Reading) copied(path string, content []byte) string {
-	if !r.Workers.GPU { // its launches are read all the same
+	if !r.Workers.GPU { // its launches are read anyway
 		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
 			return string(left)
 		}
 	}
-	if harmless.Name(path, `"\\`) != path { // no #include can say it
+	if harmless.Name(path, `"\\`) != path { // no #include can name it
 		return string(content)
 	}
 	return ""

@@ -102,7 +102,7 @@ func Beside(path string) (all []string, err error) {
 		all = includedFrom(path, nil)
 		content, err := userfile.Read(path)
 		if err != nil {
-			return all, nil // who reads the file says so
+			return all, nil // reading the file reports it
 		}
 		for _, other := range linkedWith(path, content, nil) {
 			for _, name := range append([]string{other}, includedFrom(other, nil)...) {

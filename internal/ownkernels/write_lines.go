@@ -100,7 +100,7 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&0o222 == 0 {
-		err = unix.EACCES // root may write all the same
+		err = unix.EACCES // root may write it anyway
 	}
 	if err == nil {
 		err = unix.Access(path, unix.W_OK)

@@ -26,8 +26,8 @@ type Probe struct {
 	Sizes            Sizes
 	Distribution     string
 	Upstream         string // "" for a forward
-	Relations        bool   // ask the relations between calls too, which bring calls of other sizes
-	Attribute, Value string // an attribute with another value; "" where none is changed
+	Relations        bool   // test the relations between calls too, which add calls of other sizes
+	Attribute, Value string // an attribute with another value; "" if none is changed
 }
 
 // Finding is the smallest case found, and the usual cause of such a fault.
@@ -50,10 +50,10 @@ type Search struct {
 
 	Fixed     map[string]int64    // sizes that the user fixed
 	Equal     [][]string          // dims that one parameter stands for: they follow the first of the group
-	Assumed   map[string][]string // attributes whose value nobody gave, with their other values
+	Assumed   map[string][]string // attributes with an assumed value, and their other values
 	Shares    bool                // the file shares memory between threads
 	NoBarrier bool                // ... and has no barrier
-	Python    bool                // the function is one of Python
+	Python    bool                // it is a Python function
 	Masks     []advice.MaskedLoad // of a Triton file
 
 	sizes []string // the dims that may change

@@ -17,7 +17,7 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 		f.OrdinaryPasses = r != nil && r.Status.Weight() != op.Bad && r.Status != op.StatusUnsupported
 	}
 	if f.OrdinaryPasses || f.Otherwise != "" {
-		return // the numbers are to blame, or what was assumed, not the sizes
+		return // the numbers are to blame, or an assumption, not the sizes
 	}
 	if s.findIgnored(f, at); f.Ignored != "" {
 		return

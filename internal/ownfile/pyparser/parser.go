@@ -53,7 +53,7 @@ type parser struct {
 	texts    *os.File
 	answers  *os.File
 	answered *bufio.Reader
-	failed   *strings.Builder // what it says on stderr
+	failed   *strings.Builder // its stderr
 }
 
 func (p *parser) parse(text string) *pyfacts.File {
