@@ -51,7 +51,7 @@ type settleCases struct {
 		FlatWrong            int    `toml:"flat_wrong"`
 		WholeRight           int    `toml:"whole_right"` // at whole tiles
 		OfCalls              bool   `toml:"of_calls"`    // an exception about a function's arguments
-		Words                string // of the first that gave no numbers
+		Words                string // of the first one without numbers
 		Taken, Doubt         string
 		Untried              bool
 		// what right trials leave open: of every case, of other sizes, of other dtypes

@@ -79,8 +79,8 @@ var (
 	unpacked = regexp.MustCompile(`^\s*\(?(\w+(?:\s*,\s*\w+)+),?\)?\s*=\s*(\w+)\s*$`)
 )
 
-// withoutComment returns a line without its comment and the space before it; the line has no string that
-// contains a comment sign.
+// withoutComment returns a line without its comment and the space before it. The line must have no string
+// that contains a comment sign.
 func withoutComment(line string) string {
 	return strings.TrimRight(kernelfile.WithoutPythonComments(line), " \t\r")
 }

@@ -65,7 +65,7 @@ type File struct {
 	right         map[op.Pass]bool // in some call of a trial
 	source        string           // hash of the file and of what it includes
 	shim          string           // path of the code that triad wrote to call it
-	inline        string           // the CUDA of a Python file that is judged; "" where it has none
+	inline        string           // the judged CUDA of a Python file; "" if it has none
 	inlineAt      string           // the location of inline
 	adapter       *worker.Adapter
 	kept          kept     // outcomes of trials

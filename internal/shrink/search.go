@@ -45,7 +45,7 @@ type Search struct {
 	Suspect Suspect
 	// Run judges a case; nil if it cannot be run.
 	Run func(Probe) *record.Record
-	// Stop reports that nothing more is to be run.
+	// Stop reports whether the search must stop.
 	Stop func() bool
 
 	Fixed     map[string]int64    // sizes that the user fixed

@@ -121,7 +121,7 @@ func (p *parser) start(path string) error {
 	return nil
 }
 
-// ask makes the interpreter parse a text. An interpreter that fails, or takes too long or too much memory, is
+// ask makes the interpreter parse a text. An interpreter that fails, takes too long or prints too much is
 // ended.
 func (p *parser) ask(path, text string, file *pyfacts.File) error {
 	if p.process == nil {
