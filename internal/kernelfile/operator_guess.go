@@ -55,7 +55,7 @@ func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
 	return slices.DeleteFunc(fitting, func(name string) bool { return tensorsNamed[name] < most })
 }
 
-// tensorsNamed counts the tensors whose parameter has the spec's name or one that means nothing else.
+// tensorsNamed counts the tensors whose parameter has the spec's name or one without another meaning.
 func (b *Binding) tensorsNamed() int {
 	count := 0
 	for _, a := range b.Args {

@@ -23,7 +23,7 @@ var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contig
 
 // returnedNames returns the names of the values that a Python function or an extension returns, "" for a
 // value that is not a name; nil if it does not return several values, the same in every return. An extension
-// in 16 bits has none: nothing says whether its statistics are in 16 bits or in fp32.
+// in 16 bits has none, since its statistics may be in 16 bits or in fp32.
 func (b *Binding) returnedNames() []string {
 	extension := b.Function.Kind != Python && b.Function.returns
 	if b.Function.Kind != Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
@@ -213,8 +213,8 @@ func (b *Binding) wanted(some func(op.TensorSpec) bool) string {
 	return strings.TrimRight(words.String(), " ")
 }
 
-// pythonChoices gives every enumeration attribute that sizes of outputs depend on the number that stands for
-// its value in expressions.
+// pythonChoices assigns to every enumeration attribute that sizes of outputs depend on the number that
+// expressions use for its value.
 func (b *Binding) pythonChoices() (lines []string) {
 	for _, a := range b.Spec.Attributes {
 		asked := slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool { return sizedBy(t, a.Name) })

@@ -132,8 +132,8 @@ func Settle(b *Binding, t Trial) Settled {
 	return settled
 }
 
-// mayRace reports whether a wrong guess may have made threads race: other launches are tried, and the order
-// in which the numbers of a tensor are read decides nothing.
+// mayRace reports whether a wrong guess may have made threads race: other launches are tried, and the
+// positions at which the numbers of a tensor are read do not matter.
 func (a Assumption) mayRace() bool { return a.Kind != GuessedLaunch && a.Kind != GuessedLayout }
 
 // leavesOpen reports whether the lines of a function leave another reading open although nothing was assumed.

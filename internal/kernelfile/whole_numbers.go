@@ -48,8 +48,8 @@ func (b *Binding) LeftOut() []string {
 	return b.Spec.Own.NoTarget
 }
 
-// wholeCode converts the tensors of a function of ints: before a call all that it reads, after the call what
-// it wrote.
+// wholeCode converts, before or after a call, the tensors of a function of ints: all that it reads, and after
+// the call also what it wrote.
 func (b *Binding) wholeCode(args []Argument, after bool) string {
 	var code strings.Builder
 	if !b.whole {
