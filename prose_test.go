@@ -13,7 +13,7 @@ import (
 var translated = regexp.MustCompile(`(?m)^\s*// \w+ (is|are) (what|how|where|which|who|when|why|whether)\b`)
 
 // mostTranslated is the number of such lines in Go files. It may only fall, to 30.
-const mostTranslated = 138
+const mostTranslated = 60
 
 // TestProse: doc comments begin with a subject and a verb.
 func TestProse(t *testing.T) {
