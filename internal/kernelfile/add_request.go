@@ -11,7 +11,7 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// Request is what `--add FILE[:function[#number]][@pass]` says.
+// Request is a parsed `--add FILE[:function[#number]][@pass]`.
 type Request struct {
 	Path, Function string
 	Stem           string   // stands for the file in its name; "": its name without its ending
@@ -68,7 +68,7 @@ func (r Request) Implementation() string {
 	return name
 }
 
-// IsPython says whether the file is a .py whose Python is judged.
+// IsPython reports whether the file is a .py that is judged as Python.
 func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" && !r.Inline }
 
 // Read lists the functions of the file, whose contents are text, in its language. flags are those of its

@@ -171,8 +171,8 @@ func plainSizes(list []any) (sizes []string) {
 	return sizes
 }
 
-// mayBeFlat says whether a function of Python may want tensors of one size: it is given its sizes as numbers,
-// or all its tensors are alike and its lines say of none how many sizes it has.
+// mayBeFlat reports whether a Python function may expect tensors of one dimension: it takes its sizes as
+// numbers, or all its tensors have the same shape and its lines show no rank.
 func (b *Binding) mayBeFlat() bool {
 	if b.Function.Kind != Python || b.flat() || len(b.shape(b.inputs[0])) < 2 {
 		return false
@@ -181,7 +181,7 @@ func (b *Binding) mayBeFlat() bool {
 	return b.takesSizes() || said == 0 && b.Function.form != kernelForm && b.eachAlike()
 }
 
-// eachAlike says whether all tensors of an operator have the same sizes.
+// eachAlike reports whether all tensors of an operator have the same sizes.
 func (b *Binding) eachAlike() bool {
 	first := b.shape(b.inputs[0])
 	return !slices.ContainsFunc(slices.Concat(b.inputs, b.outputs), func(t op.TensorSpec) bool {
@@ -240,8 +240,8 @@ func permutations(words []string) [][]string {
 	return all
 }
 
-// equates says whether a target is several equal sizes, one of which has a parameter of its own: a function
-// that is told m, n and k apart is not judged on squares alone.
+// equates reports whether a target is several equal sizes, one of which has a parameter of its own: a
+// function that takes m, n and k separately is not judged on squares alone.
 func (b *Binding) equates(a Argument, target string) bool {
 	sizes := strings.Split(strings.ReplaceAll(target, " ", ""), "=")
 	return len(sizes) > 1 && slices.ContainsFunc(b.Args, func(other Argument) bool {

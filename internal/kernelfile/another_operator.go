@@ -17,9 +17,9 @@ var changing = strings.Fields(`abs absolute act activation add addition argmax a
 	segmented selu sigmoid silu sliding softplus sparse stage1 stage2 step1 step2 step3 sub subtract
 	subtraction swish tanh threshold transposed weighted window`)
 
-// perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
-// nothing of it was assumed: it raises in each, or its name says that it computes something else. That it
-// raises for what it is handed is no answer, whatever the user said: it may be meant for other calls.
+// perhapsOther returns what may be to blame for a function that is right in no call on ordinary numbers
+// though nothing about it was assumed: it raises in each, or its name says that it computes something else.
+// Raising on its arguments is no answer, whatever the user said: it may be meant for other calls.
 func (b *Binding) perhapsOther(first Tally) []Assumption {
 	if first.Right > 0 || first.Wrong == 0 {
 		return nil
@@ -53,8 +53,9 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	return nil
 }
 
-// perhapsAlike is what may be to blame where a function is right on ordinary numbers and wrong on others: by
-// its name it computes something that is alike there, as relu6 is for numbers up to 6.
+// perhapsAlike returns what may be to blame for a function that is right on ordinary numbers and wrong on
+// others: by its name it computes something that gives the same results there, as relu6 does for numbers up
+// to 6.
 func (b *Binding) perhapsAlike() []Assumption {
 	word := b.saysOther()
 	if word == "" || len(b.tensorParameters()) == 0 || slices.ContainsFunc(b.Args, b.said) {
@@ -106,8 +107,8 @@ func (b *Binding) launchesOther() string {
 	return kernel
 }
 
-// withoutOthers leaves out functions whose names are those of other operators where one beside them has a
-// word of this one's name: layernorm beside attention, for flash_attention.
+// withoutOthers leaves out functions named after other operators if another function has a word of this
+// operator's name: layernorm next to attention, for flash_attention.
 func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
 	other := func(b *Binding) bool {
 		name, own := "_"+snake(b.Function.Name)+"_", b.ownWords()
@@ -137,8 +138,8 @@ func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
 	return fit
 }
 
-// ownWords are what the operator is told by: its kernels may be called so, as that of attention by its
-// softmax.
+// ownWords returns the letters of the operator's name, summary and formula: its kernels may be named after
+// any of these, as one of attention is after its softmax.
 func (b *Binding) ownWords() string {
 	return lettersOf(b.Spec.Name + " " + b.Spec.Summary + " " + b.Spec.Formula)
 }
@@ -168,17 +169,17 @@ func (b *Binding) saysOther() string {
 	return ""
 }
 
-// mayBeOther says whether a function is to be tried though nothing of it was assumed.
+// mayBeOther reports whether a function is to be tried though nothing about it was assumed.
 func (b *Binding) mayBeOther() bool {
 	return b.Function.Kind == Python ||
 		b.Options.said == nil && (b.saysOther() != "" || b.launchesOther() != "")
 }
 
-// ReturnsTensors says whether a function is one of Python or of an extension of PyTorch, whose author may
-// have meant an input for the result.
+// ReturnsTensors reports whether a function is Python or belongs to a PyTorch extension: its author may have
+// meant an input for the result.
 func (b *Binding) ReturnsTensors() bool { return b.Function.Kind == Python || b.extension }
 
-// Launches says whether a function launches a kernel of Triton of that name.
+// Launches reports whether a function launches a Triton kernel of that name.
 func (b *Binding) Launches(name string) bool {
 	return strings.Contains(b.Function.kernels, "def "+name+"(")
 }

@@ -21,7 +21,7 @@ const (
 	GuessedLaunch
 	GuessedAttribute
 	GuessedLayout
-	GuessedForm // how tensors lie, or what beside them a function takes
+	GuessedForm // how tensors lie, or what a function takes in addition to them
 	GuessedDType
 )
 
@@ -132,7 +132,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 	return words, parameters
 }
 
-// guessesTiny says whether one of some parameters is taken for an attribute that ordinary numbers hide.
+// guessesTiny reports whether one of the parameters is taken for an attribute that ordinary numbers hide.
 func (b *Binding) guessesTiny(parameters []string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		at := slices.IndexFunc(b.Spec.Attributes, func(t op.AttributeSpec) bool { return t.Name == a.Target })
@@ -141,7 +141,7 @@ func (b *Binding) guessesTiny(parameters []string) bool {
 	})
 }
 
-// shownByWrites says whether the lines of a function show which of its two pointers is the operator's only
+// shownByWrites reports whether the lines of a function show which of its two pointers is the operator's only
 // input and which its only output: they write one of them.
 func (b *Binding) shownByWrites(a Argument) bool {
 	if b.Function.Kind == Python || len(b.inputs) != 1 || len(b.outputs) != 1 {
@@ -159,8 +159,8 @@ func (b *Binding) shownByWrites(a Argument) bool {
 	return len(pointers) == 2 && len(written) == 1 && a.Pointer && (a.Role == Output) == a.writing.any()
 }
 
-// contrary says whether a size may change places with another one by their names, and stands in the signature
-// where the other would be expected: (N, M) of which M is the rows.
+// contrary reports whether the name of a size also fits another size, and the two stand in the signature in
+// the opposite of the expected order: (N, M) where M is the rows.
 func (b *Binding) contrary(a Argument) bool {
 	at := slices.IndexFunc(b.Args, func(o Argument) bool { return o.Name == a.Name })
 	for i, o := range b.Args {
@@ -178,8 +178,9 @@ func (b *Binding) dimIndex(target string) int {
 	return slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == dimsOf(target)[0] })
 }
 
-// byElimination says whether a weak name of a size is clear beside the others: each of its better meanings
-// has a parameter whose name cannot stand for this one. In (N, D) the D is the columns, so N is the rows.
+// byElimination reports whether a weakly matching size name is unambiguous because every better match is
+// taken by a parameter whose name cannot stand for this one. In (N, D) the D is the columns, so N is the
+// rows.
 func (b *Binding) byElimination(a Argument) bool {
 	if a.Role != Size || score(b.Spec, b.Pass, a.Name, a.Target) == 0 {
 		return false
@@ -265,7 +266,7 @@ func (b *Binding) withSingles() []Alternative {
 	}}
 }
 
-// isTiny says whether a number is not 0 and small beside ordinary ones.
+// isTiny reports whether a number is not 0 and small compared to ordinary ones.
 func isTiny(text string) bool {
 	n, err := strconv.ParseFloat(text, 64)
 	return err == nil && n != 0 && math.Abs(n) < 1e-3
@@ -285,7 +286,7 @@ func (b *Binding) guessedLayout() string {
 	return ""
 }
 
-// said says whether the user named what a parameter stands for.
+// said reports whether the user said what a parameter stands for.
 func (b *Binding) said(a Argument) bool {
 	_, said := b.Options.Map[a.Name]
 	return said || b.Options.factor(a.Name) != ""
@@ -321,8 +322,7 @@ func (b *Binding) tensorParameters() []string {
 	return all
 }
 
-// Guesses says whether it is a lone kernel for which a parameter was taken for a size though its name says
-// too little.
+// Guesses reports whether a parameter was taken for a size though its name says too little.
 func (b *Binding) Guesses() bool {
 	_, guessed := b.guessedParameters()
 	return len(guessed) > 0 && slices.ContainsFunc(b.Args, func(a Argument) bool {

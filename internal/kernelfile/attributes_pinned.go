@@ -30,8 +30,8 @@ func (b *Binding) Equal() [][]string {
 	return groups
 }
 
-// nameSetsSwitch says whether a function's name, or that of a kernel it launches, holds the name of a switch:
-// causal_attention is causal. A file may be called anything.
+// nameSetsSwitch reports whether the name of a function, or of a kernel that it launches, contains the name
+// of a switch: causal_attention is causal. The name of the file does not count.
 func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 	if a.Type != "bool" {
 		return false
@@ -49,8 +49,8 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
 }
 
-// setsSwitch says whether a name sets a switch, or lines that look like its mask do. Those may be read
-// wrongly, so that the value is a guess.
+// setsSwitch reports whether a name sets a switch, or lines that look like its mask do. Such lines may be
+// misread, so the value is a guess.
 func (b *Binding) setsSwitch(a op.AttributeSpec) bool {
 	return b.nameSetsSwitch(a) || a.Type == "bool" && b.masksTriangle(a.Name)
 }
@@ -75,8 +75,8 @@ func (b *Binding) literalSays(a op.AttributeSpec) string {
 	return ""
 }
 
-// ignoresNothing says whether an attribute is the target that an operator ignores, of which neither a
-// parameter, the user nor a number of the file speaks: the function is judged where no target is ignored.
+// ignoresNothing reports whether an attribute is an operator's ignored target that no parameter, user option
+// or number in the file mentions: the function is then judged where no target is ignored.
 func (b *Binding) ignoresNothing(a op.AttributeSpec) bool {
 	value, said := b.Options.Attrs[a.Name]
 	said = said && value != strconv.Itoa(op.IgnoringNothing)
@@ -103,15 +103,15 @@ func (b *Binding) someTarget() (all []condition) {
 	return all
 }
 
-// noTarget is why a function is not judged where no target counts.
+// noTarget is the reason that a function is not judged where no target counts.
 const noTarget = "of a mean over no target libraries make 0 or NaN: it is not judged there"
 
-// mayIgnoreAll says whether there are distributions in which the function ignores every target.
+// mayIgnoreAll reports whether there are distributions in which the function ignores every target.
 func (b *Binding) mayIgnoreAll() bool {
 	return len(b.Spec.Own.NoTarget) > 0 && !slices.ContainsFunc(b.Spec.Attributes, b.ignoresNothing)
 }
 
-// judgedWith is what is said of an attribute that a function has no parameter for.
+// judgedWith returns the sentence about an attribute that a function has no parameter for.
 func (b *Binding) judgedWith(a op.AttributeSpec, value string) string {
 	if b.ignoresNothing(a) {
 		return fmt.Sprintf("no number in it is %[1]s = %[2]v: it is judged where no target is ignored; "+

@@ -20,14 +20,14 @@ func (b *Binding) takeBlockTotals(file *File) {
 	}
 }
 
-// keepsBlocks says whether a function of the host may leave the values of blocks to its caller: it returns
-// nothing, and is not called as those are that give the total, solve().
+// keepsBlocks reports whether a host function may leave the values of blocks to its caller: it returns
+// nothing, and is not named solve(), as functions are that give the total.
 func (fn *Function) keepsBlocks() bool {
 	return fn.number == "" && !fn.returns && fn.Name != "solve"
 }
 
-// givesBlocks says whether a function gives a value of each block: a lone kernel, or a host function that
-// launches one kernel, once, and returns how many blocks that has, or returns nothing.
+// givesBlocks reports whether a function gives one value for each block: a lone kernel, or a host function
+// that launches one kernel, once, and returns the number of its blocks, or returns nothing.
 func (b *Binding) givesBlocks(file *File, a Argument) bool {
 	fn := &b.Function
 	switch {
@@ -108,8 +108,8 @@ func (fn *Function) returned() (all [][]token) {
 	return all
 }
 
-// changes says whether a name of an expression, or one that it is made of, gets another value than its first:
-// a parameter any, another variable more than one.
+// changes reports whether a name in an expression, or one that it is computed from, is reassigned: a
+// parameter at all, another variable more than once.
 func (b *Binding) changes(c callSite, words []token, depth int) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		if !t.isName() {
@@ -146,8 +146,8 @@ func (fn *Function) timesGiven(name string) (n int) {
 	return n
 }
 
-// returnsWordOf says whether every return gives one variable of the grid of a launch, or of what that was
-// made of.
+// returnsWordOf reports whether every return gives one variable of the grid of a launch, or of the expression
+// that the grid is computed from.
 func (b *Binding) returnsWordOf(at int, grid []token) bool {
 	words := grid
 	if len(grid) == 1 {

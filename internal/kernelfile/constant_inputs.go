@@ -51,8 +51,8 @@ func WithConstants(text, code string, file *File) (changed string, names []strin
 	return text, names
 }
 
-// parametersEnd is where the list of a kernel's parameters ends, -1 where it cannot be told: the kernel is
-// declared before, or takes nothing.
+// parametersEnd returns the end of a kernel's parameter list, -1 where it is unknown: the kernel is declared
+// before, or takes nothing.
 func parametersEnd(code, name string) int {
 	heads := regexp.MustCompile(`__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\)[^;{}()]*)?\b`+
 		regexp.QuoteMeta(name)+`\s*\(`).FindAllStringIndex(code, -1)
@@ -66,7 +66,7 @@ func parametersEnd(code, name string) int {
 	return end
 }
 
-// readsElements says whether the lines of a kernel take elements of an array, and it for nothing else.
+// readsElements reports whether the lines of a kernel use an array only to take elements of it.
 func (fn *Function) readsElements(name string) bool {
 	reads := false
 	for i, t := range fn.body {

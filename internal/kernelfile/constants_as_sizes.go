@@ -11,8 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// mostConstant is how many elements a tensor may have whose sizes are constants of a file: all cases have so
-// many, and an emulator is slow.
+// mostConstant limits the elements of a tensor whose sizes are constants of a file: all cases have that many,
+// and an emulator is slow.
 const mostConstant = 1 << 22
 
 // bounds are the constants of a file with which a kernel compares its indices, each with what it is compared
@@ -163,13 +163,13 @@ func saidOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	return nil
 }
 
-// takesVectors says whether a pointer is one to vectors: a comparison then counts these.
+// takesVectors reports whether a pointer's elements are vectors: a comparison then counts vectors.
 func takesVectors(p Param) bool {
 	return p.Pointer && p.Base != "" && strings.ContainsAny(p.Base[len(p.Base)-1:], "1234")
 }
 
-// oneOfSeveral says whether a constant that stands alone may be another size than that of a row: it is called
-// so, or the number of a block is an index of its own, so that there are as many of something as blocks.
+// oneOfSeveral reports whether a constant that stands alone may be another size than that of a row: its name
+// says so, or the block number is an index by itself, so that there are as many of something as blocks.
 func (b *Binding) oneOfSeveral(found bounds) bool {
 	needed := b.neededDims()
 	if len(needed) < 2 {
@@ -209,7 +209,8 @@ func (b *Binding) oneConstant(dims map[string]int64, value int64, sides bool) {
 	}
 }
 
-// allocates says whether a statement of a file speaks of so many bytes as a constant of elements has.
+// allocates reports whether a statement of the file has both a sizeof and the constant, as an allocation of
+// that many elements has.
 func (f *File) allocates(name string) bool {
 	bytes, named := false, false
 	for _, t := range f.tokens {
@@ -264,12 +265,12 @@ func (f *File) constant(name string) (root string, value int64, ok bool) {
 	return name, 0, false
 }
 
-// maxConstants is how many names of one number are followed.
+// maxConstants limits the names of one number that are followed.
 const maxConstants = 4
 
 func isComparison(t token) bool { return slices.Contains([]string{"<", "<=", ">="}, t.text) }
 
-// isLength says whether a constant stands within the brackets of a declaration: that of a tile.
+// isLength reports whether a constant stands in the declaration of a shared array: it is the size of a tile.
 func isLength(body []token, name string) bool {
 	for i, t := range body {
 		if t.text != "__shared__" {

@@ -48,7 +48,7 @@ func (s *source) directive(text string) {
 	}
 }
 
-// off says whether what is being read stands under a condition that does not hold.
+// off reports whether the current line is under a condition that does not hold.
 func (s *source) off() bool {
 	for _, b := range s.branches {
 		if !b.on {

@@ -9,15 +9,16 @@ import (
 
 var conditionWord = regexp.MustCompile(`\w+|&&|\|\||[=!<>]=|[-+*/%!<>()]`)
 
-// asked is what an #if asks, as far as the file's own lines and the flags decide it.
+// asked is the condition of an #if, evaluated as far as the file's own lines and the flags decide it.
 type asked struct {
 	s     *source
 	words []string
 	at    int
 }
 
-// holds says whether the condition of an #if holds; known is false where the compiler alone knows it: a name
-// that neither the file nor a flag defines, a macro with parameters, more arithmetic than comparisons.
+// holds reports whether the condition of an #if holds; known is false where only the compiler knows: it has a
+// name that neither the file nor a flag defines, a macro with parameters, or more arithmetic than
+// comparisons.
 func (s *source) holds(text string) (on, known bool) {
 	text, _, _ = strings.Cut(text, "//")
 	text = cComment.ReplaceAllString(text, " ")
@@ -129,7 +130,7 @@ func (s *source) number(word string) (int64, bool) {
 	return 0, false
 }
 
-// ofTheCompiler says whether a name is one that compilers and their headers define.
+// ofTheCompiler reports whether a name is one that compilers and their headers define.
 func ofTheCompiler(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "CUDA")
 }

@@ -72,7 +72,7 @@ const ownWords = "add_up begin_watching bit blocks convert copies data dtype ele
 	"in in_its_place kernel_of listed out packed pointer rank real scale_and_add shape " +
 	"size_of_launch store stream_of tensor tensor_of to_host unread watched whole without_first"
 
-// undefined is what takes words from the macros of the file.
+// undefined returns the lines that undefine words as macros of the file.
 func undefined(words string) string {
 	var lines strings.Builder
 	for word := range strings.FieldsSeq(words) {
@@ -88,8 +88,8 @@ type condition struct{ code, sentence string }
 // nothingToWrite is the size that is 1 where all outputs of a call are empty.
 const nothingToWrite = "nothing_to_write"
 
-// conditions are what a call must fulfil for the function to be judged on it: what its signature cannot
-// express.
+// conditions returns the conditions on a call for the function to be judged on it, those that its signature
+// cannot express.
 func (b *Binding) conditions() []condition {
 	var all []condition
 	add := func(code, sentence string, values ...any) {

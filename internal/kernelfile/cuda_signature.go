@@ -63,7 +63,7 @@ type Function struct {
 	lines   []declaration.Line // above it
 }
 
-// python is what is more to know of what a Python file defines.
+// python holds further facts about a definition in a Python file.
 type python struct {
 	facts     *pyfacts.Function
 	form      string
@@ -81,7 +81,7 @@ type TemplateParam struct {
 	Default string
 }
 
-// File is what a CUDA file defines.
+// File holds the definitions of a CUDA file.
 type File struct {
 	Functions []Function
 	helpers   []Function // those that are called by others alone, such as __device__ functions
@@ -153,7 +153,7 @@ func (f *File) LaunchLines() []int {
 	return lines
 }
 
-// TakesShared says whether a kernel takes shared memory at its launch: extern __shared__.
+// TakesShared reports whether a kernel takes shared memory at its launch: extern __shared__.
 func (f *File) TakesShared() bool {
 	for i := range f.tokens {
 		if i > 0 && f.tokens[i].text == "__shared__" && f.tokens[i-1].text == "extern" {
@@ -216,7 +216,7 @@ func (f *File) matching(i, to int) int {
 	return max(to-1, 0)
 }
 
-// isFunctionHead says whether a declaration before "{" ends as a function's does.
+// isFunctionHead reports whether a declaration before "{" ends as a function's does.
 func isFunctionHead(head []token) bool {
 	return len(head) > 0 && slices.Contains([]string{")", "const", "noexcept", "override"},
 		head[len(head)-1].text)
@@ -346,7 +346,8 @@ func (f *File) template(fn *Function, head []token) []token {
 	return head[min(end+1, len(head)):]
 }
 
-// parameterList is where a function's parameters open: the last parenthesis that opens at depth 0.
+// parameterList returns the index at which a function's parameters open: that of the last parenthesis that
+// opens at depth 0.
 func parameterList(head []token) int {
 	open, depth := -1, 0
 	for i, t := range head {

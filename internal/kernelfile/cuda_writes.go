@@ -74,8 +74,8 @@ func inside(tokens []token, open int) []token {
 	return tokens[open+1 : end]
 }
 
-// writing is how a body writes what a pointer points to: plainly, by adding to what is there, and by atomic
-// additions; reread says that what is written is made of what was there.
+// writing holds the ways in which a body writes through a pointer: plain stores, additions to the old value,
+// and atomic additions; reread says that the value written is computed from the old one.
 type writing struct{ plain, added, atomic, reread bool }
 
 func (w writing) any() bool { return w.plain || w.added || w.atomic }

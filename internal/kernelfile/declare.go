@@ -51,7 +51,7 @@ func (b *Binding) withPins() *Binding {
 	return other
 }
 
-// SharesLine says whether the line of the forward says how the function is read too.
+// SharesLine reports whether the line of the forward also says how this function is read.
 func (b *Binding) SharesLine() bool { return b.forward != nil }
 
 // Sign begins a comment in the language of the function.
@@ -100,7 +100,7 @@ func (b *Binding) LineSays() int {
 	return b.Options.said.line.At.Line
 }
 
-// SameAs says whether two readings of a function are called alike, and judged on the same cases.
+// SameAs reports whether two readings of a function call it alike and are judged on the same cases.
 func (b *Binding) SameAs(other *Binding) bool {
 	same := func(x, y map[string]int64) bool { return len(x) == len(y) && maps.Equal(x, y) }
 	return b.shim() == other.shim() && maps.Equal(b.Pins(), other.Pins()) && same(b.Fixed(), other.Fixed()) &&
@@ -109,7 +109,7 @@ func (b *Binding) SameAs(other *Binding) bool {
 		(b.Function.Kind == Python || b.Constraint() == other.Constraint() && b.givenAs(other))
 }
 
-// givenAs says whether two readings with the same shim are given the same in every quick case.
+// givenAs reports whether two readings with the same shim pass the same in every quick case.
 func (b *Binding) givenAs(other *Binding) bool {
 	plan, err := b.Spec.Expand(op.Options{
 		Level: op.LevelQuick, Passes: []op.Pass{b.Pass}, Dims: b.Fixed(), DTypes: b.DTypes(),

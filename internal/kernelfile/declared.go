@@ -126,24 +126,24 @@ func (f *File) saying(r Request, pass op.Pass) (list []Function) {
 	return list
 }
 
-// names says whether a request is for a function, or for none by name.
+// names reports whether a request is for a function by name, or for none by name.
 func (r Request) names(fn Function) bool {
 	return r.Function == "" || r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 }
 
-// Declares says whether the file has a line of an operator.
+// Declares reports whether the file has a line of an operator.
 func (f *File) Declares(operator string) bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
 		return slices.ContainsFunc(fn.lines, func(l declaration.Line) bool { return l.Operator == operator })
 	})
 }
 
-// Declares says whether the text of the file has a line of an operator.
+// Declares reports whether the text of the file has a line of an operator.
 func (r Request) Declares(text string, flags []string, operator string) bool {
 	return declaration.MayBeIn(text) && r.Read(text, flags).Declares(operator)
 }
 
-// saysOther says whether the file says of a function that it is another operator than the one asked for.
+// saysOther reports whether the file declares a function as another operator than the requested one.
 func (r Request) saysOther(fn Function) bool {
 	return len(fn.lines) > 0 && !slices.ContainsFunc(fn.lines, func(l declaration.Line) bool {
 		return l.Operator == r.operator

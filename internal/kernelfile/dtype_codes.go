@@ -16,7 +16,7 @@ var typeWords = map[string]op.DType{
 	"__nv_bfloat162": op.BF16, "nv_bfloat162": op.BF16, "BFloat16": op.BF16, "bfloat16": op.BF16,
 }
 
-// dtypeNames are what people call a number that says of which type tensors are, in small letters.
+// dtypeNames lists names, in lower case, of a number that selects the type of tensors.
 var dtypeNames = []string{
 	"dtype", "data_type", "datatype", "scalar_type", "elem_type", "element_type", "dtype_code", "dtype_id",
 	"type_id", "type_code", "tensor_type",
@@ -63,7 +63,7 @@ func (b *Binding) checkDTypeCodes() error {
 	return nil
 }
 
-// saysDType says whether a number is called as one that says of which type untyped pointers are.
+// saysDType reports whether the name of a number says that it selects the type of untyped pointers.
 func (b *Binding) saysDType(p Param) bool {
 	untyped := func(a Argument) bool { return a.Pointer && strings.TrimPrefix(a.Base, "const ") == "void" }
 	return p.isInteger() && slices.Contains(dtypeNames, snake(p.Name)) && slices.ContainsFunc(b.Args, untyped)
@@ -189,8 +189,8 @@ func eachCase(body []token, add func(label string, lines []token)) {
 	}
 }
 
-// withoutCode is why a dtype is not judged: the function chooses the types of its tensors by a number, and
-// has no case for it. "" where it has.
+// withoutCode returns the reason that a dtype is not judged: the function chooses the types of its tensors by
+// a number, and has no case for it. "" where it has.
 func (b *Binding) withoutCode(d op.DType) string {
 	for _, a := range b.Args {
 		if a.codes != nil && a.codes[d] == "" {

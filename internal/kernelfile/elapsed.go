@@ -27,7 +27,7 @@ func (b *Binding) takeElapsed() {
 	}
 }
 
-// timesInto says whether the lines of a function have the time between two events put into a parameter.
+// timesInto reports whether the lines of a function store the time between two events in a parameter.
 func (fn *Function) timesInto(param string) bool {
 	for i := 0; i+2 < len(fn.body); i++ {
 		if fn.body[i].text == "cudaEventElapsedTime" && fn.body[i+1].text == "(" &&

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// endings are what a function calls or does that it does not take the sizes of a call.
+// endings lists the functions that end the process when called with sizes that a function does not take.
 var endings = []string{"exit", "abort", "_Exit", "quick_exit"}
 
-// EndsForSizes says whether a host function ends the process under a condition on one of its sizes, before it
-// does anything with its tensors: it says so what it is not written for.
+// EndsForSizes reports whether a host function ends the process under a condition on one of its sizes, before
+// it does anything with its tensors: so it rejects sizes that it is not written for.
 func (b *Binding) EndsForSizes() bool {
 	ends, _ := b.sizesAskedFor()
 	return ends

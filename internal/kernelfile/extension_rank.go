@@ -8,16 +8,16 @@ import (
 	"triad/internal/op"
 )
 
-// withoutFirst says whether an extension takes its tensors without the first size of the operator's.
+// withoutFirst reports whether an extension takes its tensors without the operator's first size.
 func (b *Binding) withoutFirst() bool {
 	without, sure := b.leavesOutFirst()
 	return without && sure
 }
 
-// leavesOutFirst says whether an extension may take its tensors without the first size of the operator's,
-// which is 1 and has no parameter: of a product of matrices without the batch. Its lines ask each of those
-// tensors for the sizes of one with one size less, a.size(0) and a.size(1), and none for more. Sizes that are
-// counted from the end, a.size(-1), leave it open; a check of the number of sizes, a.dim() == 2, says it.
+// leavesOutFirst reports whether an extension may take its tensors without the operator's first size, which
+// is 1 and has no parameter: a matrix product without the batch. Its lines ask each of those tensors for the
+// sizes of a tensor of one rank less, a.size(0) and a.size(1), and for no others. Sizes counted from the end,
+// a.size(-1), leave it open; a check of the rank, a.dim() == 2, settles it.
 func (b *Binding) leavesOutFirst() (without, sure bool) {
 	if !b.extension || b.Function.Kind != Host {
 		return false, false
@@ -50,7 +50,7 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 	return asked, !open || told
 }
 
-// beginsWith says whether the first of several sizes is this one.
+// beginsWith reports whether the first of several sizes is this one.
 func (b *Binding) beginsWith(sizes []any, first string) bool {
 	return len(sizes) > 1 && sizes[0] == any(first)
 }

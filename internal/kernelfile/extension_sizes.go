@@ -34,8 +34,8 @@ var (
 	shapeAsked = `\.(?:shape|size|numel)\b`
 )
 
-// masksSquare says whether a function of Python makes a square mask and never asks the tensors with a
-// size for theirs: with others the mask would not fit.
+// masksSquare reports whether a Python function makes a square mask and never asks the tensors with a size
+// for theirs: with others the mask would not fit.
 func (b *Binding) masksSquare(dim string) bool {
 	if b.Function.Kind != Python {
 		return false
@@ -49,7 +49,8 @@ func (b *Binding) masksSquare(dim string) bool {
 		})
 }
 
-// asksSize says whether the function may learn a size: it asks a tensor that has it, or hands one on whole.
+// asksSize reports whether the function may learn a size: it asks a tensor that has it, or passes one on
+// whole.
 func (b *Binding) asksSize(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		if a.Role != Input || !slices.Contains(b.shape(b.tensor(a)), any(dim)) {
@@ -63,8 +64,8 @@ func (b *Binding) asksSize(dim string) bool {
 	})
 }
 
-// asksSizes says whether the lines of a function ask a tensor of so many sizes for that at a place, or for
-// all of them, or hand it on whole. Macros that check it ask for none.
+// asksSizes reports whether the lines of a function ask a tensor of a given rank for its size at a place, or
+// for all its sizes, or pass it on whole. Macros that check it do not count.
 func (fn *Function) asksSizes(name string, place, rank int) bool {
 	for i, t := range fn.body {
 		if t.text != name || i+2 >= len(fn.body) {

@@ -136,9 +136,9 @@ func (b *Binding) dependingOn(a op.AttributeSpec) (all []op.TensorSpec) {
 	return all
 }
 
-// givesMany says whether the lines of a function of Python show that the tensor which depends on an
+// givesMany reports whether the lines of a Python function show that the tensor which depends on an
 // enumeration has an element for each row: a kernel addresses it by its program id alone, "loss_ptr + row",
-// or it is made so, "loss = torch.empty(rows)", and returned as it is.
+// or it is made so, "loss = torch.empty(rows)", and returned unchanged.
 func (b *Binding) givesMany(a op.AttributeSpec) bool {
 	for _, t := range b.dependingOn(a) {
 		if b.Function.form == kernelForm {
@@ -163,8 +163,8 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 	return false
 }
 
-// madeLikeRows says whether lines make a tensor like an input that has one size, more than 1: "losses =
-// torch.empty_like(target)".
+// madeLikeRows reports whether the lines make a tensor like an input that has one dimension, longer than 1:
+// "losses = torch.empty_like(target)".
 func (b *Binding) madeLikeRows(name string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		if a.Role != Input || a.Name != b.Function.said().Made[name].Like {
@@ -175,7 +175,7 @@ func (b *Binding) madeLikeRows(name string) bool {
 	})
 }
 
-// indexed says whether a place of a tensor is used that is not its first.
+// indexed reports whether a place of a tensor is used that is not its first.
 func (b *Binding) indexed(name string) bool {
 	for _, place := range b.places[name] {
 		if _, index, _ := strings.Cut(place, ": "); index != "0" {

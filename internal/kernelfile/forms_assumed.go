@@ -64,12 +64,12 @@ func (b *Binding) assumedForms() []Assumption {
 	return all
 }
 
-// shown says whether the lines of a file leave nothing open about a form.
+// shown reports whether the lines of a file leave nothing open about a form.
 func (f Form) shown() bool {
 	return slices.Contains([]Form{AsItLies, Narrow, BlockTotals, Doubles}, f)
 }
 
-// guessedNumber says whether a number is passed for a parameter whose name alone says what it is: a plain
+// guessedNumber reports whether a number is passed for a parameter whose name alone says what it is: a plain
 // factor or addend, or a letter that is taken for one more factor of the rows though no line multiplies it.
 func (b *Binding) guessedNumber(a Argument) bool {
 	if a.Role != Constant || a.Form != AsItLies || a.place == inTile {

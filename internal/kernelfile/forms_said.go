@@ -27,7 +27,7 @@ const (
 	endSwapped  = "swapped"
 )
 
-// saidWord is what a word of --map says of a parameter beside the name of a tensor.
+// saidWord is the meaning of a word of --map for a parameter, in addition to the name of a tensor.
 type saidWord struct {
 	target string // the tensor, the first of several; "" for room to work in and for plain numbers
 	form   formOf
@@ -90,7 +90,7 @@ func (b *Binding) plainWords() []string {
 	return all
 }
 
-// formWords are all words of --map that an operator knows beside its names.
+// formWords returns all words of --map that an operator knows in addition to its names.
 func (b *Binding) formWords() []string {
 	own := b.Spec.Own
 	all := append(b.plainWords(), wordRoom, wordZeros, wordLowest)
@@ -113,7 +113,7 @@ func (b *Binding) formWords() []string {
 	return all
 }
 
-// knownWord says whether a word of --map says a form that the operator has.
+// knownWord reports whether a word of --map names a form that the operator has.
 func (b *Binding) knownWord(text string) bool {
 	_, ok := b.sayWord(text)
 	return ok || slices.Contains(b.plainWords(), text)

@@ -56,8 +56,8 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 	}
 }
 
-// A file of drivers alone, which make the tensors themselves, has no function to judge; beside another they
-// are left out.
+// A file with only drivers, which make the tensors themselves, has no function to judge; next to another
+// function they are left out.
 func TestDriversAreNotJudged(t *testing.T) {
 	s := rowsAndCols(t)
 	r := Request{Path: "mine.py", Parse: parsed}
@@ -95,7 +95,7 @@ func TestForwardBesideABackwardThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// What others of a file are compared with is not judged beside them; alone it is.
+// A reference that other functions are compared with is not judged if the file has others; alone it is.
 func TestReferencesAreLeftOut(t *testing.T) {
 	s := rowsAndCols(t)
 	r := Request{Path: "mine.py", Parse: parsed}
@@ -140,8 +140,8 @@ extern "C" void row_backward(const float *y, const float *dy, float *dx, int row
 	}
 }
 
-// A kernel that a backward launches is a forward where its name says so, or beside kernels whose names say
-// that they are the backward.
+// A kernel that a backward launches is a forward if its name says so, or if the names of the other kernels
+// say that they are the backward.
 func TestForwardThatABackwardLaunches(t *testing.T) {
 	const file = `__global__ void FORWARD(const float *x, float *y, int rows, int cols) {}
 __global__ void BACKWARD(const float *y, const float *dy, float *dx, int rows, int cols) {}

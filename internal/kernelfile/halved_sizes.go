@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// usualHalved is what a size is that lines halve, where neither a constant nor the user says how long it is:
-// odd, so that as much lies on either side.
+// usualHalved is the value of a halved size where neither a constant nor the user gives its length: odd, so
+// that both sides are equally long.
 const usualHalved = 5
 
 // readHalved reads attributes without a parameter that are half of a size: lines that halve the length of a
@@ -56,8 +56,8 @@ func (b *Binding) namesOf(file *File, dim string) []string {
 	return names
 }
 
-// halves says whether the lines of a function, or of those that it hands a size to, halve one of some names:
-// k / 2, k >> 1, (k - 1) / 2.
+// halves reports whether the lines of a function, or of functions that it passes a size to, halve one of the
+// names: k / 2, k >> 1, (k - 1) / 2.
 func (f *File) halves(fn *Function, names []string, depth int) bool {
 	body := fn.body
 	text := func(i int) string {
@@ -102,8 +102,8 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 	return false
 }
 
-// halvesInPython says whether the lines of a function of Python, or of kernels that it launches, halve one of
-// some names: k // 2, (k - 1) // 2.
+// halvesInPython reports whether the lines of a Python function, or of kernels that it launches, halve one of
+// the names: k // 2, (k - 1) // 2.
 func (fn *Function) halvesInPython(names []string) bool {
 	for _, p := range fn.Params {
 		if slices.Contains(names, p.Name) {
@@ -137,8 +137,8 @@ func copiedTo(body []token, at int) string {
 	return body[begin-2].text
 }
 
-// withoutCast is what a conversion converts: n of "(int) n", "(const size_t) n", "static_cast<int>(n)" and
-// "int(n)".
+// withoutCast returns the operand of a conversion: n of "(int) n", "(const size_t) n", "static_cast<int>(n)"
+// and "int(n)".
 func withoutCast(words []token) []token {
 	if len(words) > 3 && words[0].text == "static_cast" {
 		if open := slices.IndexFunc(words, func(t token) bool { return t.text == "(" }); open > 0 {

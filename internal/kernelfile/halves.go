@@ -6,7 +6,7 @@ import "regexp"
 var roundsUp = regexp.MustCompile(
 	`\b(?:floor|trunc)\([^\n]*\+\s*(?:float\()?0?\.5\b|\blibdevice\.round\(`)
 
-// roundsAway says whether the lines of a Python file round halves away from zero, or up.
+// roundsAway reports whether the lines of a Python file round halves away from zero, or up.
 func (f *File) roundsAway() bool {
 	return roundsUp.MatchString(pythonComment.ReplaceAllString(f.text, " "))
 }

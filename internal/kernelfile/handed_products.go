@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// scoreProduct is what it counts that callers hand a product of sizes over: more than any name.
+// scoreProduct is the score of a parameter to which callers pass a product of sizes: more than that of any
+// name.
 const scoreProduct = 250
 
-// callOf is where a file calls or launches a function: the file, where the list of arguments opens, and where
-// the statement's own tokens begin.
+// callOf is a place where a file calls or launches a function: at is the index of the name or of the <<<, open
+// that of the argument list.
 type callOf struct {
 	file     *File
 	at, open int
@@ -103,16 +104,16 @@ func (b *Binding) handedProduct(p Param) string {
 	return strings.Join(dims, " * ")
 }
 
-// declares says whether a list is that of a definition's parameters, or of a declaration's: the last of them
-// is a type and a name.
+// declares reports whether a list is the parameters of a definition or declaration: the last of them is a
+// type and a name.
 func declares(arguments [][]token) bool {
 	last := arguments[len(arguments)-1]
 	return len(last) > 1 && last[len(last)-1].isName() && (last[len(last)-2].isName() ||
 		last[len(last)-2].text == "*" && slices.Contains(builtin, last[max(len(last)-3, 0)].text))
 }
 
-// takeFactors notes which sizes the caller's variables are whose product is handed over, where one of them is
-// handed over too: of "rows * cols" beside cols the other one is rows.
+// takeFactors notes which sizes the caller's variables are if their product is passed and one of them is
+// passed too: with "rows * cols" and cols, the other one is rows.
 func (c callSite) takeFactors(arguments [][]token) {
 	for at, argument := range arguments {
 		if at >= len(c.k.b.Args) || c.k.b.Args[at].Role != Size {
@@ -136,8 +137,8 @@ func (c callSite) takeFactors(arguments [][]token) {
 	}
 }
 
-// isFactor says whether what a launch is handed is made of a variable times another one: "count = rows *
-// cols".
+// isFactor reports whether an argument of a launch is the product of a variable and another one: "count =
+// rows * cols".
 func (m *mainJoin) isFactor(name string) bool {
 	for _, l := range m.launches() {
 		for _, argument := range l.arguments {

@@ -39,11 +39,11 @@ func (f *File) HostArrays(fn Function) []string {
 	return names
 }
 
-// copiesDepth is how many functions of a file a pointer is followed through.
+// copiesDepth limits the functions of a file through which a pointer is followed.
 const copiesDepth = 2
 
-// copiesParameter says whether a function copies from a parameter to the device, or to one from the
-// device, or hands one to a function that does.
+// copiesParameter reports whether a function copies from a parameter to the device, or to one from the
+// device, or passes one to a function that does.
 func (f *File) copiesParameter(fn *Function, depth int) bool {
 	isParam := func(name string) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer && p.Name == name })
@@ -75,7 +75,7 @@ func copiedHost(body []token, at int) []token {
 	return nil
 }
 
-// handsToKernel says whether a name is an argument of a launch.
+// handsToKernel reports whether a name is an argument of a launch.
 func (fn *Function) handsToKernel(name string) bool {
 	for i := 0; i+1 < len(fn.body); i++ {
 		if fn.body[i].text != ">>>" || fn.body[i+1].text != "(" {
@@ -93,7 +93,7 @@ func (fn *Function) handsToKernel(name string) bool {
 // hostName is the variable of the shim that points to the host's copy of the argument at a place.
 func hostName(at int) string { return fmt.Sprintf("triad_own_host_%d", at) }
 
-// hostPlace is where an argument lies on the device, in C++.
+// hostPlace returns the C++ expression of an argument's address on the device.
 func (b *Binding) hostPlace(a Argument, at int) string {
 	if a.Form == Doubles {
 		return doublesName(at)

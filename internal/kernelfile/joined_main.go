@@ -19,7 +19,7 @@ type statement struct {
 	kept  bool
 }
 
-// mainJoin is what is read off a main() whose kernels work together.
+// mainJoin holds the contents of a main() whose kernels work together.
 type mainJoin struct {
 	file        *File
 	all         []*statement // in order, those under others after their heads
@@ -256,8 +256,8 @@ func (m *mainJoin) launches() (all []mainLaunch) {
 	return all
 }
 
-// worksTogether says whether a kernel of main() takes what another one before it made, in a buffer that is
-// no input, and main() copies results from the device.
+// worksTogether reports whether a kernel of main() takes the output of an earlier one, in a buffer that is no
+// input, and main() copies results from the device.
 func (m *mainJoin) worksTogether() bool {
 	made, joined := map[string]string{}, false
 	for _, launch := range m.launches() {
@@ -284,7 +284,7 @@ func (m *mainJoin) worksTogether() bool {
 	return joined && results > 0
 }
 
-// launchesOne says whether main() launches one kernel alone, and copies results from the device.
+// launchesOne reports whether main() launches only one kernel, and copies results from the device.
 func (m *mainJoin) launchesOne() bool {
 	launches := m.launches()
 	return len(launches) > 0 && slices.Contains(slices.Collect(maps.Values(m.outof)), true) &&
@@ -293,7 +293,8 @@ func (m *mainJoin) launchesOne() bool {
 		})
 }
 
-// asksHost says whether something is copied to the device after a launch: the host has a part in it then.
+// asksHost reports whether something is copied to the device after a launch: then the host takes part in the
+// computation.
 func (m *mainJoin) asksHost() bool {
 	launched := false
 	for _, s := range m.all {
@@ -331,7 +332,7 @@ func (m *mainJoin) keep() bool {
 	return false
 }
 
-// holdsKept says whether one of some statements, or one under them, is kept.
+// holdsKept reports whether one of the statements, or one under them, is kept.
 func holdsKept(all []*statement) bool {
 	return slices.ContainsFunc(all, func(s *statement) bool { return s.kept || holdsKept(s.under) })
 }
@@ -406,7 +407,7 @@ func (m *mainJoin) giving(name string) bool {
 	return true
 }
 
-// isNumber says whether an expression is one of numbers, and of names that the file gives one.
+// isNumber reports whether an expression consists of numbers and of names that the file defines as numbers.
 func (m *mainJoin) isNumber(expression string) bool {
 	return literalNumber.MatchString(identifier.ReplaceAllStringFunc(expression, func(name string) string {
 		return m.file.resolve(name)
@@ -444,7 +445,7 @@ func (m *mainJoin) function() string {
 		strings.Join(made, "\n"), written(m.top), strings.Join(frees, "\n"))
 }
 
-// takesToWrite says whether a kernel that is launched takes a pointer to what it may write.
+// takesToWrite reports whether a launched kernel takes a name as a pointer that it may write to.
 func (m *mainJoin) takesToWrite(name string) bool {
 	return slices.ContainsFunc(m.launches(), func(l mainLaunch) bool {
 		at := slices.Index(l.arguments, name)

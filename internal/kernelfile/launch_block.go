@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// constant is what a constant of the kernel's own is made of, "const int lanes = 32;"; false where it has
-// none of that name that is one word.
+// constant returns the value of a constant that the kernel itself defines, "const int lanes = 32;"; false
+// where it has none of that name with a value of one word.
 func (k body) constant(name string) (string, bool) {
 	for i := 0; i+2 < len(k.tokens); i++ {
 		t := k.tokens
@@ -23,8 +23,8 @@ func (k body) constant(name string) (string, bool) {
 	return "", false
 }
 
-// rowsAtOnce is how many rows of a square tile a block has threads for: those that a loop over the tile steps
-// by, as in tile[threadIdx.y + j] with j += BLOCK_ROWS, else all.
+// rowsAtOnce returns the number of rows of a square tile that a block has threads for: the step of a loop
+// over the tile, as in tile[threadIdx.y + j] with j += BLOCK_ROWS, else all.
 func (k body) rowsAtOnce(side int) int {
 	for i := 0; i+4 < len(k.tokens); i++ {
 		if k.tokens[i].text != "threadIdx" || k.tokens[i+2].text != "y" || k.tokens[i+3].text != "+" {
@@ -94,8 +94,8 @@ func (k body) block() (sizes [3]string, said bool) {
 	return of(blockThreads, 1, 1), any
 }
 
-// asksGroup says whether a kernel calls one of these of an object, as it asks a cooperative group for its
-// size and for which of its threads runs: group.size().
+// asksGroup reports whether a kernel calls one of these methods of an object, as it asks a cooperative group
+// for its size or its thread's rank: group.size().
 func (k body) asksGroup(names ...string) bool {
 	for i := 1; i+1 < len(k.tokens); i++ {
 		if slices.Contains(names, k.tokens[i].text) && k.tokens[i+1].text == "(" &&
@@ -129,7 +129,7 @@ func (k body) tile() []int {
 	return nil
 }
 
-// firstThreadAlone says whether threadIdx.x is but asked for being 0: "if (threadIdx.x) return;".
+// firstThreadAlone reports whether threadIdx.x is only compared to 0: "if (threadIdx.x) return;".
 func (k body) firstThreadAlone() bool {
 	for i := 0; i+3 < len(k.tokens); i++ {
 		if k.tokens[i].text == "threadIdx" && k.tokens[i+2].text == "x" &&

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// Launch is how a lone kernel is started: expressions over the dims, three each.
+// Launch is the launch of a lone kernel: expressions over the dims, three each.
 type Launch struct {
 	Grid, Block [3]string
 	Shared      string // bytes of dynamic shared memory
@@ -40,7 +40,7 @@ func sizes(s [3]string) string {
 	return strings.Join(s[:n], ", ")
 }
 
-// uses says whether an expression of the launch names a dim.
+// uses reports whether an expression of the launch names a dim.
 func (l *Launch) uses(dim string) bool {
 	for _, text := range append(append(l.Grid[:], l.Block[:]...), l.Shared) {
 		if slices.ContainsFunc(lex(text).tokens, func(t token) bool { return t.text == dim }) {
@@ -73,7 +73,7 @@ func (l *Launch) forOthers(each map[string]string) *Launch {
 	return &other
 }
 
-// usesAny says whether an expression of the launch names a dim of the operator.
+// usesAny reports whether an expression of the launch names a dim of the operator.
 func (l *Launch) usesAny(spec *op.Spec) bool {
 	return slices.ContainsFunc(spec.Dims, func(d op.DimSpec) bool { return l.uses(d.Name) })
 }
@@ -130,8 +130,8 @@ func (b *Binding) checkLaunchable(flag, asked string, all [3]string) error {
 	return nil
 }
 
-// largest is what an expression of a launch comes to at most for sizes small and large; an error where it can
-// be evaluated for none.
+// largest returns the largest value of an expression of a launch over small and large sizes; an error if it
+// can be evaluated for none.
 func (b *Binding) largest(text string) (int64, error) {
 	e, err := op.ParseExpression(text, func(string) bool { return true }, false)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// foundLaunch is what the file itself launches a kernel with, in the operator's sizes; a part that cannot be
-// said so is empty.
+// foundLaunch is the file's own launch of a kernel, in the operator's sizes; a part that they cannot express
+// is empty.
 type foundLaunch struct {
 	grid, block [3]string
 	shared      string   // bytes
@@ -77,7 +77,7 @@ func (found *foundLaunch) configure(c callSite, parts [][]token) {
 	}
 }
 
-// configurationEnd is where the >>> of a <<< stands; behind the last token without one.
+// configurationEnd returns the index of the >>> of a <<<; the number of tokens without one.
 func configurationEnd(tokens []token, at int) int {
 	for at < len(tokens) && tokens[at].text != ">>>" {
 		at++
@@ -186,8 +186,8 @@ func (f *File) argumentsBetween(open, close int) []string {
 	return all
 }
 
-// callSite is where a file launches a kernel: the tokens before it, and which of the kernel's parameters the
-// caller's variables are handed to.
+// callSite is a place where a file launches a kernel: the tokens before it, and the kernel's parameters to
+// which the caller's variables are passed.
 type callSite struct {
 	k      body
 	before []token
@@ -286,8 +286,8 @@ func (c callSite) ceil(words []token, i, depth int) (text string, end int) {
 	return "(" + sides[0] + ") / (" + sides[1] + ")", end
 }
 
-// defined is what a variable was given last: "int n = 256;" or "dim3 n(16, 16);", the latter as dim3 (16,
-// 16).
+// defined returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3
+// (16, 16).
 func (c callSite) defined(name string) []token {
 	for i := len(c.before) - 2; i > 0; i-- {
 		if c.before[i].text != name || c.before[i-1].text == "." {
@@ -312,8 +312,8 @@ func (c callSite) defined(name string) []token {
 	return nil
 }
 
-// side is what stands for "block.x" where block is a dim3 of the caller: its first, second or third size; nil
-// where the words do not begin so.
+// side returns the value of "block.x" where block is a dim3 of the caller: its first, second or third size;
+// nil if the words do not begin so.
 func (c callSite) side(words []token) []token {
 	if len(words) < 3 || words[1].text != "." || !words[0].isName() {
 		return nil
@@ -329,7 +329,7 @@ func (c callSite) side(words []token) []token {
 	return []token{{"1", words[0].line}}
 }
 
-// depthOf is how many parentheses are open at the end of some tokens.
+// depthOf returns the number of parentheses and braces that are open at the end of the tokens.
 func depthOf(words []token) int {
 	depth := 0
 	for _, t := range words {

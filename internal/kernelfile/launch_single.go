@@ -17,7 +17,7 @@ func (c callSite) value(words []token) (n int64, known bool) {
 	return numberOf(text)
 }
 
-// numberOf is what an expression of numbers comes to.
+// numberOf returns the value of an expression of numbers.
 func numberOf(text string) (n int64, known bool) {
 	e, err := op.ParseExpression(text, func(string) bool { return false }, false)
 	if err != nil {
@@ -42,9 +42,9 @@ func (c callSite) numbers(arguments [][]token) map[string]int64 {
 	return handed
 }
 
-// asLaunched is the reading of a lone kernel that its file launches as one block, with numbers for all of its
-// sizes: one that shares nothing between blocks is written for them, and is judged with them alone. Sizes
-// beside each other, such as rows, may be what blocks count, so it is read so for an operator of one size.
+// asLaunched returns the reading of a lone kernel that its file launches as one block, with numbers for all
+// of its sizes: one that shares nothing between blocks is written for them, and is judged with them alone.
+// With several sizes, blocks may count one of them, such as rows, so only an operator of one size is read so.
 func (b *Binding) asLaunched() (Alternative, bool) {
 	o := b.Options
 	if b.Launch == nil || o.Grid != "" || o.Block != "" || len(o.Bound) > 0 {
@@ -100,8 +100,8 @@ func (c callSite) allocated(arguments [][]token) map[string]int64 {
 	return room
 }
 
-// ofNumbers says whether a kernel has no size, but constants of the file that its lines are written for, or
-// the grid itself.
+// ofNumbers reports whether a kernel takes no size and is written for constants of the file, or for the grid
+// itself.
 func (k body) ofNumbers() bool {
 	if k.b.givesAnySize() {
 		return false
@@ -155,8 +155,8 @@ func (k body) threadForEach(found *foundLaunch) (Alternative, bool) {
 	}, true
 }
 
-// elementsThere is how many elements the first input has where the file launches the kernel; 0 where it does
-// not say.
+// elementsThere returns the number of elements of the first input where the file launches the kernel; 0 if it
+// is unknown.
 func (k body) elementsThere(found *foundLaunch) int64 {
 	for _, a := range k.b.Args {
 		d, known := elementTypes[a.Base]

@@ -28,9 +28,9 @@ func (f *File) passLaunchesOn() {
 	f.templatesOfCallers()
 }
 
-// handsKernelOn says whether a function hands a kernel of the file to a function that launches it, which may
-// stand in a header: "launch(kernel<128>, grid, block, x, y)". What asks or sets something about a kernel
-// does not launch it.
+// handsKernelOn reports whether a function passes a kernel of the file to a function that launches it, which
+// may be defined in a header: "launch(kernel<128>, grid, block, x, y)". A function that queries or sets
+// something of a kernel does not launch it.
 func (f *File) handsKernelOn(fn *Function) bool {
 	var callees []string // of the calls that are open
 	for k, t := range fn.body {
@@ -60,7 +60,7 @@ func (f *File) handsKernelOn(fn *Function) bool {
 	return false
 }
 
-// isKernel says whether a name is that of a kernel of the file.
+// isKernel reports whether a name is that of a kernel of the file.
 func (f *File) isKernel(name string) bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
 		return fn.Kind == Kernel && fn.Name == name
@@ -100,7 +100,7 @@ func (f *File) named(name string) *Function {
 	return nil
 }
 
-// launchesParameter says whether the lines launch one of the function's own parameters: "kernel<<<".
+// launchesParameter reports whether the lines launch one of the function's own parameters: "kernel<<<".
 func (fn *Function) launchesParameter() bool {
 	for k := 0; k+1 < len(fn.body); k++ {
 		if fn.body[k+1].text == "<<<" && slices.ContainsFunc(fn.Params, func(p Param) bool {
