@@ -52,8 +52,8 @@ func ParseRequest(text string) (Request, error) {
 	return r, nil
 }
 
-// Implementation is the name under which the file is judged: mine/<stem>, or mine/<stem>:<function> where one
-// is named.
+// Implementation returns the name under which the file is judged: mine/<stem>, or mine/<stem>:<function>
+// where one is named.
 func (r Request) Implementation() string {
 	name := "mine/" + r.Stem
 	if r.Stem == "" {

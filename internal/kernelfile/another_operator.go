@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// changing are words in the name of a function that say that it computes something else than the operator,
-// or a part of it, where neither the operator nor what belongs to it is called so.
+// changing lists words in the name of a function which say that it computes something else than the operator,
+// or a part of it, unless the operator or its parts are named so.
 var changing = strings.Fields(`abs absolute act activation add addition argmax argmin average avg
 	batchnorm bias blur causal celu clamped crelu cross diff difference div divide division dropout
 	elu geglu gelu glu gray grayscale grey group grouped hardsigmoid hardswish hardtanh instance
@@ -64,12 +64,13 @@ func (b *Binding) perhapsAlike() []Assumption {
 	return b.namedOtherwise(word)
 }
 
-// namedOtherwise is the assumption that a function whose name has a word of another operator is this one.
+// namedOtherwise returns the assumption that a function with a word of another operator in its name is this
+// one.
 func (b *Binding) namedOtherwise(word string) []Assumption {
 	return []Assumption{{What: "it computes " + b.Spec.Name + ", though its name has " + word}}
 }
 
-// inBrackets are words behind others; "" where there are none.
+// inBrackets returns words in brackets, to follow others; "" without words.
 func inBrackets(words string) string {
 	if words == "" {
 		return ""
@@ -77,12 +78,12 @@ func inBrackets(words string) string {
 	return " (" + words + ")"
 }
 
-// operatorWords are names of operators that a kernel of another one is not called by.
+// operatorWords lists names of operators that a kernel of another operator does not bear.
 var operatorWords = strings.Fields(`attention convolution cross_entropy gelu geglu histogram layernorm
 	layer_norm relu rmsnorm rms_norm rope silu softmax swiglu transpose`)
 
-// launchesOther is the kernel that a host function launches, the only one, where its name is that of another
-// operator and not of this one; "" otherwise.
+// launchesOther returns the only kernel that a host function launches, if it is named after another operator
+// and not after this one; "" otherwise.
 func (b *Binding) launchesOther() string {
 	kernel := ""
 	for i := range b.Function.body {
@@ -144,12 +145,12 @@ func (b *Binding) ownWords() string {
 	return lettersOf(b.Spec.Name + " " + b.Spec.Summary + " " + b.Spec.Formula)
 }
 
-// lettersOf leaves out what words are written with or without.
+// lettersOf removes separators, which words are written with or without.
 func lettersOf(words string) string {
 	return strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(words))
 }
 
-// saysOther is the word in a function's name that is none of the operator's; "" where there is none.
+// saysOther returns the word in a function's name that belongs to another operator; "" if there is none.
 func (b *Binding) saysOther() string {
 	known := snake(b.Spec.Name)
 	for _, a := range b.Spec.Attributes {

@@ -11,7 +11,7 @@ import (
 	"triad/internal/op"
 )
 
-// Equal are the dims that one parameter stands for, group by group.
+// Equal returns the dims that share one parameter, group by group.
 func (b *Binding) Equal() [][]string {
 	var groups [][]string
 	for _, a := range b.Args {
@@ -55,8 +55,8 @@ func (b *Binding) setsSwitch(a op.AttributeSpec) bool {
 	return b.nameSetsSwitch(a) || a.Type == "bool" && b.masksTriangle(a.Name)
 }
 
-// spellings are a long word and what it is with two neighbouring letters exchanged: people write casual for
-// causal.
+// spellings returns a long word and its variants with two neighbouring letters exchanged: people write casual
+// for causal.
 func spellings(word string) []string {
 	all := []string{word}
 	for i := 1; i < len(word) && len(word) > 4; i++ {
@@ -65,7 +65,7 @@ func spellings(word string) []string {
 	return all
 }
 
-// literalSays is the value of an attribute that a number of the file's lines says; "" where none does.
+// literalSays returns the value of an attribute that a number in the file's lines gives; "" where none does.
 func (b *Binding) literalSays(a op.AttributeSpec) string {
 	for value, number := range b.Spec.Own.Literals[a.Name] {
 		if slices.Contains(b.literals, number) {
@@ -90,7 +90,8 @@ func (b *Binding) ignoresNothing(a op.AttributeSpec) bool {
 	})
 }
 
-// someTarget is the condition that there is a target, where libraries give 0 or NaN for a mean over none.
+// someTarget returns the condition that there is a target, where libraries give 0 or NaN for a mean over
+// none.
 func (b *Binding) someTarget() (all []condition) {
 	for _, t := range b.inputs {
 		if fill, _ := op.ParseFill(t.Fill); fill.Ignoring == "" || len(b.Spec.Own.NoTarget) == 0 {
@@ -125,8 +126,8 @@ func (b *Binding) judgedWith(a op.AttributeSpec, value string) string {
 		a.Name, value)
 }
 
-// Pins are the attributes that the function is judged with alone: what its signature has no parameter for,
-// and what the type of an output says. A number that follows from the sizes is none.
+// Pins returns the only attribute values that the function is judged with: those that its signature has no
+// parameter for, and those that the type of an output decides. A number that follows from the sizes is none.
 func (b *Binding) Pins() map[string]string {
 	pins := map[string]string{}
 	for _, a := range b.Spec.Attributes {
@@ -158,7 +159,7 @@ func (b *Binding) Pins() map[string]string {
 	return pins
 }
 
-// DTypes are the operator's dtype names that the function takes.
+// DTypes returns the operator's dtype names that the function takes.
 func (b *Binding) DTypes() []string {
 	var names []string
 	for _, c := range b.Cases {
@@ -167,11 +168,11 @@ func (b *Binding) DTypes() []string {
 	return names
 }
 
-// Parameters are the names of the function's parameters.
+// Parameters returns the names of the function's parameters.
 func (b *Binding) Parameters() []string { return b.Function.parameterNames() }
 
-// attributeValue is the value of an attribute without a parameter, as an expression and in words: what --attr
-// says, else the default. An enumeration that decides an output's dtype is said by the output's type.
+// attributeValue returns the value of an attribute without a parameter, as an expression and in words: that
+// of --attr, else the default. The output's type decides an enumeration that selects an output's dtype.
 func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 	words = b.Options.Attrs[a.Name]
 	if words == "" {

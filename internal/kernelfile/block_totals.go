@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// takeBlockTotals lets a lone kernel that writes a value of each block, "out[blockIdx.x] = sum", write
-// them into room of ours: the operator's total is what they add up to, as a caller adds them up.
+// takeBlockTotals lets a lone kernel that writes a value for each block, "out[blockIdx.x] = sum", write them
+// into scratch memory of ours: the operator's total is their sum, as a caller would compute it.
 func (b *Binding) takeBlockTotals(file *File) {
 	for i := range b.Args {
 		a := &b.Args[i]
@@ -66,8 +66,8 @@ func (b *Binding) givesBlocks(file *File, a Argument) bool {
 	return b.blocks != ""
 }
 
-// returnedGrid is the number of blocks of a launch in the operator's sizes, where every return of the host
-// function that launches gives that number: a status says nothing of it. "" where it cannot be told.
+// returnedGrid returns the number of blocks of a launch in the operator's sizes, if every return of the
+// launching host function gives that number: a status says nothing about it. "" if it is unknown.
 func (b *Binding) returnedGrid(file *File, at int, grid []token) string {
 	all := b.Function.body
 	c := callSite{k: body{b: b, file: file, tokens: all}, before: all[:at], stands: map[string]string{}}
@@ -93,7 +93,7 @@ func (b *Binding) returnedGrid(file *File, at int, grid []token) string {
 	return blocks
 }
 
-// returned are the values behind each return of a function.
+// returned returns the expression of each return of a function.
 func (fn *Function) returned() (all [][]token) {
 	for i, t := range fn.body {
 		if t.text != "return" {
@@ -161,8 +161,8 @@ func (b *Binding) returnsWordOf(at int, grid []token) bool {
 	return len(returns) > 0 && !slices.ContainsFunc(returns, other)
 }
 
-// assumedTotals is the assumption about an output that gets a value of each block where the lines do not say,
-// in the operator's sizes, how many there are: triad has no room for them.
+// assumedTotals returns the assumption about an output that gets a value for each block where the lines do
+// not give their number in the operator's sizes: triad has no room for them.
 func (b *Binding) assumedTotals() []Assumption {
 	if b.unreadBlocks == "" {
 		return nil

@@ -12,9 +12,9 @@ var constantArray = regexp.MustCompile(`(?m)^[ \t]*(?:static[ \t]+)?(?:__constan
 	`(?:const[ \t]+)?((?:unsigned[ \t]+)?\w+)|((?:unsigned[ \t]+)?\w+)[ \t]+__constant__)[ \t]+(\w+)[ \t]*` +
 	`\[[^\[\]\n]*\][ \t]*;`)
 
-// WithConstants is the text of a CUDA file in which kernels take what they read of constant memory as one
-// more parameter, by the same name: a main() fills it before it launches them. code is the text without
-// comments and literals. names are the arrays; none where the file has none of that kind, or a host function
+// WithConstants returns the text of a CUDA file in which kernels take the constant memory that they read as
+// an additional parameter of the same name: a main() fills it before it launches them. code is the text
+// without comments and literals. names are the arrays; none if the file has no such array, or a host function
 // that launches.
 func WithConstants(text, code string, file *File) (changed string, names []string) {
 	if len(text) != len(code) || slices.ContainsFunc(file.Functions, func(fn Function) bool {

@@ -71,7 +71,7 @@ func (b *bounds) dropTiles() {
 	})
 }
 
-// alike is the number that several constants have in common; 0 where they differ.
+// alike returns the common value of several constants; 0 if they differ.
 func (b bounds) alike() (value int64) {
 	for _, n := range b.values {
 		if value != 0 && n != value {
@@ -82,11 +82,10 @@ func (b bounds) alike() (value int64) {
 	return value
 }
 
-// constantSizes are the sizes of a kernel that takes none and compares its indices with constants of its
-// file, as in "#define N 1024". Several are matched as parameters of these names would be; one alone is the
-// number of elements, or each side where two indices are compared with it. sure says that the file allocates
-// so many. nil where it compares with none; an error where it stays open what they are, or they are too
-// large.
+// constantSizes returns the sizes of a kernel that takes none and compares its indices with constants of its
+// file, as in "#define N 1024". Several are matched as parameters of these names would be; a single one is
+// the number of elements, or each side if two indices are compared with it. sure says that the file allocates
+// that many. nil if it compares with none; an error if it stays open what they are, or they are too large.
 func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (
 	dims map[string]int64, sure bool, err error,
 ) {
@@ -145,7 +144,7 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	return dims, sure, nil
 }
 
-// saidOtherwise refuses sizes of the user's that are not those of the constants that the file allocates with.
+// saidOtherwise refuses user-given sizes that differ from the constants that the file allocates with.
 func saidOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) error {
 	said := options.Dims
 	if len(said) == 0 {
@@ -194,7 +193,7 @@ func (b *Binding) oneOfSeveral(found bounds) bool {
 	return false
 }
 
-// oneConstant gives the sizes that one constant says: that of the last one where one index is below it, the
+// oneConstant sets the sizes that one constant gives: that of the last dim if one index is below it, the
 // others being 1, else all of them.
 func (b *Binding) oneConstant(dims map[string]int64, value int64, sides bool) {
 	last := b.shape(b.inputs[0])
@@ -249,8 +248,8 @@ func (b *Binding) fewEnough(dims map[string]int64, product bool) error {
 	return nil
 }
 
-// constant is the number that a name stands for, and the name that has it: of "const int HIGH = WIDE" that is
-// WIDE.
+// constant returns the number that a name stands for, and the name that defines it: of "const int HIGH =
+// WIDE" that is WIDE.
 func (f *File) constant(name string) (root string, value int64, ok bool) {
 	for range maxConstants {
 		text, defined := f.defines[name]
@@ -291,8 +290,8 @@ var timesConstant = regexp.MustCompile(`\* ?([A-Za-z_]\w*) ?\+`)
 // inParentheses matches a factor in parentheses, whose own constants count tiles: "(tile * SIDE + i) * DIM".
 var inParentheses = regexp.MustCompile(`\([^()]*\)`)
 
-// rowConstant is the name of the constant of a file by which the lines of a function multiply the rows of
-// tensors whose last size has no parameter: DIM of "Q[row * DIM + i]". "" where they multiply by none, by
+// rowConstant returns the name of the constant of a file by which the lines of a function multiply the rows
+// of tensors whose last size has no parameter: DIM of "Q[row * DIM + i]". "" where they multiply by none, by
 // several, or where a constant is a factor of another.
 func (f *File) rowConstant(b *Binding, dim string) string {
 	found := ""

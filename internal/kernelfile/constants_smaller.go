@@ -13,25 +13,24 @@ import (
 	"strings"
 )
 
-// TooManyError refuses a kernel whose sizes are constants of its file with which a tensor would have too many
-// elements.
+// TooManyError refuses a kernel whose sizes are constants of its file that give a tensor too many elements.
 type TooManyError struct {
 	Err    error
 	Values map[string]int64 // of the constants
 	Sides  int              // how many sizes a constant is: each side of a square, and the depth of a product
 }
 
-// Error says what the sizes are.
+// Error reports the sizes.
 func (e *TooManyError) Error() string { return e.Err.Error() }
 
 // fewElements limits the elements of a tensor whose sizes were made smaller.
 const fewElements = 1 << 16
 
-// fewProducts is the same of a product, whose depth is a size too.
+// fewProducts is the limit for a product, whose depth is a size too.
 const fewProducts = 1 << 21
 
-// Smaller is the text of a file with smaller constants for those of a TooManyError, and what they are now:
-// each is halved until all of them together are few. ok is false where one has no definition to change.
+// Smaller returns the text of a file with smaller constants for those of a TooManyError, and their new
+// values: each is halved until all of them together are few. ok is false if one has no definition to change.
 func (e *TooManyError) Smaller(text string) (smaller, now string, ok bool) {
 	values := maps.Clone(e.Values)
 	names := slices.Sorted(maps.Keys(values))

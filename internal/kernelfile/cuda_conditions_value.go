@@ -115,7 +115,7 @@ func (c *asked) single() (int64, bool) {
 	return c.s.number(word)
 }
 
-// number is the value of a word: a number, or what #define or a flag made of a name.
+// number returns the value of a word: a number, or the value that #define or a flag gives a name.
 func (s *source) number(word string) (int64, bool) {
 	for range 8 {
 		if n, err := strconv.ParseInt(strings.TrimRight(word, "uUlL"), 0, 64); err == nil {

@@ -200,7 +200,7 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 	}
 }
 
-// matching is the index of the bracket that closes the one at i, or the last index.
+// matching returns the index of the bracket that closes the one at i, or the last index.
 func (f *File) matching(i, to int) int {
 	depth := 0
 	for ; i < to; i++ {
@@ -280,7 +280,7 @@ var wantsAligned = regexp.MustCompile(`\b(u?(char|short|int|long|longlong)|float
 	`__nv_bfloat16)[248]\b|int128|reinterpret_cast|align|wmma|_async|\basm\b|cu(te|tlass|blas|dnn)|` +
 	`\b(cub|thrust)::|\( ?([a-eg-uw-z_]|f[^l]|v[^o])\w*( \w+)? ?\* ?\)`)
 
-// asksAddress finds a remainder of an address: such a file chooses by how a tensor lies.
+// asksAddress matches a remainder of an address: such a file chooses by the alignment of a tensor.
 var asksAddress = regexp.MustCompile(`\bu?intptr_t\b[^;{}]{0,60}[%&]`)
 
 // readWords reads the words before a function's name; skip says that it cannot be called from outside or on
@@ -376,13 +376,13 @@ func (f *File) params(tokens []token) []Param {
 	return list
 }
 
-// qualifiers are words of a parameter that say nothing about its type.
+// qualifiers lists words of a parameter that say nothing about its type.
 var qualifiers = []string{
 	"const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__",
 	"struct", "register", "RESTRICT",
 }
 
-// builtin are the words that make up C++'s own types.
+// builtin lists the words that make up C++'s own types.
 var builtin = []string{
 	"unsigned", "signed", "int", "long", "short", "char", "float", "double", "bool",
 	"void",
@@ -482,7 +482,7 @@ func joinParams(params []Param) string {
 	return strings.Join(texts, ", ")
 }
 
-// trimWords leaves out the words of a declaration that are not part of the signature.
+// trimWords removes the words of a declaration that are not part of the signature.
 func trimWords(words []token) []token {
 	return slices.DeleteFunc(slices.Clone(words), func(t token) bool {
 		return slices.Contains([]string{"static", "inline", "extern", `"C"`, "__host__"}, t.text)

@@ -13,12 +13,12 @@ import (
 	"triad/internal/op"
 )
 
-// Declaration is the line that says how the function is read. With it, and with the flags that say how the
-// file is compiled, the function is read the same, and nothing is assumed. ok is false where no line can say
-// that.
+// Declaration returns the line that says how the function is read. With it, and with the flags that say how
+// the file is compiled, the function is read the same, and nothing is assumed. ok is false where no line can
+// say that.
 func (b *Binding) Declaration() (line declaration.Line, ok bool) { return b.declaration(nil) }
 
-// declaration is the line, which says the dtypes too where some are given.
+// declaration returns the line, which gives the dtypes too if there are any.
 func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) {
 	if b.forward != nil {
 		return b.forward.declaration(dtypes)
@@ -41,8 +41,8 @@ func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) 
 	return line, false
 }
 
-// withPins is the reading with every attribute said that the function is judged with alone; nil where there
-// is none.
+// withPins returns the reading that states every attribute value that the function is judged with alone; nil
+// if there is none.
 func (b *Binding) withPins() *Binding {
 	other, err := b.again(b.given.With(Alternative{Options: Options{Attrs: b.Pins()}}), nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *Binding) again(options Options, lines []declaration.Line) (*Binding, er
 	return Match(b.file, fn, b.Spec, b.Pass, options)
 }
 
-// LineSays is the line of the file that says how the function is read; 0 where none does.
+// LineSays returns the line of the file that says how the function is read; 0 where none does.
 func (b *Binding) LineSays() int {
 	if b.forward != nil {
 		return b.forward.LineSays()
@@ -135,7 +135,7 @@ func (b *Binding) givenAs(other *Binding) bool {
 	return err == nil && given > 0
 }
 
-// shim is the code that calls the function alone.
+// shim returns the code that calls the function alone.
 func (b *Binding) shim() string {
 	if b.Function.Kind == Python {
 		return PythonShim("", "", []*Binding{b})
@@ -143,7 +143,7 @@ func (b *Binding) shim() string {
 	return CUDAShim("", "", []*Binding{b})
 }
 
-// withWord adds a word that says something.
+// withWord adds a word unless its key or value is empty.
 func withWord(words []declaration.Word, key, value string) []declaration.Word {
 	if key == "" || value == "" {
 		return words
@@ -182,7 +182,7 @@ func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 // and the numbers that are passed.
 type wordy struct{ launch, numbers bool }
 
-// lineWords are the words that say how the function is read.
+// lineWords returns the words that say how the function is read.
 func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word) {
 	words = b.argumentWords(w.numbers)
 	add := func(key, value string) { words = withWord(words, key, value) }
@@ -284,7 +284,7 @@ func (b *Binding) openLine(key string) string {
 	return line.Text(b.Sign())
 }
 
-// withLine is an error that the user can correct, with the line that does so as far as it is known.
+// withLine returns an error that the user can correct, with the line that does so as far as it is known.
 func (b *Binding) withLine(err error) error {
 	u := (*op.UsageError)(nil)
 	line := b.openLine("")

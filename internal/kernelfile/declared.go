@@ -39,8 +39,8 @@ type said struct {
 	factors map[string]string // parameters that are factors of a size together, and that
 }
 
-// takeLines gives each function the lines above it. One that is indented in a file of Python, such as above a
-// method, is of what it stands in.
+// takeLines gives each function the lines above it. An indented line in a Python file, such as one above a
+// method, belongs to the enclosing definition.
 func (f *File) takeLines(text, sign string) {
 	if f.badLine != nil {
 		return
@@ -94,7 +94,7 @@ func (f *File) checkLines(operators []string) error {
 	return nil
 }
 
-// passOf is the pass that a line names; "" for none.
+// passOf returns the pass that a line names; "" for none.
 func passOf(l declaration.Line) string {
 	for _, w := range l.Words {
 		if w.Key == keyPass {
@@ -114,7 +114,7 @@ func (fn *Function) line(operator string, pass op.Pass) (declaration.Line, bool)
 	return declaration.Line{}, false
 }
 
-// saying are the functions of which the file says that they are a pass of the operator that is asked for.
+// saying returns the functions that the file declares as a pass of the requested operator.
 func (f *File) saying(r Request, pass op.Pass) (list []Function) {
 	for _, fn := range f.Functions {
 		l, there := fn.line(r.operator, pass)
@@ -174,8 +174,8 @@ func (f *File) ofOthers(r Request, passes []op.Pass) string {
 	return strings.Join(words, "; ")
 }
 
-// saidBy are the options with what the line above a function says. What the user says with flags goes first.
-// The error is a *declaration.Error.
+// saidBy returns the options with those of the line above a function. The user's flags take precedence. The
+// error is a *declaration.Error.
 func (o Options) saidBy(fn Function, spec *op.Spec, pass op.Pass) (Options, error) {
 	line, there := fn.line(spec.Name, pass)
 	if !there {
@@ -313,7 +313,7 @@ func (r *lineReader) takeParameter(w declaration.Word) error {
 	return nil
 }
 
-// attributeValues are those that an attribute may have; of a number the one that is given.
+// attributeValues returns the values that an attribute may have; for a number the given one.
 func attributeValues(a op.AttributeSpec, value string) []string {
 	_, err := strconv.ParseFloat(value, 64)
 	switch {

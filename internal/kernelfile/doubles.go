@@ -34,7 +34,7 @@ func (b *Binding) takeDoubles() {
 	}
 }
 
-// doublesName is the variable of the shim that points to the doubles of the argument at a place.
+// doublesName returns the variable of the shim that points to the doubles of the argument at a place.
 func doublesName(at int) string { return fmt.Sprintf("triad_own_doubles_%d", at) }
 
 // doublesBefore makes the doubles of an argument. In the emulator they have a buffer of their own, filled

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// typeWords are the types that the lines of a case name, with what they hold.
+// typeWords maps the types that the lines of a case name to their dtypes.
 var typeWords = map[string]op.DType{
 	"float": op.FP32, "half": op.FP16, "__half": op.FP16, "half2": op.FP16, "__half2": op.FP16,
 	"nv_half": op.FP16, "Half": op.FP16, "__nv_bfloat16": op.BF16, "nv_bfloat16": op.BF16,
@@ -69,8 +69,8 @@ func (b *Binding) saysDType(p Param) bool {
 	return p.isInteger() && slices.Contains(dtypeNames, snake(p.Name)) && slices.ContainsFunc(b.Args, untyped)
 }
 
-// dtypeCodes are the labels by which the lines of a function choose a type, by the dtype; nil where they do
-// not choose between two at least, or two labels choose the same one.
+// dtypeCodes returns the labels by which the lines of a function choose a type, by dtype; nil if they do not
+// choose between at least two, or two labels choose the same one.
 func (b *Binding) dtypeCodes(param string) map[op.DType]string {
 	codes := map[op.DType]string{}
 	for label, lines := range b.Function.chosenBy(param) {
@@ -89,8 +89,8 @@ func (b *Binding) dtypeCodes(param string) map[op.DType]string {
 	return codes
 }
 
-// dtypeOfLines is the type of which the tensors are in the lines of a case: the only one of 16 bits that they
-// name, float where they name none, or what the label says.
+// dtypeOfLines returns the type of the tensors in the lines of a case: the only one of 16 bits that they
+// name, else float if they name it, else what the label says.
 func (b *Binding) dtypeOfLines(label string, lines []token) (op.DType, bool) {
 	found := map[op.DType]bool{}
 	for _, t := range lines {
@@ -158,8 +158,8 @@ func (fn Function) chosenBy(param string) map[string][]token {
 	return all
 }
 
-// eachCase hands on the lines of each case of a switch, with its label. What falls through to another case
-// has no lines.
+// eachCase calls add with the label and the lines of each case of a switch. A case without lines of its own
+// is left out.
 func eachCase(body []token, add func(label string, lines []token)) {
 	label, start, depth := "", 0, 0
 	for i := 0; i <= len(body); i++ {

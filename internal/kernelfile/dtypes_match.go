@@ -61,8 +61,8 @@ var wideType = regexp.MustCompile(
 	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b|dtype\b|` +
 		`\w+\.dtype\b|["'](?:fp|f|float)?(?:32|64)["'])`)
 
-// guessedDTypes is the doubt about the dtypes beyond fp32 of a function that takes any, where neither its
-// file nor the user names one: its author may never have offered them.
+// guessedDTypes returns the doubt about the dtypes beyond fp32 of a function that takes any, where neither
+// its file nor the user names one: its author may never have offered them.
 func (b *Binding) guessedDTypes() string {
 	if b.untold && b.sixteen {
 		return b.doubt([]Assumption{{
@@ -99,7 +99,7 @@ func (b *Binding) UnsaidDTypes() (others []string) {
 	return others
 }
 
-// InSaidAlone is the reading of a function that was not written for the dtypes that nothing says.
+// InSaidAlone returns the reading of a function that was written only for the dtypes that are named.
 func (b *Binding) InSaidAlone() Alternative {
 	var said []string
 	for _, c := range b.Cases {
@@ -264,7 +264,7 @@ func (b *Binding) tensor(a Argument) op.TensorSpec {
 	return b.inputs[a.Index]
 }
 
-// tensorDType is a tensor's dtype in a case of a dtype name; ok is false where an attribute decides.
+// tensorDType returns a tensor's dtype in a case of a dtype name; ok is false where an attribute decides.
 func tensorDType(t op.TensorSpec, dtype string) (op.DType, bool) {
 	parts := strings.Split(dtype, "_")
 	text := t.DType

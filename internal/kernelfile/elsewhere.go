@@ -25,7 +25,7 @@ func (f *File) elsewhere() string {
 	return ""
 }
 
-// KernelsAlone are the names of a file's kernels of Triton where it has no function that could launch one.
+// KernelsAlone returns the names of a file's Triton kernels if it has no function that could launch one.
 func (f *File) KernelsAlone() (names []string) {
 	for _, fn := range f.Functions {
 		if fn.form != kernelForm {

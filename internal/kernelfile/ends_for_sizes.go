@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// endings lists the functions that end the process when called with sizes that a function does not take.
+// endings lists the functions that end the process.
 var endings = []string{"exit", "abort", "_Exit", "quick_exit"}
 
 // EndsForSizes reports whether a host function ends the process under a condition on one of its sizes, before
@@ -60,7 +60,7 @@ func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 	return ends, sizes
 }
 
-// statementAt are the tokens of the statement at a place: those of a block, or up to a semicolon.
+// statementAt returns the tokens of the statement at a place: those of a block, or up to a semicolon.
 func statementAt(body []token, at int) []token {
 	if at >= len(body) {
 		return nil

@@ -55,7 +55,7 @@ func (b *Binding) beginsWith(sizes []any, first string) bool {
 	return len(sizes) > 1 && sizes[0] == any(first)
 }
 
-// extensionTensor is the C++ of a tensor that an extension is handed.
+// extensionTensor returns the C++ of a tensor that is passed to an extension.
 func (b *Binding) extensionTensor(a Argument, of string) string {
 	if b.withoutFirst() {
 		first, _ := b.shape(b.inputs[0])[0].(string)
@@ -66,8 +66,8 @@ func (b *Binding) extensionTensor(a Argument, of string) string {
 	return fmt.Sprintf("triad_own::tensor(%s)", of)
 }
 
-// assumedFirst is the assumption about an extension of which it is open whether its tensors have the first
-// size of the operator's: they are handed with it.
+// assumedFirst returns the assumption about an extension that leaves open whether its tensors have the
+// operator's first size: they are passed with it.
 func (b *Binding) assumedFirst() []Assumption {
 	if without, sure := b.leavesOutFirst(); !without || sure {
 		return nil

@@ -107,8 +107,8 @@ func (b *Binding) extentOf(name string) int {
 	return extentUnsaid
 }
 
-// valueOfMany is the one value of an enumeration under which the output that depends on it has more than one
-// element: reduction=none; "" where none or several are such.
+// valueOfMany returns the only value of an enumeration under which the output that depends on it has more
+// than one element: reduction=none; "" if none or several are such.
 func (b *Binding) valueOfMany(a op.AttributeSpec) (many string) {
 	for _, t := range b.dependingOn(a) {
 		by, _ := t.Shape.(map[string]any)
@@ -126,7 +126,7 @@ func (b *Binding) valueOfMany(a op.AttributeSpec) (many string) {
 	return many
 }
 
-// dependingOn are the tensors of the pass whose sizes an enumeration chooses.
+// dependingOn returns the tensors of the pass whose sizes an enumeration chooses.
 func (b *Binding) dependingOn(a op.AttributeSpec) (all []op.TensorSpec) {
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
 		if by, _ := t.Shape.(map[string]any); by[a.Name] != nil {
@@ -185,8 +185,8 @@ func (b *Binding) indexed(name string) bool {
 	return false
 }
 
-// oneElement is the index of the value of an enumeration under which a tensor has one element, where it
-// has more under the other.
+// oneElement returns the index of the value of an enumeration under which a tensor has one element, if it has
+// more under the other.
 func (b *Binding) oneElement(t op.TensorSpec, attribute string) (value int, decides bool) {
 	list := b.shape(t)
 	if len(list) != 1 {

@@ -321,7 +321,7 @@ func (b *Binding) takeZeros(a *Argument) bool {
 	return true
 }
 
-// scratchSums and scratchMaxima are what people call the running sums and maxima that a caller prepares.
+// scratchSums and scratchMaxima list names of the running sums and maxima that a caller prepares.
 var (
 	scratchSums   = []string{"l", "l_i", "sum", "sums", "row_sum", "row_sums", "rowsum", "denom", "l_buf"}
 	scratchMaxima = []string{
@@ -338,7 +338,7 @@ var (
 	}
 )
 
-// takeScratch takes the pointers beyond those of tensors, which may be written, for room to work in.
+// takeScratch takes the pointers beyond those of tensors, which may be written, for scratch memory.
 func (b *Binding) takeScratch() {
 	var open []int
 	maxima := false
@@ -366,13 +366,13 @@ func (b *Binding) takeScratch() {
 	}
 }
 
-// takeRoom lets an argument point to room to work in.
+// takeRoom lets an argument point to scratch memory.
 func (a *Argument) takeRoom(form formOf) {
 	form.Form = Scratch
 	a.Role, a.Target, a.formOf = Constant, "room to work in", form
 }
 
-// scratchWord is the name of a pointer in small letters, without what says that it is one of the device.
+// scratchWord returns the name of a pointer in lower case, without what marks it as one of the device.
 func scratchWord(name string) string {
 	word := snake(name)
 	for _, prefix := range []string{"d_", "dev_", "device_", "gpu_"} {

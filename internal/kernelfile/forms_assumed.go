@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// formWord is the word of --map that says what an argument stands for and how it lies.
+// formWord returns the word of --map for an argument's target and form.
 func (b *Binding) formWord(a Argument) string {
 	switch {
 	case a.Form == Scratch:
@@ -34,7 +34,7 @@ func (b *Binding) formWord(a Argument) string {
 	return strings.ReplaceAll(a.Target, " ", "")
 }
 
-// assumedForms are the assumptions about how a function takes what does not lie as the operator has it.
+// assumedForms returns the assumptions about how a function takes what does not lie as the operator has it.
 func (b *Binding) assumedForms() []Assumption {
 	var what []string
 	telling := true
@@ -134,7 +134,7 @@ func (b *Binding) otherForms() []Alternative {
 	return all
 }
 
-// otherPackings are the other orders and packings of what one buffer holds.
+// otherPackings returns the other orders and packings of the inputs in one buffer.
 func (b *Binding) otherPackings() []Alternative {
 	var all []Alternative
 	for _, a := range b.Args {

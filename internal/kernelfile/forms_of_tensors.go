@@ -194,7 +194,7 @@ func (a *Argument) sibling(name string, b *Binding) bool {
 	})
 }
 
-// pythonTensor is the tensor that a function of Python gets for an input, in the form in which it takes it.
+// pythonTensor returns the tensor that a Python function gets for an input, in the form in which it takes it.
 func pythonTensor(a Argument) string {
 	switch a.Form {
 	case Packed:

@@ -34,7 +34,7 @@ type saidWord struct {
 	plain  bool // a number is passed
 }
 
-// isNumber is a word of --map that is a number, which is passed as it is.
+// isNumber matches a word of --map that is a number, which is passed as it is.
 var isNumber = regexp.MustCompile(`^-?\d+(\.\d*)?(e-?\d+)?$`)
 
 // sayWord reads a word of --map that says more than a name; ok is false for one that does not.
@@ -80,8 +80,7 @@ func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
 	return said, false
 }
 
-// plainWords are the words of --map that stand for a number in the place of a tensor, where the operator has
-// one.
+// plainWords returns the words of --map for a number in the place of a tensor, if the operator has one.
 func (b *Binding) plainWords() []string {
 	var all []string
 	if b.Spec.Own.Factor != "" {

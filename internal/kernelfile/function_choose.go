@@ -139,7 +139,7 @@ func (f *File) autograd() bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool { return fn.said().Autograd })
 }
 
-// bindFirst matches the functions of the first rank of which one fits; the error is that of the first.
+// bindFirst matches the functions of the first rank in which one fits; the error is that of the first.
 func bindFirst(
 	file *File,
 	ranks [][]Function,
@@ -348,11 +348,10 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	return nil, one.withLine(&op.UsageError{Message: message})
 }
 
-// referenceWords are words of the names of functions that others of a file are compared with.
+// referenceWords lists words in the names of functions that others of a file are compared with.
 var referenceWords = []string{"reference", "ref", "golden", "baseline"}
 
-// withoutReferences leaves out the functions that are there for the others to be compared with, where there
-// are others.
+// withoutReferences leaves out the references that other functions are compared with, if there are others.
 func withoutReferences(fit []*Binding) []*Binding {
 	refers := func(b *Binding) bool {
 		return slices.ContainsFunc(strings.Split(snake(b.Function.Name), "_"),

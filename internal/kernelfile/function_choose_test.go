@@ -26,7 +26,7 @@ extern "C" void softmax_backward(const float* y, const float* dy, float* dx, int
 	}
 }
 
-// Where one of several functions has the operator's name, those that do not hold it are others.
+// If one of several functions has the operator's name, those without it are others.
 func TestFunctionOfTheOperatorsName(t *testing.T) {
 	s := rowsAndCols(t)
 	fast := s.Name + "_fast"
@@ -76,7 +76,7 @@ func TestDriversAreNotJudged(t *testing.T) {
 	}
 }
 
-// A backward that cannot be matched does not keep the forward from being judged, but where it is asked for.
+// A backward that cannot be matched does not keep the forward from being judged, unless it is asked for.
 func TestForwardBesideABackwardThatDoesNotFit(t *testing.T) {
 	s := rowsAndCols(t)
 	text := "extern \"C\" void " + s.Name + "_forward(const float* x, float* y, int rows, int cols) {}\n" +
@@ -111,8 +111,8 @@ func TestReferencesAreLeftOut(t *testing.T) {
 	}
 }
 
-// A file of a backward alone is one: the kernels that it launches are no forward, whatever their names are. A
-// kernel that nothing launches may be one.
+// A file with only a backward stays one: the kernels that it launches are no forward, whatever their names
+// are. A kernel that nothing launches may be one.
 func TestABackwardAlone(t *testing.T) {
 	const backward = `__global__ void dots_kernel(const float *y, const float *dy, float *dots, int cols) {}
 __global__ void scale(const float *y, const float *dy, const float *dots, float *dx, int cols) {}

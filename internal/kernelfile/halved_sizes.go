@@ -40,7 +40,7 @@ func (b *Binding) readHalved(file *File) {
 	}
 }
 
-// namesOf are the parameters and the constants of the file that stand for a size.
+// namesOf returns the parameters and the constants of the file that stand for a size.
 func (b *Binding) namesOf(file *File, dim string) []string {
 	var names []string
 	for _, a := range b.Args {
@@ -160,7 +160,7 @@ func withoutCast(words []token) []token {
 	return words
 }
 
-// halvedSizes are the conditions that a case has the odd sizes that a function is judged with.
+// halvedSizes returns the conditions that a case has the odd sizes that a function is judged with.
 func (b *Binding) halvedSizes() []condition {
 	return b.sizesAre(b.oddSizes, "its lines halve %[1]s: it is judged with %[1]s = %[2]d")
 }
@@ -180,7 +180,7 @@ func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition 
 	return all
 }
 
-// assumedHalves are the attributes that were read so.
+// assumedHalves returns the assumptions about attributes that were read as half of a size.
 func (b *Binding) assumedHalves() []Assumption {
 	var all []Assumption
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {

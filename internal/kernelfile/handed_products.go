@@ -10,15 +10,15 @@ import (
 // name.
 const scoreProduct = 250
 
-// callOf is a place where a file calls or launches a function: at is the index of the name or of the <<<, open
-// that of the argument list.
+// callOf is a place where a file calls or launches a function: at is the index of the name or of the <<<,
+// open that of the argument list.
 type callOf struct {
 	file     *File
 	at, open int
 }
 
-// callsOf are the places where a file calls a function, or launches a kernel; those of the files near it that
-// do so stand behind its own.
+// callsOf returns the places where a file calls a function, or launches a kernel; those in the files near it
+// follow.
 func (f *File) callsOf(name string) (all []callOf) {
 	name = name[strings.LastIndex(name, ":")+1:]
 	for _, of := range append([]*File{f}, f.launchers...) {
@@ -27,7 +27,7 @@ func (f *File) callsOf(name string) (all []callOf) {
 	return all
 }
 
-// callsByName are the places in the file itself: a file may have thousands of kernels.
+// callsByName returns the places in the file itself: a file may have thousands of kernels.
 func (f *File) callsByName() map[string][]callOf {
 	calls := map[string][]callOf{}
 	for i := 0; i+1 < len(f.tokens); i++ {
@@ -43,10 +43,10 @@ func (f *File) callsByName() map[string][]callOf {
 	return calls
 }
 
-// arguments are those of a call.
+// arguments returns the arguments of a call.
 func (c callOf) arguments() [][]token { return split(inside(c.file.tokens, c.open)) }
 
-// site is the call with the variables of the caller before it.
+// site returns the call with the variables of the caller before it.
 func (c callOf) site(b *Binding) callSite {
 	return callSite{
 		k:      body{b: b, file: c.file, tokens: b.Function.body},
@@ -55,8 +55,8 @@ func (c callOf) site(b *Binding) callSite {
 	}
 }
 
-// factors are the two variables whose product an argument is, or was made of: "rows * cols"; none where it is
-// no such product.
+// factors returns the two variables whose product an argument is, or was made from: "rows * cols"; none if it
+// is no such product.
 func (c callSite) factors(argument []token) []string {
 	argument = withoutCast(argument)
 	if name := lone(argument); name != "" {
@@ -76,8 +76,8 @@ func (c callSite) factors(argument []token) []string {
 	return names
 }
 
-// handedProduct is the product of the sizes of the first input, "rows * cols", where it has two and every
-// caller in the file hands the product of two variables over for a parameter; "" elsewhere.
+// handedProduct returns the product of the sizes of the first input, "rows * cols", if it has two and every
+// caller in the file passes the product of two variables for a parameter; "" otherwise.
 func (b *Binding) handedProduct(p Param) string {
 	if b.file == nil || b.Function.Kind == Python || !p.isInteger() || len(b.inputs) == 0 {
 		return ""

@@ -63,7 +63,7 @@ func (f *File) copiesParameter(fn *Function, depth int) bool {
 	return false
 }
 
-// copiedHost is the argument of a cudaMemcpy that lies on the host; nil where none stands there.
+// copiedHost returns the argument of a cudaMemcpy that lies on the host; nil if there is none.
 func copiedHost(body []token, at int) []token {
 	if body[at].text != "cudaMemcpy" || at+1 == len(body) || body[at+1].text != "(" {
 		return nil
@@ -90,7 +90,7 @@ func (fn *Function) handsToKernel(name string) bool {
 	return false
 }
 
-// hostName is the variable of the shim that points to the host's copy of the argument at a place.
+// hostName returns the variable of the shim that points to the host's copy of the argument at a place.
 func hostName(at int) string { return fmt.Sprintf("triad_own_host_%d", at) }
 
 // hostPlace returns the C++ expression of an argument's address on the device.

@@ -171,7 +171,7 @@ func (m *mainJoin) declarations(s *statement) []*statement {
 	return all
 }
 
-// closed is the place behind the parenthesis that closes the one at a place.
+// closed returns the index behind the parenthesis that closes the one at open.
 func closed(code string, open int) int {
 	depth := 0
 	for i := open; i < len(code); i++ {
@@ -224,13 +224,13 @@ func (m *mainJoin) pointedTo(name, code string) string {
 	return ""
 }
 
-// mainLaunch is a launch in main(): the kernel, and what it is handed.
+// mainLaunch is a launch in main(): the kernel and its arguments.
 type mainLaunch struct {
 	kernel    *Function
 	arguments []string
 }
 
-// launches are those of main(), in order.
+// launches returns the launches of main(), in order.
 func (m *mainJoin) launches() (all []mainLaunch) {
 	for _, s := range m.all {
 		before, after, is := strings.Cut(s.text, "<<<")
@@ -414,7 +414,7 @@ func (m *mainJoin) isNumber(expression string) bool {
 	}))
 }
 
-// function is the function of what is kept.
+// function returns the function made from the kept statements.
 func (m *mainJoin) function() string {
 	var params, made []string
 	pointers := m.pointers()
@@ -453,8 +453,8 @@ func (m *mainJoin) takesToWrite(name string) bool {
 	})
 }
 
-// pointers are those of the device that launches are handed, inputs first, results last, in the order in
-// which main() hands them over.
+// pointers returns the device pointers that are passed to launches, inputs first, results last, in the order
+// in which main() passes them.
 func (m *mainJoin) pointers() []string {
 	var all []string
 	for _, launch := range m.launches() {
@@ -476,7 +476,7 @@ func (m *mainJoin) pointers() []string {
 	return all
 }
 
-// written is the text of the kept ones of some statements.
+// written returns the text of the kept statements among all.
 func written(all []*statement) string {
 	var text strings.Builder
 	for _, s := range all {

@@ -140,7 +140,7 @@ func (k body) firstThreadAlone() bool {
 	return true
 }
 
-// stride is the number of threads, more than a warp, by which a loop goes on, "c += 256"; 0 where there is
+// stride returns the number of threads, more than a warp, by which a loop advances, "c += 256"; 0 if there is
 // none.
 func (k body) stride() int {
 	for i, t := range k.tokens {
@@ -153,8 +153,8 @@ func (k body) stride() int {
 	return 0
 }
 
-// threadsAlong is the number of threads along x by which a loop that begins with threadIdx.x goes on,
-// "for (int c = threadIdx.x; c < cols; c += 32)"; 0 where there is none.
+// threadsAlong returns the number of threads along x by which a loop that begins with threadIdx.x advances,
+// "for (int c = threadIdx.x; c < cols; c += 32)"; 0 if there is none.
 func (k body) threadsAlong() int {
 	tokens := k.expandAliases()
 	for i := 0; i+4 < len(tokens); i++ {
@@ -174,8 +174,8 @@ func (k body) threadsAlong() int {
 	return 0
 }
 
-// blockConstant is the value of a constant that the kernel uses and whose name speaks of a block of threads;
-// 0 where there is none.
+// blockConstant returns the value of a constant that the kernel uses and that is named after a block of
+// threads; 0 if there is none.
 func (k body) blockConstant() int {
 	for _, t := range k.tokens {
 		name := strings.ToLower(t.text)

@@ -31,7 +31,7 @@ func (l *Launch) String() string {
 	return text
 }
 
-// sizes lists the sizes of a grid or block without the ones at its end.
+// sizes lists the sizes of a grid or block without trailing ones.
 func sizes(s [3]string) string {
 	n := 3
 	for n > 1 && s[n-1] == "1" {
@@ -107,8 +107,8 @@ func (b *Binding) launchSizes(flag, text string) ([3]string, error) {
 	return all, nil
 }
 
-// checkLaunchable refuses a grid or block that CUDA launches for no sizes at all: that is a slip of the flag,
-// and no fault of the kernel. One that is impossible for some sizes alone is judged.
+// checkLaunchable refuses a grid or block that CUDA can launch for no sizes at all: that is an error in the
+// flag, not in the kernel. One that is impossible only for some sizes is judged.
 func (b *Binding) checkLaunchable(flag, asked string, all [3]string) error {
 	threads := int64(1)
 	for _, text := range all {

@@ -85,7 +85,7 @@ func configurationEnd(tokens []token, at int) int {
 	return at
 }
 
-// launched is the name before <<<, without the arguments of a template.
+// launched returns the name before <<<, without template arguments.
 func launched(tokens []token, at int) string {
 	i := at - 1
 	if i >= 0 && tokens[i].text == ">" {
@@ -108,7 +108,7 @@ func launched(tokens []token, at int) string {
 	return tokens[i].text
 }
 
-// launchedArguments are the arguments of a kernel's template in the file's own launch of it; none where that
+// launchedArguments returns the template arguments of a kernel in the file's own launch of it; none if that
 // has none, or one that is neither a type nor a number.
 func (f *File) launchedArguments(fn Function) []string {
 	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]
@@ -167,7 +167,7 @@ func (f *File) calledArguments(fn Function) (lists [][]string) {
 	return lists
 }
 
-// argumentsBetween are the arguments between the < and the > of a template; none where one is neither a type
+// argumentsBetween returns the arguments between the < and the > of a template; none if one is neither a type
 // nor a number.
 func (f *File) argumentsBetween(open, close int) []string {
 	c := callSite{k: body{b: &Binding{}, file: f}, before: f.tokens[:open], stands: map[string]string{}}
@@ -228,7 +228,7 @@ func (c callSite) sizes(words []token) [3]string {
 	return all
 }
 
-// roundingUp are the names of functions and macros that divide and round up, in small letters.
+// roundingUp lists names of functions and macros, in lower case, that divide and round up.
 var roundingUp = []string{
 	"cdiv",
 	"ceildiv",
@@ -240,8 +240,8 @@ var roundingUp = []string{
 	"roundupdiv",
 }
 
-// ceil reads "ceil(n / 16.0)" at a token as a division that rounds up; end is its last token, or before i
-// where it is none. Whole numbers are divided before they are rounded, so nothing is rounded up.
+// ceil reads "ceil(n / 16.0)" at a token as a division that rounds up; end is its last token, or before i if
+// it is none. Integers are divided before they are rounded, so nothing is rounded up.
 func (c callSite) ceil(words []token, i, depth int) (text string, end int) {
 	if t := words[i].text; t != "ceil" && t != "ceilf" {
 		return "", -1

@@ -186,7 +186,7 @@ func (k body) uses(tokens []token, word, axis string) bool {
 	return false
 }
 
-// number is the value of a word: a literal, a #define, a constant of the file or an argument of the template.
+// number returns the value of a word: a literal, a #define, a constant of the file or a template argument.
 func (k body) number(word string) (int, bool) {
 	for i, t := range k.b.Function.Template {
 		if t.Name == word && i < len(k.b.Options.Arguments) {
@@ -431,7 +431,7 @@ func (b *Binding) sizesOf(t op.TensorSpec) []string {
 	return words
 }
 
-// withoutAttributes is an expression of a size with the values of attributes for their names.
+// withoutAttributes returns an expression of a size with attributes replaced by their values.
 func (b *Binding) withoutAttributes(text string) string {
 	for _, a := range b.Spec.Attributes {
 		value := b.Options.Attrs[a.Name]

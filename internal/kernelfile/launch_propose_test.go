@@ -7,7 +7,7 @@ import (
 	"triad/internal/op"
 )
 
-// The block and the grid that a kernel's own lines ask for.
+// The proposed block and grid are those that a kernel's own lines ask for.
 func TestLaunchesAreProposed(t *testing.T) {
 	for _, c := range []struct{ op, params, body, want string }{
 		{

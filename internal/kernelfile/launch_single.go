@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// value is the number that an expression of the caller comes to, where only constants stand in it.
+// value returns the number that an expression of the caller evaluates to, if it has only constants.
 func (c callSite) value(words []token) (n int64, known bool) {
 	text, known := c.expression(words, 0)
 	if !known {
@@ -27,7 +27,8 @@ func numberOf(text string) (n int64, known bool) {
 	return n, err == nil
 }
 
-// numbers are the arguments of a launch that come to a number, by the names of the kernel's parameters.
+// numbers returns the arguments of a launch that evaluate to a number, by the names of the kernel's
+// parameters.
 func (c callSite) numbers(arguments [][]token) map[string]int64 {
 	alone := callSite{k: c.k, before: c.before} // the caller's variables are what they were given
 	handed := map[string]int64{}
@@ -75,8 +76,8 @@ func (b *Binding) asLaunched() (Alternative, bool) {
 	}, true
 }
 
-// allocated are the bytes that a caller allocates for the pointers that it hands to a kernel, by the names
-// of the kernel's parameters, where these are numbers: "cudaMalloc(&d_x, N * sizeof(float))".
+// allocated returns the bytes that a caller allocates for the pointers that it passes to a kernel, by the
+// names of the kernel's parameters, if these are numbers: "cudaMalloc(&d_x, N * sizeof(float))".
 func (c callSite) allocated(arguments [][]token) map[string]int64 {
 	alone := callSite{k: c.k, before: c.before}
 	room := map[string]int64{}
@@ -191,7 +192,7 @@ func (b *Binding) rowOfABlock() (Alternative, bool) {
 	}, true
 }
 
-// boundSizes are the conditions that a case has the sizes of the launch that a function is read by.
+// boundSizes returns the conditions that a case has the sizes of the launch that a function is read by.
 func (b *Binding) boundSizes() []condition {
 	return b.sizesAre(b.Options.Bound,
 		"it is written for one block, with %s = %d: it is judged with that alone")

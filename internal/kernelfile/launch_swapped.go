@@ -37,7 +37,7 @@ func (b *Binding) swapped() (Alternative, bool) {
 	return Alternative{Flags: fmt.Sprintf("--grid %q", grid), Options: Options{Grid: grid}}, true
 }
 
-// onlyDim is the size that stands in a side of a grid, "" where there are none or several.
+// onlyDim returns the size in a side of a grid, "" if there are none or several.
 func (b *Binding) onlyDim(side string) (found string) {
 	for _, d := range b.Spec.Dims {
 		if !regexp.MustCompile(`\b` + d.Name + `\b`).MatchString(side) {

@@ -90,7 +90,7 @@ func (f *File) templatesOfCallers() {
 	}
 }
 
-// named is the host function of a name, nil where the file has none.
+// named returns the host function of a name, nil if the file has none.
 func (f *File) named(name string) *Function {
 	for i := range f.Functions {
 		if fn := &f.Functions[i]; fn.Kind == Host && fn.Name == name {
