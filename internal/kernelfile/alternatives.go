@@ -112,7 +112,7 @@ func (b *Binding) Alternatives() []Alternative {
 	}
 	if b.Launch != nil && b.Launch.guessed && b.Options.Block == "" {
 		for _, block := range []string{"1024", "128", "512", "64", "32", b.lastSize()} {
-			if block == "1" { // one thread has nobody to be wrong with
+			if block == "1" { // a single thread cannot conflict with others
 				continue
 			}
 			all = append(all, Alternative{

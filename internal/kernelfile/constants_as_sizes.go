@@ -15,8 +15,8 @@ import (
 // and an emulator is slow.
 const mostConstant = 1 << 22
 
-// bounds are the constants of a file with which a kernel compares its indices, each with what it is compared
-// with, and the kernel with parameters for them.
+// bounds holds the constants of a file that a kernel compares its indices with, the operands that each is
+// compared with, and the kernel with parameters for the constants.
 type bounds struct {
 	values   map[string]int64
 	below    map[string]map[string]bool
@@ -24,7 +24,7 @@ type bounds struct {
 	products bool // one of the constants is a factor: i < N * N
 }
 
-// boundsOf finds the constants, no lengths of tiles, with which a kernel compares what is no constant.
+// boundsOf finds the constants, except lengths of tiles, that a kernel compares its other operands with.
 func (f *File) boundsOf(fn Function) bounds {
 	all := bounds{values: map[string]int64{}, below: map[string]map[string]bool{}, told: fn}
 	all.told.Params, all.told.body = slices.Clone(fn.Params), slices.Clone(fn.body)
@@ -52,7 +52,7 @@ func (f *File) boundsOf(fn Function) bounds {
 	return all
 }
 
-// dropTiles leaves out the constants that are called tiles or blocks, where others are there: loops over a
+// dropTiles leaves out the constants that are named after tiles or blocks, if there are others: loops over a
 // tile end with them.
 func (b *bounds) dropTiles() {
 	tile := func(name string) bool { return launchWords.MatchString(name) }

@@ -45,7 +45,7 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 		head.WriteString(b.acceptCode(i))
 	}
 	head.WriteString("} // namespace triad_own\n\n")
-	// what is meant for an editor alone stands under #ifndef __CUDACC__
+	// code meant only for an editor stands under #ifndef __CUDACC__
 	fmt.Fprintf(&head, "#ifndef __CUDACC__\n#define __CUDACC__ 1\n#endif\n"+
 		"#define main triad_own_main_of_the_file\n#include %s\n#undef main\n%s\n",
 		strconv.Quote(include), undefined(ownWords))

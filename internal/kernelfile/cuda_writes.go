@@ -84,8 +84,8 @@ func (w writing) with(o writing) writing {
 	return writing{w.plain || o.plain, w.added || o.added, w.atomic || o.atomic, w.reread || o.reread}
 }
 
-// castedEnd is the index behind an element of wider type that is made of the address of the one of a pointer
-// at i; 0 where there is none.
+// castedEnd returns the index behind an element of a wider type that is read at the address of a pointer's
+// element at i; 0 if there is none.
 func castedEnd(body []token, i int) int {
 	if i < 3 || body[i-1].text != "&" || body[i-2].text != "(" || body[i-3].text != ">" {
 		return 0

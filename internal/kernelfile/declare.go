@@ -151,8 +151,8 @@ func withWord(words []declaration.Word, key, value string) []declaration.Word {
 	return append(words, declaration.Word{Key: key, Value: value})
 }
 
-// argumentWords are the words of the parameters; with numbers those too for which a number is passed that the
-// lines say.
+// argumentWords returns the words of the parameters; with numbers it includes those whose number the lines
+// give.
 func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 	add := func(key, value string) { words = withWord(words, key, value) }
 	factors := map[string][]string{}
@@ -178,8 +178,8 @@ func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 	return words
 }
 
-// wordy says how much a line says of what the lines of the file say already: the launch and the attributes,
-// and the numbers that are passed.
+// wordy selects what a line repeats of the file's own lines: the launch and the attributes, and the numbers
+// that are passed.
 type wordy struct{ launch, numbers bool }
 
 // lineWords returns the words that say how the function is read.
@@ -238,8 +238,8 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 	return words
 }
 
-// openLine is the line as far as it is known, with what is open marked: tensors and sizes that no parameter
-// stands for, parameters that stand for nothing, and a word that is named. "" where nothing is open.
+// openLine returns the line as far as it is known, with open places marked: tensors and sizes without a
+// parameter, parameters without a target, and the word of a given key. "" if nothing is open.
 func (b *Binding) openLine(key string) string {
 	line, open := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}, false
 	if key != "" {

@@ -67,7 +67,7 @@ func (f *File) takeLines(text, sign string) {
 	}
 }
 
-// checkLines refuses lines of operators that nobody knows, and two lines that say the same.
+// checkLines refuses lines of unknown operators, and two lines that say the same.
 func (f *File) checkLines(operators []string) error {
 	if f.badLine != nil {
 		return f.badLine
@@ -150,11 +150,11 @@ func (r Request) saysOther(fn Function) bool {
 	})
 }
 
-// NotTaken begins the note on functions that are left out since the file says that they are something else.
+// NotTaken begins the note on functions that are left out because the file declares them as something else.
 const NotTaken = "not taken: "
 
-// ofOthers says which functions are not taken, since the file says that they are other operators, or says of
-// others alone that they are this one; "" for none.
+// ofOthers says which functions are not taken because the file declares them as other operators, or declares
+// only other functions as this one; "" for none.
 func (f *File) ofOthers(r Request, passes []op.Pass) string {
 	var words []string
 	for _, pass := range passes {
@@ -327,8 +327,7 @@ func attributeValues(a op.AttributeSpec, value string) []string {
 	return []string{"a number", "a parameter"}
 }
 
-// checkFactors refuses parameters of which the line says that they are factors of a size and that are not
-// read so.
+// checkFactors refuses parameters that the line declares as factors of a size and that are not read so.
 func (b *Binding) checkFactors() error {
 	for _, a := range b.Args {
 		if size := b.Options.factor(a.Name); size != "" && (a.Share == 0 || a.Target != size) {
@@ -339,8 +338,7 @@ func (b *Binding) checkFactors() error {
 	return nil
 }
 
-// factor is the size of which the line says that a parameter is a factor of it; "" where it says that of
-// none.
+// factor returns the size that has a parameter as a factor according to the line; "" if none has.
 func (o Options) factor(parameter string) string {
 	if o.said == nil {
 		return ""

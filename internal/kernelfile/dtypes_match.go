@@ -55,8 +55,8 @@ func namesNarrow(comment *regexp.Regexp, text string) bool {
 	return narrowType.MatchString(wideType.ReplaceAllString(comment.ReplaceAllString(text, " "), " "))
 }
 
-// wideType matches a dtype of which nothing is halved, "dtype=tl.float32", and one that is handed on,
-// which is named elsewhere: "dtype=dtype", "dtype=x.dtype".
+// wideType matches a dtype without half precision, "dtype=tl.float32", and one that is passed on and named
+// elsewhere: "dtype=dtype", "dtype=x.dtype".
 var wideType = regexp.MustCompile(
 	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b|dtype\b|` +
 		`\w+\.dtype\b|["'](?:fp|f|float)?(?:32|64)["'])`)
@@ -110,7 +110,7 @@ func (b *Binding) InSaidAlone() Alternative {
 	return Alternative{Flags: "--dtype " + strings.Join(said, ","), Options: Options{Only: said}}
 }
 
-// instances finds the dtypes of the operator that the function's types take, and how it is called for each.
+// instances finds the dtypes of the operator that the function's types accept, and how it is called for each.
 func (b *Binding) instances() error {
 	values, generic, err := b.templateValues()
 	if err != nil {
@@ -198,7 +198,7 @@ func (b *Binding) templateArguments(values map[string]string) string {
 	return "<" + strings.Join(words, ", ") + ">"
 }
 
-// misfit says which parameter's type does not fit a dtype of the operator, "" where all do.
+// misfit says which parameter's type does not fit a dtype of the operator, "" if all do.
 func (b *Binding) misfit(dtype string, types map[string]string) string {
 	for _, a := range b.Args {
 		if a.Role != Input && a.Role != Output {
@@ -278,8 +278,9 @@ func tensorDType(t op.TensorSpec, dtype string) (op.DType, bool) {
 	return d, err == nil
 }
 
-// looser are the contracts that a function in 16 bits is taken to declare where the user says none, the first
-// that the operator permits: PyTorch code keeps every step in its dtype, or casts what it stores in between.
+// looser lists the contracts that a function in 16 bits is assumed to declare if the user gives none, the
+// first that the operator permits: PyTorch code keeps every step in its dtype, or casts what it stores in
+// between.
 var looser = []string{"eager", "stored"}
 
 // contract returns the contract that a function declares for a dtype: the user's, where the operator permits

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// timeName matches what people call a place for the time that something took.
+// timeName matches names of a pointer to an elapsed time.
 var timeName = regexp.MustCompile(`(?:^|_)(?:elapsed|ms|msecs?|millis|milliseconds|time|seconds)(?:_|$)`)
 
-// takeElapsed takes the pointers beyond those of tensors into which a function of the host writes how long it
-// took. It gets a place in the host's memory, which is not read.
+// takeElapsed takes the pointers beyond those of tensors into which a host function writes how long it took.
+// Each gets a place in host memory, which is not read.
 func (b *Binding) takeElapsed() {
 	if b.Function.Kind != Host || b.Function.showsSizes() {
 		return

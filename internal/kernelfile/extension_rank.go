@@ -85,9 +85,9 @@ func (b *Binding) assumedFirst() []Assumption {
 	}}
 }
 
-// mostAsked is the last size that the lines ask a tensor for, a.size(1), -1 where they ask for none, and how
-// many sizes they say that it has, a.dim() == 2, 0 where they do not. Counted says that they ask for one
-// that is counted from the end or is no number, a.size(-1).
+// mostAsked returns the last size that the lines ask a tensor for, a.size(1), -1 if they ask for none, and
+// the rank that they check, a.dim() == 2, 0 if they check none. counted says that they ask for one that is
+// counted from the end or is no number, a.size(-1).
 func (fn *Function) mostAsked(name string) (most, dim int, counted bool) {
 	most = -1
 	for i := 0; i+5 < len(fn.body); i++ {

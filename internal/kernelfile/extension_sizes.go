@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// neverAsked are the sizes that an extension, or a function of Python that launches kernels, takes for equal,
-// as one parameter for two would say it: it never asks the tensors that have the second one for their sizes.
+// neverAsked returns the sizes that an extension, or a Python function that launches kernels, takes for
+// equal, as one parameter for two would say: it never asks the tensors that have the second one for their
+// sizes.
 func (b *Binding) neverAsked() [][]string {
 	host := b.extension && b.Function.Kind == Host
 	python := b.Function.Kind == Python && (b.Function.form == plainForm || b.Function.form == appliedTo)

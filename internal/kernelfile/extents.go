@@ -41,13 +41,13 @@ func (b *Binding) readExtents() {
 	}
 }
 
-// lastSize matches the arguments of an extreme that is taken of a row.
+// lastSize matches the arguments of an extreme that is taken over a row.
 var lastSize = regexp.MustCompile(
 	`^(?:(?:dim|axis)\s*=\s*)?-?1(?:\s*,\s*(?:keepdim\s*=\s*)?(?:True|False))?$`)
 
-// extentInPython keeps the value of an enumeration that the lines of a function of Python show: each extreme
-// is taken of a row, x.abs().amax(dim=-1), or each of the whole tensor, x.abs().max(). What takes others as
-// well, or makes its output with another number of elements, shows nothing.
+// extentInPython keeps the value of an enumeration that the lines of a Python function show: each extreme is
+// taken over a row, x.abs().amax(dim=-1), or each over the whole tensor, x.abs().max(). A function that takes
+// others as well, or makes its output with another number of elements, shows nothing.
 func (b *Binding) extentInPython(a op.AttributeSpec) {
 	at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool {
 		_, decides := b.oneElement(t, a.Name)
@@ -78,15 +78,15 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 	}
 }
 
-// What the lines say of how many elements a tensor is made with.
+// What the lines say about the number of elements that a tensor is made with.
 const (
 	extentUnsaid = iota
 	extentOne
 	extentMany
 )
 
-// madeExtent says how many elements an output has that is returned by its name: of torch.empty((M, 1)) as
-// many as a size says, of torch.empty(1) one.
+// madeExtent returns the extent of an output that is returned by its name: many for torch.empty((M, 1)), one
+// for torch.empty(1).
 func (b *Binding) madeExtent(t op.TensorSpec) int {
 	names := b.returnedNames()
 	place := b.returnedAs(t, names)
@@ -96,7 +96,7 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 	return b.extentOf(names[place])
 }
 
-// extentOf says how many elements a tensor is made with that lines give a name.
+// extentOf returns the extent of the tensor that the lines make under a name.
 func (b *Binding) extentOf(name string) int {
 	switch made := b.Function.said().Made[name]; {
 	case made.Many:

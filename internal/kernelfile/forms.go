@@ -19,12 +19,12 @@ const (
 	Scratch       // room for what the function keeps between its kernels
 	Packed        // several inputs in one buffer, laid out as packing says
 	Wide          // a table whose rows are written twice, as wide as the tensor that is multiplied by it
-	Pairs         // a table of which each value is written twice, side by side
+	Pairs         // a table with each value written twice, side by side
 	// ByToken is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
 	// operator has [batch, heads, seq, dim].
 	ByToken
 	Narrow      // an int for each of the operator's int64
-	BlockTotals // a value of each block, which triad adds up
+	BlockTotals // a value for each block; triad adds them up
 	Doubles     // a double for each of the operator's floats
 )
 
@@ -56,9 +56,9 @@ type formOf struct {
 	unread bool
 }
 
-// chooseForm decides in which of the operator's forms a function is written, by how many pointers it has: it
-// takes one tensor and is called once for each pair, one buffer for several inputs, no factors, or room to
-// work in.
+// chooseForm decides in which of the operator's forms a function is written, by the number of its pointers:
+// it takes one tensor and is called once for each pair, one buffer for several inputs, no factors, or scratch
+// memory.
 func (b *Binding) chooseForm() {
 	b.sayForms()
 	b.takeElapsed()
@@ -233,8 +233,8 @@ func (b *Binding) isDim(name string) bool {
 	return slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
 }
 
-// takeUnscaled takes a function without the factor, the addend or both, or with plain numbers for them: what
-// it gives is multiplied and added to after each call.
+// takeUnscaled takes a function without the factor, the addend or both, or with plain numbers for them: triad
+// multiplies and adds to its result after each call.
 func (b *Binding) takeUnscaled(missing int) bool {
 	own := b.Spec.Own
 	if own.Factor == "" || missing < 1 {
@@ -274,7 +274,7 @@ func (b *Binding) onlyInput(a Argument) bool {
 // numberNames lists names of a plain number that is added.
 var numberNames = []string{"beta", "bias", "shift"}
 
-// takePlainFactor takes a number for a factor or an addend that the operator has a tensor for.
+// takePlainFactor takes a number for a factor or an addend for which the operator has a tensor.
 func (b *Binding) takePlainFactor(a *Argument) bool {
 	own := b.Spec.Own
 	if len(b.unscaled) == 0 || !a.isFloat() {
@@ -309,8 +309,8 @@ func (b *Binding) nextToFactor(a *Argument) bool {
 	return false
 }
 
-// takeZeros takes a tensor of Python's that is added, where the operator is multiplied by one and adds none:
-// zeros are handed over.
+// takeZeros takes a Python tensor that is added, where the operator multiplies by a tensor and adds none:
+// zeros are passed.
 func (b *Binding) takeZeros(a *Argument) bool {
 	own := b.Spec.Own
 	if b.Function.Kind != Python || b.Function.form == kernelForm || own.Factor == "" || own.Addend != "" ||
@@ -391,7 +391,7 @@ func isScratchName(name string) bool {
 		}, func(part string) bool { return strings.Contains("_"+word, part) })
 }
 
-// What room to work in is filled with before a call: 0 or -infinity.
+// What scratch memory is filled with before a call: 0 or -infinity.
 const (
 	fillZero     = "0"
 	fillInfinity = "-infinity"
@@ -424,7 +424,7 @@ func (b *Binding) chooseTokens() {
 	}
 }
 
-// layByToken gives the tensors that may lie token by token that form, where no other one was chosen or said.
+// layByToken gives the tensors that may lie token by token that form, unless another one was chosen or said.
 func (b *Binding) layByToken() {
 	for i := range b.Args {
 		a := &b.Args[i]

@@ -82,8 +82,8 @@ func (b *Binding) guessedNumber(a Argument) bool {
 		factor && b.Function.Kind == Python
 }
 
-// calledOtherwise is the assumption about a function that has no parameter for some tensors: it is called for
-// one of a pair after the other, or triad multiplies and adds itself.
+// calledOtherwise returns the assumption about a function without a parameter for some tensors: it is called
+// for one of a pair after the other, or triad multiplies and adds itself.
 func (b *Binding) calledOtherwise() []Assumption {
 	parameters := b.tensorParameters()
 	told := !slices.ContainsFunc(b.Args, func(a Argument) bool {
@@ -102,9 +102,9 @@ func (b *Binding) calledOtherwise() []Assumption {
 	}}
 }
 
-// otherForms are the other ways in which the arguments may lie whose form the file leaves open. Which order
-// and which layout a function takes is part of the operator's definition: these are proposed, never taken.
-// What room to work in is filled with is left to its caller.
+// otherForms returns the other ways in which arguments may lie whose form the file leaves open. The order and
+// layout that a function takes are part of the operator's definition: these readings are proposed, never
+// taken. The fill of scratch memory is left to the caller.
 func (b *Binding) otherForms() []Alternative {
 	all := b.otherPackings()
 	if !b.mayExchange() {
@@ -160,7 +160,7 @@ func (b *Binding) otherPackings() []Alternative {
 	return all
 }
 
-// allLying is the reading in which all arguments for some tensors lie in one way; ok is false where they do
+// allLying returns the reading in which all arguments for some tensors lie in one way; ok is false if they do
 // so already, or the user said how one of them lies.
 func (b *Binding) allLying(targets []string, end string) (other Alternative, ok bool) {
 	var names, words []string

@@ -220,8 +220,7 @@ func pythonTensor(a Argument) string {
 	return "in_" + a.Target
 }
 
-// packedTensorCode is the torch::Tensor of several inputs in one buffer, which lies at a place of the
-// workspace.
+// packedTensorCode returns the torch::Tensor of several inputs in one buffer, at a place of the workspace.
 func (b *Binding) packedTensorCode(a Argument, at int) string {
 	side := "-1"
 	if a.lies == wholeTensors {

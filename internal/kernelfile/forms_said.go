@@ -8,7 +8,7 @@ import (
 
 // Words of --map that stand for no tensor, size or attribute.
 const (
-	wordRoom   = "room"  // room to work in, which holds nothing before a call
+	wordRoom   = "room"  // scratch memory, which holds nothing before a call
 	wordZeros  = "zeros" // the same, filled with 0
 	wordLowest = "lowest"
 	// the position of each token, from 0
@@ -29,7 +29,7 @@ const (
 
 // saidWord is the meaning of a word of --map for a parameter, in addition to the name of a tensor.
 type saidWord struct {
-	target string // the tensor, the first of several; "" for room to work in and for plain numbers
+	target string // the tensor, the first of several; "" for scratch memory and for plain numbers
 	form   formOf
 	plain  bool // a number is passed
 }

@@ -27,8 +27,8 @@ var helperWords = []string{
 	"next_power", "cdiv", "is_",
 }
 
-// driverWords are words of the names of functions that run what is to be judged, wherever they stand: they
-// make its tensors themselves.
+// driverWords lists words that mark, anywhere in its name, a function that runs what is to be judged: it
+// makes the tensors itself.
 var driverWords = []string{
 	"benchmark", "benchmarks", "benchmarking", "bench", "test", "tests", "demo", "main",
 }
@@ -160,7 +160,7 @@ func bindFirst(
 	return nil, first
 }
 
-// words matches a parameter of Python that is no tensor, number or switch: "title: str".
+// words matches a Python parameter that is not a tensor, number or switch: "title: str".
 var words = regexp.MustCompile(`^\w+ ?: ?["']?(?:str|bytes|(?:pathlib\.)?Path|(?:typing\.)?Callable)\b`)
 
 // wantsWords reports whether a Python function cannot be called without something that no operator has.
@@ -285,10 +285,10 @@ func isGradient(p Param) bool {
 	return p.Pointer && (isBackward(p.Name) || gradientName.MatchString(strings.ToLower(p.Name)))
 }
 
-// mostCandidates bounds how many functions are matched and compared with each other.
+// mostCandidates limits the functions that are matched and compared with each other.
 const mostCandidates = 256
 
-// bindOne matches the functions of a pass; where several are there just one may fit.
+// bindOne matches the functions of a pass; of several, only one may fit.
 func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	if len(list) > mostCandidates {
 		return nil, &op.UsageError{Message: fmt.Sprintf("%d functions could be %s %v: say which with --add "+
@@ -391,9 +391,9 @@ var otherWords = []string{
 	"gumbel", "sparse", "quantized",
 }
 
-// namedAlike leaves, of several functions, those whose names hold the operator's and no word that makes
-// another of it, where one is called just that: of softmax, log_softmax and softmax_v2 the first and the
-// last.
+// namedAlike keeps, of several functions, those whose names hold the operator's and no word that makes
+// another of it, if one has just the operator's name: of softmax, log_softmax and softmax_v2 the first and
+// the last.
 func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 	plain := func(name string) string { return strings.ReplaceAll(snake(name), "_", "") }
 	other := func(b *Binding) bool {

@@ -163,7 +163,7 @@ void test_backward(const float *x, float *y, const float *dy, float *dx, int row
 	}
 }
 
-// A function that draws random numbers of its own is judged where it takes their seed and has a gradient.
+// A function that draws its own random numbers is judged if it takes their seed and has a gradient.
 func TestOwnRandomNumbers(t *testing.T) {
 	all := catalog.All()
 	o := all[slices.IndexFunc(all, func(o *catalog.Operator) bool { return o.Spec.Own.Seed != "" })]

@@ -116,8 +116,8 @@ func (fn *Function) halvesInPython(names []string) bool {
 	})
 }
 
-// copiedTo is the variable that a name stands behind alone, "const int K = (int) size;"; "" where there is
-// none.
+// copiedTo returns the variable that gets the value of a name alone, "const int K = (int) size;"; "" if there
+// is none.
 func copiedTo(body []token, at int) string {
 	if at+1 >= len(body) || body[at+1].text != ";" && body[at+1].text != ")" {
 		return ""
@@ -165,7 +165,8 @@ func (b *Binding) halvedSizes() []condition {
 	return b.sizesAre(b.oddSizes, "its lines halve %[1]s: it is judged with %[1]s = %[2]d")
 }
 
-// sizesAre are the conditions that a case has some sizes. sentence says why, of a size's name and its value.
+// sizesAre returns the conditions that a case has the given sizes. sentence gives the reason, from a size's
+// name and its value.
 func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition {
 	var all []condition
 	for _, dim := range slices.Sorted(maps.Keys(sizes)) {

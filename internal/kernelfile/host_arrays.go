@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// takeHostArrays finds the tensors that a function takes as pointers to the host's memory. It may read and
-// write them.
+// takeHostArrays finds the tensors that a function takes as pointers to host memory. The function may read
+// and write them.
 func (b *Binding) takeHostArrays() {
 	if b.extension || b.each {
 		return
@@ -22,8 +22,8 @@ func (b *Binding) takeHostArrays() {
 	}
 }
 
-// HostArrays are the parameters of a function of the file that point to the host's memory: it copies one of
-// its pointers to the device or back itself, and then all are, but for those that it hands to a kernel.
+// HostArrays returns the parameters of a function of the file that point to host memory: if it copies one of
+// its pointers to or from the device itself, all do except those that it passes to a kernel.
 func (f *File) HostArrays(fn Function) []string {
 	of := f.named(strings.TrimPrefix(fn.Name, OfStructs+"::"))
 	structs := of != nil && of.Name != fn.Name && of.copiesStruct()
@@ -101,7 +101,7 @@ func (b *Binding) hostPlace(a Argument, at int) string {
 	return b.placeCode("void", a, at)
 }
 
-// hostBefore gives a function of host arrays copies of what it takes, and of its outputs as they are.
+// hostBefore gives a function of host arrays copies of its inputs, and of its outputs as they are.
 func (b *Binding) hostBefore(args []Argument) string {
 	code := ""
 	for i, a := range args {
@@ -113,7 +113,7 @@ func (b *Binding) hostBefore(args []Argument) string {
 	return code
 }
 
-// hostAfter takes what it wrote.
+// hostAfter copies back what the function wrote.
 func (b *Binding) hostAfter(args []Argument) string {
 	code := ""
 	for i, a := range args {

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// Joined is the name of the function that is made of the launches of a main().
+// Joined is the name of the function that is made from the launches of a main().
 const Joined = "joined_launches"
 
-// statement is one of main(): a simple one without its semicolon, or a head with the statements under it.
+// statement is a statement of main(): a simple one without its semicolon, or a head with the statements under
+// it.
 type statement struct {
 	text  string // comments and the insides of literals are blank
 	plain string // as it stands
@@ -52,11 +53,10 @@ var (
 	launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial|^b_?[rcmnk]$`)
 )
 
-// JoinMain is a function in which the kernels that the main() of a CUDA file, or a function without
-// pointers of its own, launches one after the other are launched for pointers of the device: where one
-// makes what the next takes, none is the operator alone. With alone it is a kernel that is the only one
-// launched there: what it is handed may be made of the sizes. ok is false where no kernels are so, or the
-// lines cannot be read.
+// JoinMain returns a function that launches, for device pointers, the kernels that the main() of a CUDA file,
+// or a function without pointers of its own, launches in sequence: if one takes the output of another, none
+// is the operator alone. With alone it joins a kernel that is the only one launched there: its arguments may
+// be made from the sizes. ok is false if there are no such kernels, or the lines cannot be read.
 func JoinMain(text, code string, file *File, alone bool) (function string, ok bool) {
 	if len(code) != len(text) {
 		return "", false
@@ -89,7 +89,7 @@ func JoinMain(text, code string, file *File, alone bool) (function string, ok bo
 	return "", false
 }
 
-// statements reads those from a place to the bracket that closes them.
+// statements reads the statements from a place to the bracket that closes them.
 func (m *mainJoin) statements(code, text string, at int) (all []*statement, end int) {
 	for at < len(code) {
 		at += len(code[at:]) - len(strings.TrimLeft(code[at:], " \t\r\n;"))
@@ -103,7 +103,7 @@ func (m *mainJoin) statements(code, text string, at int) (all []*statement, end 
 	return all, at
 }
 
-// statement reads the one at a place.
+// statement reads the statement at a place.
 func (m *mainJoin) statement(code, text string, at int) (s *statement, end int) {
 	s = &statement{}
 	m.all = append(m.all, s)
@@ -145,7 +145,7 @@ func (m *mainJoin) statement(code, text string, at int) (s *statement, end int) 
 	return s, min(end+1, len(code))
 }
 
-// declarations are a declaration of several numbers, one by one; another statement as it is.
+// declarations splits a declaration of several numbers into one for each; another statement stays as it is.
 func (m *mainJoin) declarations(s *statement) []*statement {
 	head := numberTypes.FindString(s.text)
 	if s.under != nil || head == "" || strings.Contains(s.text, "<<<") || len(s.text) != len(s.plain) {
@@ -208,8 +208,8 @@ func (m *mainJoin) readPointers(code string) {
 	}
 }
 
-// pointedTo is the type of what a pointer points to, as it is declared in main() or before it; "" where it is
-// not.
+// pointedTo returns the type that a pointer points to, as declared in main() or before it; "" if it is not
+// declared.
 func (m *mainJoin) pointedTo(name, code string) string {
 	pointer := regexp.MustCompile(`\*\s*` + name + `\b`)
 	for _, s := range m.all {
@@ -306,7 +306,8 @@ func (m *mainJoin) asksHost() bool {
 	return false
 }
 
-// keep marks the statements that launch, and what these need. It is false where they need the host's arrays.
+// keep marks the statements that launch, and those that they need. It returns false if they need the host's
+// arrays.
 func (m *mainJoin) keep() bool {
 	for _, s := range m.all {
 		made := allocates.FindStringSubmatch(s.text)
@@ -369,8 +370,8 @@ func (m *mainJoin) keepNeeded() (done, ok bool) {
 	return done, true
 }
 
-// giving keeps the statements of main() that give a name its value, or makes a parameter of it. It is false
-// where these are none that a function on the device's pointers has.
+// giving keeps the statements of main() that give a name its value, or makes a parameter of it. It returns
+// false if a function on device pointers cannot have these statements.
 func (m *mainJoin) giving(name string) bool {
 	ofHost := regexp.MustCompile(`^[\w:]+(?:\s*<[^;]*>)?[\s*&]+(?:\w+\s*,\s*\**\s*)*` + name +
 		`\s*(?:$|[=,({\[])`)

@@ -43,8 +43,8 @@ func (k body) rowsAtOnce(side int) int {
 	return side
 }
 
-// block proposes a block: what the kernel promises by __launch_bounds__, the sides of its shared tiles, a
-// constant whose name says it. said is false where the kernel depends on its block and says none of these.
+// block proposes a block: the kernel's __launch_bounds__, the sides of its shared tiles, or a constant named
+// after it. said is false if the kernel depends on its block and gives none of these.
 func (k body) block() (sizes [3]string, said bool) {
 	of := func(x, y, z int) [3]string {
 		return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)}
@@ -106,7 +106,7 @@ func (k body) asksGroup(names ...string) bool {
 	return false
 }
 
-// tile gives the sides of the first shared array whose sides are numbers.
+// tile returns the sides of the first shared array whose sides are numbers.
 func (k body) tile() []int {
 	for i, t := range k.tokens {
 		if t.text != "__shared__" || i > 0 && k.tokens[i-1].text == "extern" {

@@ -17,7 +17,7 @@ type Launch struct {
 	guessed     bool // the kernel's lines do not say it
 }
 
-// maxThreads is the most threads a block has on every GPU.
+// maxThreads is the most threads that a block may have on every GPU.
 const maxThreads = 1024
 
 func (l *Launch) String() string {
@@ -50,7 +50,7 @@ func (l *Launch) uses(dim string) bool {
 	return false
 }
 
-// forOthers is the launch for the second of two calls, whose sizes are those that each names: heads_k for
+// forOthers returns the launch for the second of two calls, in the sizes that each maps to: heads_k for
 // heads_q.
 func (l *Launch) forOthers(each map[string]string) *Launch {
 	other := *l

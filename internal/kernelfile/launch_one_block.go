@@ -67,7 +67,7 @@ func (k body) takesTwo(threads int) bool {
 	})
 }
 
-// indexes are the places of some tokens.
+// indexes returns the indexes of the tokens.
 func indexes(tokens []token) []int {
 	all := make([]int, len(tokens))
 	for i := range all {
@@ -76,8 +76,8 @@ func indexes(tokens []token) []int {
 	return all
 }
 
-// sizesOfOneBlock are sizes of which one block has a thread for each element, where a kernel is launched so
-// for all of them: the operator's own quick ones are larger than a block, or nothing.
+// sizesOfOneBlock returns sizes for which one block has a thread for each element, for a kernel that is
+// launched so for all of them: the operator's own quick sizes are larger than a block, or nothing.
 func (b *Binding) sizesOfOneBlock() []map[string]int64 {
 	if b.Function.Kind != Kernel || b.Launch == nil || len(b.Options.Dims)+len(b.Options.Bound) > 0 ||
 		b.Launch.Grid != [3]string{"1", "1", "1"} {

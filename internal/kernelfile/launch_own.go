@@ -125,9 +125,9 @@ func (f *File) launchedArguments(fn Function) []string {
 	return nil
 }
 
-// calledArguments are the arguments of a host function's template where the file calls or instantiates it,
-// name<256>(...), those with the largest numbers first; none where a type alone has to be said, which is
-// that of the elements, or where the file says none.
+// calledArguments returns the template arguments of a host function where the file calls or instantiates it,
+// name<256>(...), those with the largest numbers first; none if only a type is missing, which is that of the
+// elements, or if the file gives none.
 func (f *File) calledArguments(fn Function) (lists [][]string) {
 	open := func(t TemplateParam) bool { return !t.Type && t.Default == "" }
 	if !slices.ContainsFunc(fn.Template, open) {
@@ -192,12 +192,12 @@ type callSite struct {
 	k      body
 	before []token
 	stands map[string]string
-	// sizesOf are variables of the caller that are sizes of the operator, which it does not hand over alone
+	// sizesOf maps variables of the caller to sizes of the operator that it does not pass alone
 	sizesOf map[string]string
 }
 
-// sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. Its first
-// word is empty where it cannot be said in the operator's sizes.
+// sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. The first
+// word is empty if the operator's sizes cannot express it.
 func (c callSite) sizes(words []token) [3]string {
 	if len(words) == 1 && words[0].isName() && c.stands[words[0].text]+c.sizesOf[words[0].text] == "" {
 		if made := c.defined(words[0].text); made != nil {

@@ -10,13 +10,13 @@ import (
 	"triad/internal/op"
 )
 
-// blockThreads is the block that is proposed where the file names none.
+// blockThreads is the proposed block if the file names none.
 const blockThreads = 256
 
-// sideThreads is the side of a block of as many threads in both directions.
+// sideThreads is the side of a square block of that many threads.
 const sideThreads = 16
 
-// proposeLaunch reads --grid, --block and --shared, and fills in what is not said from the kernel's own
+// proposeLaunch reads --grid, --block and --shared, and takes what they leave open from the kernel's own
 // lines.
 func (b *Binding) proposeLaunch(file *File) error {
 	b.Launch = &Launch{Shared: "0"}
@@ -172,7 +172,7 @@ func (k body) givesValueOfEachBlock(a Argument) bool {
 	return false
 }
 
-// axes are the words behind blockIdx and threadIdx.
+// axes lists the members of blockIdx and threadIdx.
 var axes = [3]string{"x", "y", "z"}
 
 // uses reports whether a body reads, say, threadIdx.y.
@@ -209,8 +209,8 @@ func (k body) number(word string) (int, bool) {
 	return n, err == nil
 }
 
-// grid proposes a grid: as many blocks as the index that the kernel makes of blockIdx needs to reach what it
-// is compared with. said is false where it is compared with nothing and could count several things.
+// grid proposes a grid: as many blocks as the index that the kernel makes from blockIdx needs to reach its
+// bound. said is false if it has no bound and could count several things.
 func (k body) grid() (grid [3]string, said bool) {
 	grid, said = [3]string{"1", "1", "1"}, true
 	used := 0
@@ -295,8 +295,8 @@ func (k body) index(tokens []token, axis string) (name string, made []token) {
 	return "", nil
 }
 
-// expandAliases gives the body's tokens with blockIdx and threadIdx for the variables that hold nothing else,
-// "bx = blockIdx.x", whose definitions are left out.
+// expandAliases returns the body's tokens with blockIdx and threadIdx in place of the variables that hold
+// nothing else, "bx = blockIdx.x", whose definitions are left out.
 func (k body) expandAliases() []token {
 	stands := map[string][]token{}
 	var all []token
@@ -412,11 +412,11 @@ func (k body) defaultLimit(axis, used int, byElement bool) string {
 	return "1"
 }
 
-// outputSizes are the sizes of the first output, as a launch can say them: in dims and numbers. An attribute
-// stands there with what was said of it, else with its default.
+// outputSizes returns the sizes of the first output as a launch can express them: in dims and numbers. An
+// attribute has its given value there, else its default.
 func (b *Binding) outputSizes() []string { return b.sizesOf(b.outputs[0]) }
 
-// sizesOf are those of a tensor.
+// sizesOf returns the sizes of a tensor in the same form.
 func (b *Binding) sizesOf(t op.TensorSpec) []string {
 	var words []string
 	list, _ := t.Shape.([]any)

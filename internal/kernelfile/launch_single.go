@@ -116,9 +116,9 @@ func (k body) ofNumbers() bool {
 	})
 }
 
-// threadForEach is the reading of a kernel without any size that its file launches with numbers: "add<<<1,
-// 256>>>(a, b, c)". It is judged with as many elements as it has threads there, or as its file allocates for
-// each of the blocks; of many blocks with a few.
+// threadForEach returns the reading of a kernel without any size that its file launches with numbers:
+// "add<<<1, 256>>>(a, b, c)". It is judged with as many elements as it has threads there, or as its file
+// allocates for each of the blocks; instead of many blocks it gets a few.
 func (k body) threadForEach(found *foundLaunch) (Alternative, bool) {
 	dims := k.b.Spec.Dims
 	if len(k.b.Options.Dims) > 0 || len(dims) > 2 || found.block[0] == "" {
@@ -168,12 +168,13 @@ func (k body) elementsThere(found *foundLaunch) int64 {
 	return 0
 }
 
-// fewBlocks are judged of a kernel whose file launches more; manyElements are the most that a file of fixed
-// size is judged with.
+// fewBlocks limits the blocks of a kernel whose file launches more; manyElements limits the elements for a
+// file of fixed size.
 const fewBlocks, manyElements = 16, 1 << 20
 
-// rowOfABlock is the reading of a lone kernel in which every block makes one number of its own elements of a
-// row, and the row is longer than a block: it is written for rows of one block, and is judged with these.
+// rowOfABlock returns the reading of a lone kernel in which every block reduces its own elements of a row to
+// one number, and the row is longer than a block: it is written for rows of one block, and is judged with
+// these.
 func (b *Binding) rowOfABlock() (Alternative, bool) {
 	o := b.Options
 	if b.Launch == nil || o.Grid != "" || len(o.Bound) > 0 {

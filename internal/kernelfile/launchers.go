@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// passLaunchesOn finds the functions that launch a kernel which they are handed, as a template does that
-// takes the kernel's type. What calls one of them is what can be judged.
+// passLaunchesOn finds the functions that launch a kernel which they take as an argument, as a template does
+// that takes the kernel's type. The callers of such a function can be judged.
 func (f *File) passLaunchesOn() {
 	var launchers []string
 	for i := range f.Functions {
