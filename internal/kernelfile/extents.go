@@ -8,9 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// readExtents keeps, of the enumerations without a parameter that decide whether a tensor has one
-// element, the value that the lines show by how they index it: "scale[row]" has more than one, "scale[0]"
-// one.
+// readExtents keeps, of the enumerations without a parameter that decide whether a tensor has one element,
+// the value that the lines show by how they index it: "scale[row]" has more than one, "scale[0]" one.
 func (b *Binding) readExtents() {
 	for _, a := range b.Spec.Attributes {
 		if a.Type != "enum" || b.has(Attribute, a.Name) || b.Options.Attrs[a.Name] != "" {
