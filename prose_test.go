@@ -12,8 +12,8 @@ import (
 // writes "order decides".
 var translated = regexp.MustCompile(`(?m)^\s*// \w+ (is|are) (what|how|where|which|who|when|why|whether)\b`)
 
-// mostTranslated is the number of such lines in Go files. It may only fall, to 30.
-const mostTranslated = 60
+// mostTranslated is the number of such lines in Go files. It was 750.
+const mostTranslated = 0
 
 // TestProse: doc comments begin with a subject and a verb.
 func TestProse(t *testing.T) {

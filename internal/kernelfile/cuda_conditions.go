@@ -1,6 +1,9 @@
 package kernelfile
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // branch is a condition of the preprocessor: the text under it is read if on is true. open says that a branch
 // of it was read, so the others are not.
@@ -50,10 +53,5 @@ func (s *source) directive(text string) {
 
 // off reports whether the current line is under a condition that does not hold.
 func (s *source) off() bool {
-	for _, b := range s.branches {
-		if !b.on {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.branches, func(b branch) bool { return !b.on })
 }

@@ -21,13 +21,9 @@ func (b *Binding) stacked(a Argument) bool {
 	if slices.ContainsFunc(b.Args, func(o Argument) bool { return o.Role == Input && o.Form == ByToken }) {
 		heads = "1"
 	}
-	text := b.Function.text
-	for _, m := range unsqueezes.FindAllStringSubmatch(text, -1) {
-		if m[1] == a.Name && b.presetOf(m[2]) == heads {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(unsqueezes.FindAllStringSubmatch(b.Function.text, -1), func(m []string) bool {
+		return m[1] == a.Name && b.presetOf(m[2]) == heads
+	})
 }
 
 func (b *Binding) stackedSentences() []string {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"slices"
 	"sync"
 
 	"triad/internal/backend"
@@ -79,12 +80,9 @@ func plain(o backend.Outcome, launches int) bool {
 	if o.Status != op.StatusUnknown || o.Ended || o.Wedged || len(o.Launches) != launches {
 		return false
 	}
-	for _, l := range o.Launches {
-		if len(l.Changed)+len(l.Guards) > 0 || l.Fault != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(o.Launches, func(l backend.LaunchOutcome) bool {
+		return len(l.Changed)+len(l.Guards) > 0 || l.Fault != ""
+	})
 }
 
 func outputBytes(o backend.Outcome) (sum int64) {
